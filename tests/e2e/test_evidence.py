@@ -15,8 +15,9 @@ import pytest
 
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
-from corda_lab.runs.containers import ROWS_DIRECTORY, RUN_LABEL
+from corda_lab.runs.containers import RUN_LABEL
 from corda_lab.text.words import plural
+from lab_workload.row import ROWS_DIRECTORY
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")

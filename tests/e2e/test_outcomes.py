@@ -11,7 +11,7 @@ import pytest
 
 from corda_lab.lab.compose import run_docker
 from corda_lab.results import folders
-from corda_lab.runs.containers import ROWS_DIRECTORY
+from lab_workload.row import ROWS_DIRECTORY
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")

@@ -12,7 +12,7 @@ import httpx
 import polars
 import pytest
 
-from corda_lab.runs.containers import ROWS_DIRECTORY
+from lab_workload.row import ROWS_DIRECTORY
 from labkit import Browser, Lab, await_idle_web_ui
 
 pytestmark = pytest.mark.lab("standard")

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from lab_load.origins import HOST
 from lab_workload.problems import LoadError, Problem
+from lab_workload.row import ROWS_DIRECTORY
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """Format of a run id, which is used in file names and in every client id."""
@@ -48,7 +49,7 @@ class GeneratorSettings:
             flow_timeout_seconds=_number(environment, "BRIDGE_FLOW_TIMEOUT_SECONDS", 300.0, problems),
             party_names=_party_names(environment),
             workloads=Path(environment.get("LAB_WORKLOADS_DIR", "/etc/corda-lab/workloads")),
-            rows=Path(environment.get("LAB_ROWS_DIR", "/var/lib/corda-lab/rows")),
+            rows=Path(environment.get("LAB_ROWS_DIR", ROWS_DIRECTORY)),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
             allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
             prometheus_url=environment.get("PROMETHEUS_URL", "").rstrip("/"),

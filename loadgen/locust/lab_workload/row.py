@@ -4,6 +4,9 @@ from typing import TypedDict
 
 from lab_workload.load import Outcome
 
+ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
+"""The folder of the rows in the container of the generator: a volume."""
+
 
 class Row(TypedDict):
     """One request. Times are in Unix seconds, durations in milliseconds. Missing values are None."""

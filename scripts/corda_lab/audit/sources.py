@@ -9,6 +9,7 @@ from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import Source, failures
 from corda_lab.audit.queries import LEDGERS, Wanted
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
 
@@ -69,12 +70,10 @@ def network_created_at(compose: Compose) -> float:
     Node infos have new serials after every bootstrap, so no database says it in every version of Corda.
     """
     present(compose)
-    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     arguments = [
-        *("run", "--rm", f"--label={LABEL}={compose.project}", "--network=none", "--user=1000:1000", "--read-only"),
-        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--pids-limit=16", "--memory=64m"),
+        *("run", "--rm", f"--label={LABEL}={compose.project}", "--user=1000:1000", *READER),
         f"--volume={compose.project}_network:{NETWORK.rpartition('/')[0]}:ro",
-        *("--entrypoint=stat", image, "--format=%Y", NETWORK),
+        *("--entrypoint=stat", compose.settings.own_node_image, "--format=%Y", NETWORK),
     ]
     done = run_docker(arguments, seconds_max=NETWORK_SECONDS_MAX)
     try:
@@ -91,7 +90,7 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
     The container sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes
     nothing of their memory, and works on those that have stopped.
     """
-    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
+    image = compose.settings.own_node_image
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}

@@ -1,7 +1,6 @@
 """``lab list`` and ``lab report --web-ui``: the loads that were started in the Locust web UI, and the runs of them."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -106,8 +105,6 @@ def _show(one: "Made") -> None:
 
     if one.step is not None:
         show_run(one.folder, one.step)
-    elif _report_of(one.folder) is not None:
-        ui.console.print(f"report: {_report_of(one.folder)} (it was made before)", markup=False)
     else:
         ui.console.print(
             f"no run can be made of it; its rows are kept: `scripts/lab report {one.folder.name}`",
@@ -120,13 +117,6 @@ def _as_dict(one: "Made") -> dict[str, object]:
     from corda_lab.report import unfinished
     from corda_lab.results import folders
 
-    report = _report_of(one.folder)
-    if report is None:
+    if one.step is None:
         return unfinished.report(one.folder).as_dict()
-    return {**folders.read_object(one.folder / "summary.json"), "report": str(report)}
-
-
-def _report_of(folder: Path) -> Path | None:
-    """The report of a run; None in a folder without results."""
-    path = folder / "report.html"
-    return path if path.is_file() else None
+    return {**folders.read_object(one.folder / "summary.json"), "report": str(one.folder / "report.html")}

@@ -87,14 +87,13 @@ def down(
     settings = load_settings()
     lifecycle.require_engine()
     inject.heal_left(settings.project)
-    kept = by_hand.here()
+    loads = () if volumes else by_hand.here().loads
     if volumes:
         # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
         leftovers.collect(Compose(settings))
         by_hand.keep_all(settings)
     lifecycle.down(settings, volumes=volumes)
-    if not volumes:
-        by_hand.told_kept(kept.loads)
+    by_hand.told_kept(loads)
     if stop_engine and dockerd.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 

@@ -59,7 +59,7 @@ def logs(
     lifecycle.require_engine()
     settings = shape.of_running(load_settings())
     place = node_logs.find(Compose(settings), node)
-    about = node_logs.about(place)
+    about = node_logs.about(place, settings.secrets())
     if follow and not place.is_running:
         ui.error_console.print(f"{place.node} is not running, so nothing follows.", style="yellow", markup=False)
     with closing(node_logs.chunks(place, about, after, follow=follow)) as chunks:

@@ -51,6 +51,11 @@ def report(
     from corda_lab.results import stored
 
     if web_ui:
+        if charts is not None:
+            raise LabError(
+                "--charts: is not for loads of the web UI",
+                "Make a run of the load first, then draw its charts: `scripts/lab report latest --charts DIR`.",
+            )
         by_hand.report(run_name, warm_up=warm_up, duration=duration, name=name, as_json=as_json)
         return
     by_hand.require_none(warm_up=warm_up, duration=duration, name=name)

@@ -1,10 +1,12 @@
 """``lab status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
 
+import time
 from contextlib import closing
 from dataclasses import dataclass
 
 from rich.text import Text
 
+from corda_lab.cli import alerts
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.errors import LabError
@@ -15,7 +17,6 @@ from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
-ALERT_COLOURS = {"critical": "red", "warning": "yellow"}
 
 
 @dataclass(frozen=True)
@@ -100,5 +101,4 @@ def show(state: LabState) -> None:
     for container in state.load_containers:
         ui.console.print(f"A run is in progress: {container}", markup=False)
     for alert in state.alerts:
-        ui.console.print(f"alert: {alert.name}: ", style=ALERT_COLOURS.get(alert.severity, "yellow"), end="")
-        ui.console.print(alert.summary, markup=False)
+        ui.console.print(alerts.line(alert, time.time()))

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from corda_lab.cli import alerts
 from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
@@ -153,13 +154,7 @@ def _alerts(view: LabView, alerts_max: int | None) -> list[Text]:
     if not view.alerts:
         return [Text(f"alerts  {'not known' if view.prometheus_problem else 'none'}")]
     shown = view.alerts[:alerts_max]
-    lines = [
-        Text(
-            f"alert   {alert.name}, for {_age(alert.since, view.at)}: {alert.summary or alert.node or 'the lab'}",
-            style="red",
-        )
-        for alert in shown
-    ]
+    lines = [alerts.line(alert, view.at) for alert in shown]
     left = len(view.alerts) - len(shown)
     return [*lines, Text(f"alert   and {left} more", style="red")] if left else lines
 
@@ -175,9 +170,4 @@ def _heap(node: NodeState) -> str:
 
 
 def _failure(failure: LastFailure | None, at: float) -> str:
-    return "" if failure is None else f"{_age(failure.at, at)} ago, {failure.text}"
-
-
-def _age(since: float, at: float) -> str:
-    # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
-    return words.length(max(0.0, at - since))
+    return "" if failure is None else f"{alerts.age(failure.at, at)} ago, {failure.text}"

@@ -94,7 +94,7 @@ def _try_workload(name: str, node: str, flow: "Flow") -> None:
     Raises LabError if the file is not accepted or the flow fails; the file stays as it is.
     """
     from corda_lab.errors import LabError
-    from corda_lab.runs import counters
+    from corda_lab.runs import counters, preflight
     from corda_lab.runs.running import RunningLab
     from corda_lab.workloads import new as new_workload
     from corda_lab.workloads import resolve, trial
@@ -102,6 +102,7 @@ def _try_workload(name: str, node: str, flow: "Flow") -> None:
     lab = RunningLab.of(load_settings())
     workload = resolve.read_workload(name)
     trial.check_kind(workload, node, flow)
+    preflight.check_no_other_load(lab.compose, lab.bridge, lab.settings.url("LOCUST_PORT"))
     try:
         with ui.phase(f"Starting {flow.short_name} once on {node}"):
             made = trial.make(

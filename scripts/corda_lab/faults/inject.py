@@ -46,6 +46,7 @@ class Injection:
     _ended: threading.Event = field(default_factory=threading.Event)
     _made: dict[int, FaultEntry] = field(default_factory=dict)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _showing: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._journal = Journal(self.compose.project)
@@ -93,8 +94,9 @@ class Injection:
         self._show()
 
     def _show(self) -> None:
-        """Show on the dashboards which faults there are now."""
-        shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
+        """Show on the dashboards which faults there are now, one after another: what was shown last is the newest."""
+        with self._showing:
+            shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
 
     def _heal(self, place: int, name: str) -> None:
         wound = self._journal.left().get(name)

@@ -7,9 +7,10 @@ from contextlib import suppress
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.steps.faults import FaultEntry
+from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.shown_faults import FILE_NAME, ShownFault, write_shown
 
-FILE = f"/var/lib/corda-lab/rows/{FILE_NAME}"
+FILE = f"{ROWS_DIRECTORY}/{FILE_NAME}"
 """In the container of the web UI, which no fault has as its target."""
 HEAL_SECONDS = 60.0
 """How much longer than it should last a fault is shown, if nobody says that it is healed."""

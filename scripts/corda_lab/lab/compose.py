@@ -197,23 +197,25 @@ class Compose:
         """Variables that every command gets in addition to the environment of this process."""
         self._containers: dict[str, str] = {}
 
-    def arguments(self, *arguments: str) -> list[str]:
+    def arguments(self, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> list[str]:
         """Return the arguments that follow ``docker`` on the command line.
 
         ``exec -T`` becomes an ``exec`` of the engine in the service's container: Compose would first read the whole
-        project, which takes several times as long, and a run does it two dozen times.
+        project, which takes several times as long, and a run does it two dozen times. The engine may take
+        ``seconds_max`` to name the container. Raises LabError if it takes longer.
         """
-        if arguments[:2] == ("exec", "-T") and (container := self._container(arguments[2])):
+        if arguments[:2] == ("exec", "-T") and (container := self._container(arguments[2], seconds_max)):
             return ["exec", container, *arguments[3:]]
         files = [word for path in self._files for word in ("--file", str(path))]
         return ["compose", *files, "--project-name", self.project, *arguments]
 
-    def _container(self, service: str) -> str:
+    def _container(self, service: str, seconds_max: float) -> str:
         """Return the name of the running container of a service; empty if there is none, or more than one."""
         if service not in self._containers:
             labels = {"project": self.project, "service": service, "oneoff": "False"}
             filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
-            done = run_docker(["ps", *filters, "--format={{.Names}}"])
+            limit = min(seconds_max, COMMAND_SECONDS_MAX)
+            done = run_docker(["ps", *filters, "--format={{.Names}}"], seconds_max=limit)
             names = done.stdout.split()
             if done.returncode != 0 or len(names) != 1:
                 return ""
@@ -229,7 +231,8 @@ class Compose:
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> subprocess.CompletedProcess[str]:
         """Run a Compose command and capture its output. Raises LabError if it fails, unless ``check`` is False."""
-        done = run_docker(self.arguments(*arguments), seconds_max=seconds_max, environment=self.environment)
+        command = self.arguments(*arguments, seconds_max=seconds_max)
+        done = run_docker(command, seconds_max=seconds_max, environment=self.environment)
         if check and done.returncode != 0:
             words = last_words(done.stderr or done.stdout)
             raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.")
@@ -239,7 +242,7 @@ class Compose:
         """Run a Compose command and write its output, of any size, to ``path``. Raises LabError if it fails."""
         run_docker_to_file(
             path,
-            self.arguments(*arguments),
+            self.arguments(*arguments, seconds_max=seconds_max),
             shown=self.shown(*arguments),
             seconds_max=seconds_max,
             environment=self.environment,

@@ -11,6 +11,7 @@ import select
 import shlex
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, Service, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
@@ -38,6 +40,8 @@ ENDING_SECONDS = 5.0
 IDLE_SECONDS = 0.3
 """How long nothing comes until a reader is told, so that it shows the last entry of a log that it follows."""
 CHUNK_BYTES = 64 * 1024
+_DAMAGED = (OSError, EOFError, zlib.error)
+"""What reading an older log raises if it is damaged, or was cut off."""
 
 ABOUT_SCRIPT = f"""\
 cd "$1" || exit 3
@@ -116,12 +120,12 @@ def find(compose: Compose, name: str, services: Sequence[Service] | None = None)
     if service.state == "running":
         return NodeLog(node, True, ("exec", service.container), BASE)
     volume = f"{compose.project}_{node.lower()}-persistence"
-    image = compose.settings.own_image(f"node:{compose.settings['CORDA_VERSION']}")
     options = (
-        *("run", "--rm", f"--label={LABEL}={compose.project}", "--network=none", "--user=1000:1000"),
-        *("--cap-drop=ALL", "--security-opt=no-new-privileges:true", f"--volume={volume}:/volume:ro"),
+        *("run", "--rm", f"--label={LABEL}={compose.project}", "--user=1000:1000", *READER),
+        # The engine would store all that it prints once more, which is the whole log.
+        *("--log-driver=none", f"--volume={volume}:/volume:ro"),
     )
-    return NodeLog(node, False, (*options, "--entrypoint=env", image), VOLUME_BASE)
+    return NodeLog(node, False, (*options, "--entrypoint=env", compose.settings.own_node_image), VOLUME_BASE)
 
 
 def about(log: NodeLog, known: frozenset[str] = frozenset()) -> About:
@@ -147,7 +151,7 @@ def copied(log: NodeLog, known: About, since: float, folder: Path) -> Iterator[s
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
-        except (OSError, EOFError) as error:
+        except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
     run_docker_to_file(current, log.command(CURRENT_SCRIPT), shown=log.shown, seconds_max=READ_SECONDS_MAX)
     with current.open(encoding="utf-8", errors="replace") as stream:
@@ -166,8 +170,12 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
                 _started(log.command(ARCHIVE_SCRIPT, *names), errors) as process,
                 gzip.GzipFile(fileobj=_output(process)) as older,
             ):
-                while chunk := older.read(CHUNK_BYTES):
-                    yield chunk
+                try:
+                    while chunk := older.read(CHUNK_BYTES):
+                        yield chunk
+                except _DAMAGED as error:
+                    raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
+                _require_success(log, process, errors)
         if follow and log.is_running:
             command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
             with _started(command, errors) as process:
@@ -175,10 +183,15 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
             return
         with _started(log.command(CURRENT_SCRIPT), errors) as process:
             yield from _as_they_come(process)
-            if process.wait(READ_SECONDS_MAX) != 0:
-                errors.seek(0)
-                why = last_words(errors.read().decode(errors="replace"))
-                raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
+            _require_success(log, process, errors)
+
+
+def _require_success(log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
+    """Check that a command whose output has ended could read the log. Raises LabError."""
+    if process.wait(READ_SECONDS_MAX) != 0:
+        errors.seek(0)
+        why = last_words(errors.read().decode(errors="replace"))
+        raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
 
 
 def _as_they_come(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:

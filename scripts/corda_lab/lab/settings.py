@@ -177,7 +177,12 @@ class Settings:
     @property
     def node_image(self) -> str:
         """Name of the image of every node."""
-        return self.foreign_image or self.own_image(f"node:{self['CORDA_VERSION']}")
+        return self.foreign_image or self.own_node_image
+
+    @property
+    def own_node_image(self) -> str:
+        """Name of the lab's own image of a node, which every lab has: the bootstrapper runs on it."""
+        return self.own_image(f"node:{self['CORDA_VERSION']}")
 
     @property
     def foreign_image(self) -> str:
@@ -217,6 +222,10 @@ class Settings:
     def public(self) -> dict[str, str]:
         """Return all settings except passwords, tokens and other secrets, sorted by name."""
         return {name: value for name, value in sorted(self.values.items()) if not _SECRET.search(name)}
+
+    def secrets(self) -> frozenset[str]:
+        """Return the passwords, tokens and other secrets that the user has set. The lab generates others."""
+        return frozenset(value for name, value in self.values.items() if value and _SECRET.search(name))
 
 
 def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | None = None) -> Settings:

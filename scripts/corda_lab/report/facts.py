@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 from corda_lab.analysis.notes import Kind
 from corda_lab.results.manifest import Environment, Host, Manifest
@@ -17,6 +18,25 @@ NOTE_TITLES: Mapping[Kind, str] = {
     "warning": "Warning",
 }
 """What the reports put in front of a note, by its kind."""
+
+
+MORE_FILES = {
+    "samples.parquet": "",
+    "stages.parquet": "",
+    "notary.parquet": "",
+    "drops.parquet": "",
+    "audit.json": "",
+    "faults.json": "",
+    "logs/": "",
+    "profiles/": "",
+    "conditioning.parquet": " (of the load before; in no value)",
+}
+"""Files and folders that not every run has, with what a reader must know of them."""
+
+
+def more_files(folder: Path) -> list[str]:
+    """The files of a run that not every run has, in words."""
+    return [f"{name}{words}" for name, words in MORE_FILES.items() if (folder / name).exists()]
 
 
 def machine(host: Host) -> str:

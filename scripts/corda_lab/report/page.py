@@ -9,18 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import polars as pl
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.report import chart, palette, summaries, sweep
+from corda_lab.report import chart, palette, rendering, summaries, sweep
 from corda_lab.report import run as report_run
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.text import words
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def plotly_js() -> str:
@@ -30,19 +26,11 @@ def plotly_js() -> str:
 
 def html(template: str, content: Mapping[str, Any]) -> str:
     """Render a template. Style, script and Plotly.js are embedded, so the page is a single file."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update({name: getattr(words, name) for name in words.FOR_TEMPLATES})
-    return environment.get_template(template).render(
+    return rendering.template(template).render(
         **{**content, "data": chart.to_script(content["data"])},
         plotly=plotly_js(),
-        style=palette.css() + (TEMPLATES / "report.css").read_text(encoding="utf-8"),
-        script=(TEMPLATES / "report.js").read_text(encoding="utf-8"),
+        style=palette.css() + rendering.text_of("report.css"),
+        script=rendering.text_of("report.js"),
     )
 
 

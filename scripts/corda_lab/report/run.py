@@ -24,6 +24,7 @@ from corda_lab.report.facts import (
     environment_facts,
     load_facts,
     machine,
+    more_files,
     rerun_facts,
     web_ui_facts,
 )
@@ -350,8 +351,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "replay": f"scripts/lab chaos --replay {run.identity}",
         "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
-        "has_stage_rows": run.stage_rows() is not None,
-        "has_samples": not run.samples().is_empty(),
+        "more_files": more_files(run.folder),
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment.shape),
         "value_table": value_table.by_node(step),

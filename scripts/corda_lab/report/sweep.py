@@ -13,7 +13,7 @@ from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, profiles, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts
+from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts, more_files
 from corda_lab.report.plan_facts import ends, plan_facts
 from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan
 from corda_lab.results.stored import StoredRun
@@ -353,8 +353,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),
-        "has_stage_rows": (run.folder / "stages.parquet").is_file(),
-        "has_samples": (run.folder / "samples.parquet").is_file(),
+        "more_files": more_files(run.folder),
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
         "node_logs": node_logs.section(run.folder),

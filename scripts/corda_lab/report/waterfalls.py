@@ -1,12 +1,11 @@
 """The waterfalls in the report of a run: of the slowest, the median and a failed request, and a page of any."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import jinja2
 import polars as pl
 
-from corda_lab.report import palette, waterfall
+from corda_lab.report import palette, rendering, waterfall
 from corda_lab.report.waterfall import SpanRow
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import waterfall as steps_waterfall
@@ -17,7 +16,6 @@ from corda_lab.steps.spans import Row, Waterfall, number
 from corda_lab.text.words import plural
 
 CLOCK = waterfall.CLOCK
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,18 @@ class View:
     notes: tuple[str, ...]
 
 
-def of_request(run: StoredRun, row: Row) -> Waterfall:
-    """The waterfall of a request of a run."""
-    step = int(number(row, "step") or 1)
-    stages = run.stage_rows()
+def of_requests(run: StoredRun, stages: pl.DataFrame | None, rows: Sequence[Row], step: int) -> list[Waterfall]:
+    """The waterfalls of requests of one step. ``stages`` are the stage rows of the run."""
     own = None if stages is None else stages.filter(pl.col("step") == step)
-    return steps_waterfall.of_request(row, own, run.notary_requests(step))
+    requested_at = run.notary_requests(step)
+    return [steps_waterfall.of_request(row, own, requested_at) for row in rows]
 
 
 def by_identity(run: StoredRun, identity: str) -> Waterfall:
     """The waterfall of the request with a flow id, client id or transaction id. Raises LabError."""
-    return of_request(run, find(identity, run.table("requests"), run.stage_rows()))
+    stages = run.stage_rows()
+    row = find(identity, run.table("requests"), stages)
+    return of_requests(run, stages, [row], int(number(row, "step") or 1))[0]
 
 
 def view(found: Waterfall, title: str) -> View:
@@ -71,22 +70,16 @@ def of_run(run: StoredRun, step: StepEntry) -> list[View]:
     window = Window(step.window.started_at, step.window.ended_at)
     rows = run.table("requests")
     found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
-    return [view(of_request(run, one.row), title_of(one)) for one in found]
+    waterfalls = of_requests(run, run.stage_rows(), [one.row for one in found], step.index)
+    return [view(each, title_of(one)) for each, one in zip(waterfalls, found, strict=True)]
 
 
 def page(found: Waterfall, title: str, run: str) -> str:
     """A page with one waterfall and its table, without scripts."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("flow.html").render(
+    return rendering.template("flow.html").render(
         run=run,
         view=view(found, title),
         error=found.error or "",
         clock=CLOCK,
-        style=palette.css_of_system() + (TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        style=palette.css_of_system() + rendering.text_of("report.css"),
     )

@@ -169,7 +169,7 @@ def read_loads(texts: dict[str, str], in_progress: str | None) -> HandLoads:
                 load=_read(texts.get(f"{identity}{LOAD_SUFFIX}"), LoadByHand),
                 end=_read(texts.get(f"{identity}{END_SUFFIX}"), RunEnd),
                 after=_read(texts.get(f"{identity}{AFTER_SUFFIX}"), Counters),
-                rows=sum(int(text) for name, text in texts.items() if _is_rows(name, identity)),
+                rows=sum(int(text or 0) for name, text in texts.items() if _is_rows(name, identity)),
                 in_progress=identity == in_progress,
             )
             for identity in sorted(filter(IDENTITY.fullmatch, identities), key=_place, reverse=True)
@@ -248,10 +248,16 @@ def keep_all(settings: Settings) -> None:
             ui.note("stopping the load of the web UI")
             compose.run("stop", "locust", check=False)
         volume = RowsVolume(compose)
-        for one in uncollected(volume, None).loads:
-            keep_rows(volume, one, DELETED)
+        loads = uncollected(volume, None).loads
     except (LabError, OSError) as error:
-        ui.warn(f"rows of the web UI may still be in the lab's volume: {error}")
+        ui.warn(f"the rows of the web UI cannot be kept: {error}")
+        return
+    for one in loads:
+        # The volume is deleted in any case, so one that cannot be kept takes no other one along.
+        try:
+            keep_rows(volume, one, DELETED)
+        except (LabError, OSError) as error:
+            ui.warn(f"the rows of {one.identity} cannot be kept: {error}")
 
 
 def told_kept(loads: Sequence[UncollectedLoad]) -> None:

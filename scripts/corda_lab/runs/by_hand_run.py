@@ -17,10 +17,10 @@ from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands, page
-from corda_lab.results import evidence, files, folders
+from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, UsersAt, WebUiStart
-from corda_lab.runs import by_hand, collect, counters, leftovers, stage_rows, unknown
+from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, stage_rows, unknown
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
@@ -150,19 +150,23 @@ class Maker:
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
             # The command that made it was killed before it deleted the files.
             self._volume.delete(one.identity)
-            return Made(folders.find_run(identity), None)
+            ui.note(f"{identity} was made of {one.identity} before")
+            stored_run = stored.read(folders.find_run(identity))
+            return Made(stored_run.folder, stored_run.steps[0])
         folders.require_free(identity)
-        with ui.phase(f"Making a run of {one.identity}"), tempfile.TemporaryDirectory(prefix="corda-lab-") as folder:
-            load = self._fetched(one, one.load, one.end, Path(folder))
-            what = measured_of(load, wanted.window)
-            measured = self._measured(load, what, Path(folder))
-        with ui.phase("Auditing the ledgers"):
-            stateful = stateful_parts(measured.step)
-            found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
-            ui.note(found.summary)
-            measured = measured.with_audit(found)
-        with ui.phase("Storing the results"):
-            store(identity, measured, load.about, what)
+        with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
+            folder = Path(scratch)
+            with ui.phase(f"Making a run of {one.identity}"):
+                load = self._fetched(one, one.load, one.end, folder)
+                what = measured_of(load, wanted.window)
+                measured = self._measured(load, what, folder)
+            with ui.phase("Auditing the ledgers"):
+                stateful = stateful_parts(measured.step)
+                found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
+                ui.note(found.summary)
+            measured = node_logs.with_logs(measured.with_audit(found), self._lab.compose, folder)
+            with ui.phase("Storing the results"):
+                store(identity, measured, load.about, what)
         self._volume.delete(one.identity)
         for node, prefix in client_id_prefixes(load.requests):
             unknown.forget(self._lab.bridge, node, prefix)

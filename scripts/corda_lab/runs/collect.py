@@ -8,9 +8,10 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.runs.containers import ROWS_DIRECTORY, LoadContainers, exit_codes, generator_error
+from corda_lab.runs.containers import LoadContainers, exit_codes, generator_error
 from corda_lab.steps import rows
 from corda_lab.steps.plan import RunPlan
+from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 
 

@@ -30,8 +30,8 @@ from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.problems import Problem
+from lab_workload.row import ROWS_DIRECTORY
 
-ROWS_DIRECTORY = "/var/lib/corda-lab/rows"
 RUN_LABEL = "org.cordalab.run"
 LOAD_START_SECONDS_MAX = 60
 SETUP_START_SECONDS_MAX = 120

@@ -28,7 +28,6 @@ from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps import validity
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
@@ -37,7 +36,6 @@ from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
-from corda_lab.steps.reasons import sentences
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
@@ -133,18 +131,7 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
         stateful = stateful_parts(measured.step)
         found = audit_load(checked.lab.compose, measured.requests, stateful=stateful)
         ui.note(found.summary)
-    return with_logs(measured.with_audit(found), checked.lab.compose, recording)
-
-
-def with_logs(measured: Measured, compose: Compose, recording: Recording) -> Measured:
-    """A copy of a step with the nodes' logs, if they may say why it failed or is invalid. Raises nothing."""
-    step = measured.step
-    if not validity.has_node_trouble(step):
-        return measured
-    why = "; ".join(sentences([*step.verdict.reasons, *step.validity.reasons]))
-    since, rest = step.window.load_started_at, step.window.load_ended_at + step.counts.rest_seconds
-    with ui.phase("Keeping the logs of the nodes"):
-        return replace(measured, logs=node_logs.keep(compose, recording.folder, why, since=since, until=rest))
+    return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
 
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:

@@ -2,16 +2,19 @@
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.node_logs import NodeLog
-from corda_lab.lab.settings import Settings
 from corda_lab.results import node_logs
+from corda_lab.results.files import Measured
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
+from corda_lab.steps import validity
 from corda_lab.steps.node_log import Errors, LogEntry, entries
+from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
@@ -21,10 +24,18 @@ KEEP_SECONDS_MAX = 120.0
 """How long the logs of all nodes may take. Nodes that are left then are named as missing."""
 
 
-def secrets_of(settings: Settings) -> frozenset[str]:
-    """The secrets that the user has set, apart from those that the lab has generated."""
-    public = settings.public()
-    return frozenset(value for name, value in settings.values.items() if name not in public)
+def with_logs(measured: Measured, compose: Compose, folder: Path) -> Measured:
+    """A copy of a step with the nodes' logs, if they may say why it failed or is invalid, in ``folder``/logs.
+
+    Raises nothing.
+    """
+    step = measured.step
+    if not validity.has_node_trouble(step):
+        return measured
+    why = "; ".join(sentences([*step.verdict.reasons, *step.validity.reasons]))
+    since, rest = step.window.load_started_at, step.window.load_ended_at + step.counts.rest_seconds
+    with ui.phase("Keeping the logs of the nodes"):
+        return replace(measured, logs=keep(compose, folder, why, since=since, until=rest))
 
 
 def keep(compose: Compose, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
@@ -54,7 +65,7 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
     missing: dict[str, str] = {}
     services = compose.services()
     present = {service.name for service in services}
-    known = secrets_of(compose.settings)
+    known = compose.settings.secrets()
     for node in compose.settings.nodes:
         if node.lower() not in present:
             continue

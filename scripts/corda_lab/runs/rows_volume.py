@@ -9,12 +9,13 @@ from pathlib import Path
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
 from corda_lab.lab.images import image_name
 from corda_lab.results.folders import RUN_NAME
-from corda_lab.runs.containers import ROWS_DIRECTORY
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
+from lab_workload.row import ROWS_DIRECTORY
 
 FETCH_SECONDS_MAX = 600.0
 KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)
@@ -42,9 +43,9 @@ class RowsVolume:
         settings = self._compose.settings
         for image in (settings.own_image("locust"), image_name(settings, "PYTHON_IMAGE"), settings.node_image):
             if run_docker(["image", "inspect", image]).returncode == 0:
-                mount = f"{volume}:{ROWS_DIRECTORY}"
-                options = ["--rm", "--network=none", "--user=10001:10001", f"--volume={mount}", "--entrypoint=env"]
-                return ["run", *options, image]
+                # The engine would store all that it prints once more, which is all rows.
+                options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
+                return ["run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image]
         raise LabError(
             f"The volume {volume} cannot be read, because no image with a shell exists", "Run `scripts/lab up`."
         )

@@ -68,12 +68,8 @@ class StubCompose(Compose):
     """The project of a self-check: the lab's Compose file with the one of the self-check over it, on other ports."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+        super().__init__(settings, files=(FOLDER / "compose.yaml",))
         self.environment |= {name: settings[name] for name in (*PORTS, *OWN)}
-
-    def arguments(self, *arguments: str) -> list[str]:
-        """See ``Compose``."""
-        return super().arguments("--file", str(FOLDER / "compose.yaml"), *arguments)
 
 
 def own_settings(base: Settings) -> Settings:

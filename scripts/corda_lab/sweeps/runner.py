@@ -29,6 +29,7 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlannedStep, peak_sources
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
+from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
 
 ATTEMPTS_MAX = 2
@@ -299,11 +300,13 @@ class Runner:
         self._keep_logs(step, folder)
 
     def _keep_logs(self, step: PlannedStep, folder: Path) -> None:
+        """Store what all containers have printed last, without secrets. What the nodes have logged is in ``logs/``."""
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
             compose = Compose(plan.settings_of(step.variables, self._lab.settings))
             logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
-            (folder / "logs.txt").write_text(logs.stdout + logs.stderr, encoding="utf-8")
+            text = redacted(logs.stdout + logs.stderr, compose.settings.secrets())
+            (folder / "logs.txt").write_text(text, encoding="utf-8")
 
     def tell(self, measured: Measured) -> None:
         """Print the values of a step in one line, then its warnings and most frequent errors."""

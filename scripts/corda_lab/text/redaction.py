@@ -8,6 +8,9 @@ REDACTED = "<redacted>"
 LENGTH_MIN = 6
 """Shorter values are words of their own, and would be taken out everywhere. No generated password is so short."""
 
+KEY_LINES_MAX = 200
+"""Lines of a private key. An RSA key of 8,192 bits has a hundred. One without an end must not hide all that follows."""
+
 _WORDS = ("password", "passwd", "passphrase", "secret", "token", "credential")
 # A name is looked for from its first character only: a line would otherwise take the square of its length.
 _NAME = rf"(?:[\"']|(?<![\w.-]))[\w.-]*(?:{'|'.join(_WORDS)})s?[\"']?"
@@ -24,6 +27,12 @@ def values_in(settings: str) -> frozenset[str]:
     return frozenset(value for value in found if len(value) >= LENGTH_MIN)
 
 
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text of several lines without its secrets. ``secrets`` are the values that are known."""
+    redactor = Redactor(secrets)
+    return "\n".join(map(redactor.line, text.split("\n")))
+
+
 class Redactor:
     """Takes secrets out of the lines of one text. ``secrets`` are the values that are known.
 
@@ -34,15 +43,15 @@ class Redactor:
         # A secret may begin with another one.
         known = sorted((one for one in secrets if len(one) >= LENGTH_MIN), key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
-        self._is_in_key = False
+        self._key_lines_left = 0
 
     def line(self, text: str) -> str:
         """Return a line without its secrets."""
-        if self._is_in_key:
-            self._is_in_key = not _KEY_ENDS.search(text)
+        if self._key_lines_left:
+            self._key_lines_left = 0 if _KEY_ENDS.search(text) else self._key_lines_left - 1
             return REDACTED
         if begins := _KEY_BEGINS.search(text):
-            self._is_in_key = not _KEY_ENDS.search(text, begins.end())
+            self._key_lines_left = 0 if _KEY_ENDS.search(text, begins.end()) else KEY_LINES_MAX
             return f"{text[: begins.start()]}{REDACTED}"
         if self._known:
             text = self._known.sub(REDACTED, text)

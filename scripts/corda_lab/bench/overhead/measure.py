@@ -5,22 +5,23 @@ state of the containers and for the bridge's counters every few seconds. With mo
 """
 
 from dataclasses import dataclass, replace
-from time import time
 
 from corda_lab.bench.overhead.count import counted
 from corda_lab.bench.overhead.measurement import PARTS, OverheadMeasurement, Part
 from corda_lab.bench.overhead.switches import Switches
+from corda_lab.bench.subject import await_rest
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.runs import containers, counters, unknown
-from corda_lab.runs.containers import ROWS_DIRECTORY, LoadContainers
+from corda_lab.runs import containers, unknown
+from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window
 from lab_workload.load import Recording
+from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 
 TAIL_SECONDS = 2
@@ -46,7 +47,7 @@ def measure(lab: RunningLab, plan: RunPlan, switches: Switches, begun: OverheadM
 
     Raises LabError only if the lab does not come to rest before the load: then no other load can be measured either.
     """
-    await_rest(lab)
+    await_rest(lab.bridge, lab.prometheus)
     try:
         return _measured(lab, plan, switches, begun)
     except LabError as error:
@@ -57,7 +58,7 @@ def _measured(lab: RunningLab, plan: RunPlan, switches: Switches, begun: Overhea
     off, node, load = begun.switched_off, plan.subject.node, load_of(plan, begun)
     with containers.load_containers(lab.compose, load) as names:
         containers.await_setup(lab.compose, load, names)
-        await_rest(lab)
+        await_rest(lab.bridge, lab.prometheus)
         stage_rows_before = stage_rows_written(lab.prometheus)
         before = calibrate()
         with switches.off(off), counted(lab.bridge, node, plan.options) as counter:
@@ -69,7 +70,7 @@ def _measured(lab: RunningLab, plan: RunPlan, switches: Switches, begun: Overhea
         after = calibrate()
         # If the generator has failed, its own message says why there is no window.
         files, found = files_of(lab.compose, load, names), counter.result()
-    await_rest(lab)
+    await_rest(lab.bridge, lab.prometheus)
     measured = begun.model_copy(
         update={
             "window_started_at": found.window.started_at,
@@ -95,12 +96,6 @@ def load_of(plan: RunPlan, begun: OverheadMeasurement) -> RunPlan:
     options = replace(plan.options, duration_seconds=plan.options.duration_seconds + TAIL_SECONDS)
     recording: Recording = "none" if "recording" in begun.switched_off else "rows"
     return replace(plan, identity=identity, options=options, recording=recording)
-
-
-def await_rest(lab: RunningLab) -> None:
-    """Wait until no flow is in flight. Raises LabError after the time limit."""
-    if not counters.await_rest(lab.bridge, lab.prometheus, since=time()):
-        raise LabError("Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1)
 
 
 def await_quietly(load: RunPlan, names: LoadContainers) -> None:

@@ -116,6 +116,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
         (["report", "never"], "There is no run 'never'"),
         (["report", "--warm-up", "5s"], "--warm-up: is only for loads of the web UI"),
         (["report", "--web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
+        (["report", "--web-ui", "--charts", "charts"], "--charts: is not for loads of the web UI"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),

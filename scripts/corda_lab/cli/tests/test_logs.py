@@ -1,12 +1,18 @@
 """``lab logs``: which entries of a node's log are printed, as its bytes come."""
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 
 from corda_lab.cli import logs
 from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, node_logs, project, shape
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
 from corda_lab.steps.node_log import LogEntry
+from corda_lab.testing.docker import docker_client
 from corda_lab.text.redaction import REDACTED
 
 FLOW = "c5084132-4f88-49e4-a4ce-c53242e731f0"
@@ -69,3 +75,29 @@ def test_bad_input_is_one_clear_error(given: object, words: str) -> None:
     assert callable(given)
     with pytest.raises(LabError, match=words):
         given()
+
+
+def test_a_secret_that_the_user_has_set_is_not_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "node-partya.log").write_bytes(LOG + b"the database says own-password-1\n")
+    service = json.dumps({"Service": "partya", "Name": "partya", "State": "running"})
+    script = f"""\
+PATH=/usr/bin:/bin
+case "$*" in
+*" ps --all --format json") echo '{service}' ;;
+"exec "*) shift 2; exec "$@" ;;
+esac
+"""
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, script)
+    settings = load_settings(ENV_FILE, {"POSTGRES_PASSWORD": "own-password-1"})
+    monkeypatch.setattr(node_logs, "BASE", str(tmp_path))
+    monkeypatch.setattr(project, "settle", lambda: None)
+    monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
+    monkeypatch.setattr(shape, "of_running", lambda _: settings)
+
+    logs.logs("PartyA")
+
+    assert f"the database says {REDACTED}" in capsys.readouterr().out

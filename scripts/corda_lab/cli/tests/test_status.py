@@ -1,6 +1,7 @@
 """What ``lab status`` prints of a lab."""
 
 import json
+import re
 from dataclasses import asdict
 
 import pytest
@@ -27,7 +28,9 @@ def state(*alerts: Alert) -> LabState:
 def test_each_alert_is_a_line_that_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     status.show(state(DOWN))
     printed = " ".join(capsys.readouterr().out.split())
-    assert "alert: NodeDown: PartyB has not answered for three minutes. Start it again." in printed
+    assert re.search(
+        r"alert NodeDown, for \d[^:]*: PartyB has not answered for three minutes\. Start it again\.", printed
+    )
 
 
 def test_without_alerts_there_is_no_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lock
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
-from corda_lab.runs import counters
+from corda_lab.runs import counters, preflight
 from corda_lab.runs.running import RunningLab
 from corda_lab.testing.trials import IOU, STATE, TrialBridge
 from corda_lab.workloads import resolve
@@ -37,6 +37,7 @@ def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Use:
         monkeypatch.setattr(workload, "_bridge", lambda: bridge)
         monkeypatch.setattr(RunningLab, "of", lambda _settings: lab)
         monkeypatch.setattr(counters, "await_rest", lambda *_clients, since: True)
+        monkeypatch.setattr(preflight, "check_no_other_load", lambda *_: None)
         return bridge
 
     return with_bridge
@@ -93,5 +94,16 @@ def test_without_a_trial_nothing_is_started(tmp_path: Path, use: Use) -> None:
 def test_a_trial_needs_the_lock_of_the_lab(use: Use) -> None:
     bridge = use(TrialBridge(BOTH))
     with lock.held(load_settings().project), pytest.raises(LabError, match="is using this lab"):
+        workload.new("PartyA", "Iou", "own", is_tried=True)
+    assert bridge.started == []
+
+
+def test_nothing_is_tried_while_another_load_runs(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise LabError("The Locust web UI is running 4 users", "Stop them there first.")
+
+    bridge = use(TrialBridge(BOTH))
+    monkeypatch.setattr(preflight, "check_no_other_load", refuse)
+    with pytest.raises(LabError, match="The Locust web UI is running 4 users"):
         workload.new("PartyA", "Iou", "own", is_tried=True)
     assert bridge.started == []

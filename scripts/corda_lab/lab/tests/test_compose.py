@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
 from corda_lab.lab.compose import Compose, Service, lab_environment, parse_services
 from corda_lab.lab.settings import load_settings
@@ -64,6 +65,14 @@ def test_a_command_in_a_service_is_the_engine_s_if_it_has_a_container(
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     assert "label=com.docker.compose.service=partya" in calls[0]
     assert len(calls) == (1 if names.startswith("echo") else 2), "a container that was found is not asked for again"
+
+
+def test_the_limit_of_a_command_holds_for_finding_its_container_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker_client(tmp_path, monkeypatch, "exec /bin/sleep 30")
+    with pytest.raises(LabError, match="did not answer within 0 s"):
+        Compose(load_settings(ENV_FILE, {})).run("exec", "-T", "partya", "true", seconds_max=0.2)
 
 
 def test_last_lines_leave_blank_ones_out() -> None:

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def test_the_log_of_a_node_that_has_stopped_comes_from_its_volume(
     assert read(compose) == FIRST + SECOND
     calls = (tmp_path / "bin/calls").read_text(encoding="utf-8")
     assert f"--volume={compose.project}_partya-persistence:/volume:ro" in calls
-    assert "--network=none" in calls
+    assert {"--network=none", "--read-only", "--memory=64m", "--log-driver=none"} <= {*calls.split()}
 
 
 def test_older_logs_come_first_in_their_order_and_only_as_far_as_they_are_wanted(
@@ -85,6 +86,27 @@ def test_older_logs_come_first_in_their_order_and_only_as_far_as_they_are_wanted
     assert read(compose) == f"{OLDER}ten\n{FIRST}{SECOND}"
     on_the_24th = 1795478400.0
     assert read(compose, on_the_24th) == FIRST + SECOND
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-9], lambda whole: whole[:12] + b"\xff" * 20, lambda _: b"no"])
+def test_an_older_log_that_is_damaged_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: Callable[[bytes], bytes]
+) -> None:
+    compose = lab_with(tmp_path, monkeypatch, partya="running")
+    name = "node-partya.2026-11-23-1.log.gz"
+    (tmp_path / "base/logs/archive" / name).write_bytes(damage(gzip.compress(OLDER.encode())))
+    log = node_logs.find(compose, "PartyA")
+    with pytest.raises(LabError, match="PartyA: an older log cannot be read"):
+        read(compose)
+    with pytest.raises(LabError, match="PartyA: an older log cannot be read"):
+        list(node_logs.copied(log, node_logs.about(log), 0.0, tmp_path))
+
+
+def test_an_older_log_that_cannot_be_opened_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compose = lab_with(tmp_path, monkeypatch, partya="running")
+    (tmp_path / "base/logs/archive/node-partya.2026-11-23-1.log.gz").mkdir()
+    with pytest.raises(LabError, match="PartyA: its log cannot be read"):
+        read(compose)
 
 
 def test_a_copy_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

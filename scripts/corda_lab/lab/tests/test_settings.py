@@ -115,6 +115,8 @@ def test_leaves_secrets_out_of_what_is_public() -> None:
     settings = load_settings(ENV_FILE, {})
     assert "CORDA_VERSION" in settings.public()
     assert not [name for name in settings.public() if "PASSWORD" in name]
+    assert settings.secrets() == frozenset(), "nobody has set one"
+    assert load_settings(ENV_FILE, {"RPC_PASSWORD": "own-password-1"}).secrets() == {"own-password-1"}
 
 
 @pytest.mark.parametrize(

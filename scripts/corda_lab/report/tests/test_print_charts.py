@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.report import page, palette, print_charts
+from corda_lab.report import palette, print_charts, rendering
 from corda_lab.report.chart import PATTERNS, Chart, Trace
 from corda_lab.results import stored
 from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
@@ -42,7 +42,7 @@ def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_pap
 
 
 def test_the_page_has_every_colour_that_its_style_uses_in_both_themes() -> None:
-    style = (page.TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = rendering.text_of("report.css")
     assert set(re.findall(r"var\(--([\w-]+)\)", style)) <= set(palette.ROLES)
     colours = palette.css()
     assert [role for role in palette.ROLES if colours.count(f"--{role}: ") != 2] == []

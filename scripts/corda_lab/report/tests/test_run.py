@@ -9,6 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.report import page, value_table
+from corda_lab.report.facts import MORE_FILES
 from corda_lab.results import folders, stored
 from corda_lab.testing.pages import chart_data, without_scripts
 from corda_lab.testing.runs import part
@@ -283,3 +284,11 @@ def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., 
     folders.write_json(run / "steps.json", {**steps, "schema": 1})
     with pytest.raises(LabError, match="measured by another version of the lab"):
         page.render(run)
+
+
+def test_the_end_of_a_report_names_the_files_that_the_run_has(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    there = {path.name for path in run.iterdir()}
+    for name in (name.rstrip("/") for name in MORE_FILES):
+        named = f", {name}" in (run / "report.html").read_text(encoding="utf-8")
+        assert named == (name in there), name

@@ -168,6 +168,19 @@ def test_before_the_volume_is_deleted_all_rows_are_kept(
     assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "stopped\n", "the load ends first"
 
 
+def test_a_load_that_cannot_be_kept_takes_no_other_one_along(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    three_loads(directory)
+    folders.unfinished_folder().mkdir(parents=True)
+    (folders.unfinished_folder() / f"{RUN_ID}-2").write_text("in the way", encoding="utf-8")
+
+    by_hand.keep_all(load_settings(ENV_FILE, {}))
+
+    assert {run.run for run in evidence.unfinished_runs()} == {RUN_ID, "20231114T230000Z-web-load"}
+    assert f"the rows of {COPY} cannot be kept: " in capsys.readouterr().out
+
+
 def test_loads_that_made_room_are_told(directory: Path, volume: RowsVolume) -> None:
     removed = RemovedLoad(IDENTITY, "iou", 1200, 5.0)
     (directory / REMOVED_FILE).write_text(json.dumps(RemovedLoads([removed]).as_dict(), indent=2), encoding="utf-8")

@@ -17,8 +17,10 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, folders, stored
+from corda_lab.results import node_logs as results_logs
+from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, rows_volume, stage_rows, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -262,8 +264,32 @@ def test_a_run_that_was_stored_before_its_command_was_killed_is_not_made_again(l
 
     second = lab.make()
 
-    assert (second.folder, second.step) == (first.folder, None)
+    assert (second.folder, second.step) == (first.folder, first.step)
     assert lab.files == []
+
+
+@pytest.mark.parametrize("outcome", ["ok", "failed"])
+def test_a_load_that_failed_keeps_the_logs_of_its_nodes(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    spans: list[tuple[float, float]] = []
+
+    def keep(_: Compose, folder: Path, why: str, *, since: float, until: float) -> Path:
+        spans.append((since, until))
+        results_logs.write_index(folder / "logs", KeptLogs(why=why, since=since, until=until, logs=[]))
+        return folder / "logs"
+
+    monkeypatch.setattr(node_logs, "keep", keep)
+    lab.put(noted([steady(USERS)]))
+    rows = [*SIMULATED[:-1], {**SIMULATED[-1], "outcome": outcome}]
+    simulation.write_rows(lab.directory / f"{IDENTITY}.ndjson", rows)
+
+    run = lab.run()
+
+    kept = [index.why for _, _, index in results_logs.of_run(run.folder)]
+    assert bool(kept) == (outcome == "failed") == (not run.steps[0].verdict.passed)
+    window = run.steps[0].window
+    assert all(since == window.load_started_at < window.load_ended_at <= until for since, until in spans)
 
 
 def test_unknown_outcomes_are_asked_for_only_while_the_nodes_know_them(

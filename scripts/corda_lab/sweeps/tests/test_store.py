@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
@@ -34,6 +35,7 @@ from corda_lab.sweeps.points import points_of
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
+from corda_lab.text.redaction import REDACTED
 
 SWEEP = """\
 description: Twelve steps.
@@ -292,6 +294,18 @@ def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
     sweeps_runner.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
     (folder,) = (kept.folder / "failed").iterdir()
     assert [path.name for path in folder.iterdir()] == ["error.txt"]
+
+
+def test_the_logs_of_a_failed_attempt_have_no_secret(
+    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = sweep_file(tmp_path)
+    kept = begin(tmp_path, sweep)
+    printed = CompletedProcess([], 0, "partya-1  | password=hunter22\n", "a warning\n")
+    monkeypatch.setattr(Compose, "run", lambda *_, **__: printed)
+    sweeps_runner.Runner._keep_failure(Stub(sweep, kept, sample), kept.steps[0], 1, GONE)
+    (file,) = (kept.folder / "failed").glob("*/logs.txt")
+    assert file.read_text(encoding="utf-8") == f"partya-1  | password={REDACTED}\na warning\n"
 
 
 def test_what_broke_on_the_way_is_kept_with_the_run(

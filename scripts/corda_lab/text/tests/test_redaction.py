@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from corda_lab.text.redaction import REDACTED, Redactor, values_in
+from corda_lab.text.redaction import KEY_LINES_MAX, REDACTED, Redactor, redacted, values_in
 
 NODE_CONF = """\
 keyStorePassword="kR7x0aQm2Lw9"
@@ -57,3 +57,15 @@ def test_a_private_key_of_several_lines_is_taken_out_as_a_whole() -> None:
     redactor = Redactor()
     lines = ["key: -----BEGIN EC PRIVATE KEY-----", "MHcCAQEE", "-----END EC PRIVATE KEY-----", "after"]
     assert [redactor.line(line) for line in lines] == [f"key: {REDACTED}", REDACTED, REDACTED, "after"]
+
+
+def test_a_private_key_without_an_end_does_not_hide_all_that_follows() -> None:
+    redactor = Redactor()
+    lines = ["-----BEGIN PRIVATE KEY-----", *["MHcCAQEE"] * KEY_LINES_MAX, "after"]
+    assert [redactor.line(line) for line in lines] == [*[REDACTED] * (KEY_LINES_MAX + 1), "after"]
+
+
+def test_a_whole_text_keeps_its_lines() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMHcCAQEE\n-----END PRIVATE KEY-----"
+    text = f"own-password-1\n{key}\n\npassword=hunter22\n"
+    assert redacted(text, {"own-password-1"}) == f"{REDACTED}\n" * 4 + f"\npassword={REDACTED}\n"

@@ -1,0 +1,27 @@
+"""The templates of all pages."""
+
+from pathlib import Path
+
+import jinja2
+
+from corda_lab.text import words
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def template(name: str) -> jinja2.Template:
+    """A template, in which functions of ``text.words`` can be called. A variable that is not given is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update({one: getattr(words, one) for one in words.FOR_TEMPLATES})
+    return environment.get_template(name)
+
+
+def text_of(name: str) -> str:
+    """A file that pages embed, such as their style."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
