@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.project import parse_project
+from corda_lab.swarm.project import Service, parse_project
+from corda_lab.swarm.rules import RULES
+
+
+def test_every_field_has_a_rule_and_every_rule_a_field() -> None:
+    assert list(RULES) == list(Service.model_fields)
 
 
 @pytest.mark.parametrize(
