@@ -144,6 +144,8 @@ class Maker:
 
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
+        if one.end is None:
+            by_hand.require_ended(self._lab.compose, one.identity)
         if one.load is None or one.end is None:
             return Made(folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off), None)
         identity = one.run_id(wanted.name)

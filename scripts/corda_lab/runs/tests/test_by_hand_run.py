@@ -20,7 +20,7 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown, web_ui
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -57,7 +57,7 @@ class Lab:
         self.prometheus = MagicMock()
         self.prometheus.run_metrics.return_value = simulated_metrics.metrics_frame(SIMULATED, END)
         self.now = AFTER
-        self.status = IDLE
+        self.status: WebUiStatus | None = IDLE
         self.audited: list[float | None] = []
 
         def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None, stateful: Collection[str]) -> Audit:
@@ -74,6 +74,7 @@ class Lab:
             return simulation.write_stage_rows(folder, SIMULATED)
 
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
+        monkeypatch.setattr(web_ui, "status", lambda _: self.status)
         monkeypatch.setattr(counters, "snapshot", snapshot)
         monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
         monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
@@ -255,6 +256,30 @@ def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
     (listed,) = evidence.unfinished_runs()
     assert listed.reason == by_hand.CUT_OFF
     assert lab.files == []
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (None, f"Whether {IDENTITY} has ended is not known"),
+        (replace(IDLE, state="running", id=IDENTITY), "is in progress"),
+    ],
+)
+def test_a_load_without_an_end_is_left_alone_while_it_may_go_on(
+    lab: Lab, status: WebUiStatus | None, words: str
+) -> None:
+    write(lab.directory, noted([steady(USERS)]), SIMULATED, None, None)
+    lab.status = status
+    with pytest.raises(LabError, match=words):
+        lab.make()
+    assert f"{IDENTITY}.ndjson" in lab.files
+    assert not folders.unfinished_folder().exists()
+
+
+def test_without_its_container_a_load_has_ended(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_ui, "status", lambda _: None)
+    docker_client(tmp_path / "bin", monkeypatch, DOCKER.replace("running", "exited"))
+    by_hand.require_ended(Compose(SETTINGS), IDENTITY)
 
 
 def test_a_run_that_was_stored_before_its_command_was_killed_is_not_made_again(lab: Lab) -> None:
