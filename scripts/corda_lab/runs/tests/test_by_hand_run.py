@@ -58,6 +58,7 @@ class Lab:
         self.prometheus.run_metrics.return_value = simulated_metrics.metrics_frame(SIMULATED, END)
         self.now = AFTER
         self.status: WebUiStatus | None = IDLE
+        self.collected = 0
         self.audited: list[float | None] = []
 
         def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None, stateful: Collection[str]) -> Audit:
@@ -71,6 +72,7 @@ class Lab:
 
         def timed(_: Compose, begins: dict[str, int], folder: Path) -> list[Path]:
             assert set(begins.values()) == {0}
+            self.collected += 1
             return simulation.write_stage_rows(folder, SIMULATED)
 
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
@@ -84,11 +86,17 @@ class Lab:
         """Put a load into the volume."""
         write(self.directory, load, SIMULATED, END, after)
 
+    def maker(self) -> Maker:
+        """What makes the runs of one command."""
+        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
+        scratch = self.directory.parent / "scratch"
+        scratch.mkdir(exist_ok=True)
+        return Maker(lab, simulation.nodes(), RowsVolume(lab.compose), ENVIRONMENT, self.status, scratch)
+
     def make(self, **wanted: WantedWindow | str | None) -> Made:
         """Make a run of the newest load."""
         volume = RowsVolume(Compose(SETTINGS))
-        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
-        maker = Maker(lab, simulation.nodes(), volume, ENVIRONMENT, self.status)
+        maker = self.maker()
         (one,) = by_hand.uncollected(volume, None).chosen(by_hand.NEWEST)
         return maker.make(one, Wanted(**wanted))  # type: ignore[arg-type]
 
@@ -133,6 +141,17 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
     assert lab.audited == [AFTER.read_at]
     assert lab.files == []
     lab.bridge.forget_flows.assert_called_once_with("PartyA", "client-")
+
+
+def test_the_stage_rows_of_all_loads_are_collected_once(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
+    maker = lab.maker()
+    loads = by_hand.uncollected(RowsVolume(Compose(SETTINGS)), None).chosen(by_hand.ALL)
+    made = [maker.make(one, Wanted()) for one in loads]
+    assert lab.collected == 1
+    heights = [stored.read(one.folder).table("stages").height for one in made]
+    assert heights == [2 * len(SIMULATED)] * 2, "of both nodes, for each load"
 
 
 def test_the_manifest_says_how_it_was_started_and_how_it_is_repeated(lab: Lab) -> None:
@@ -345,7 +364,7 @@ def test_only_stage_rows_of_the_time_of_the_load_are_kept(tmp_path: Path) -> Non
     compact = json.dumps({"flow_id": "compact", "ended_at": 102.5}, separators=(",", ":"))
     path.write_text("\n".join([*lines, compact, '{"flow_id": "torn', lines[2][:20]]) + "\n", encoding="utf-8")
 
-    stage_rows.keep_between(path, 101.5, 103.0)
+    stage_rows.copy_between(path, tmp_path / "copy", 101.5, 103.0)
 
-    kept = [json.loads(line)["flow_id"] for line in path.read_text(encoding="utf-8").splitlines()]
+    kept = [json.loads(line)["flow_id"] for line in (tmp_path / "copy").read_text(encoding="utf-8").splitlines()]
     assert kept == ["2", "3", "compact"]
