@@ -159,7 +159,9 @@ class Maker:
         if one.end is None:
             by_hand.require_ended(self._lab.compose, one.identity)
         if one.load is None or one.end is None:
-            return Made(folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off), None)
+            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off)
+            leftovers.keep_logs(self._lab.compose, kept, one.why_cut_off)
+            return Made(kept, None)
         identity = one.run_id(wanted.name)
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
             # The command that made it was killed before it deleted the files.

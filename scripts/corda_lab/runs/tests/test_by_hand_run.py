@@ -265,8 +265,14 @@ def test_missing_rows_are_an_error_and_nothing_is_deleted(lab: Lab) -> None:
     assert f"{IDENTITY}.ndjson" in lab.files
 
 
-def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
+def test_of_a_load_that_was_cut_off_only_the_rows_and_the_logs_are_kept(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(lab.directory, noted([steady(USERS)]), SIMULATED, None, None)
+    logs: list[tuple[Path, str, float, float]] = []
+    monkeypatch.setattr(
+        node_logs, "keep", lambda _, folder, why, *, since, until: logs.append((folder, why, since, until))
+    )
 
     made = lab.make()
 
@@ -274,6 +280,8 @@ def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
     assert made.folder == folders.unfinished_folder() / RUN_ID
     (listed,) = evidence.unfinished_runs()
     assert listed.reason == by_hand.CUT_OFF
+    last = max(row["ended_at"] for row in SIMULATED)
+    assert logs == [(made.folder, by_hand.CUT_OFF, by_hand.began_at(IDENTITY).timestamp(), last)]
     assert lab.files == []
 
 
