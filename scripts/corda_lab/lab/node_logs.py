@@ -9,10 +9,11 @@ import os
 import re
 import select
 import shlex
+import signal
 import subprocess
 import tempfile
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +37,8 @@ LABEL = "org.cordalab.logs"
 
 READ_SECONDS_MAX = 60.0
 MARK = "@@"
+KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+"""Exit statuses of a command in a container that ends before it."""
 ENDING_SECONDS = 5.0
 IDLE_SECONDS = 0.3
 """How long nothing comes until a reader is told, so that it shows the last entry of a log that it follows."""
@@ -180,15 +183,18 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
             command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
             with _started(command, errors) as process:
                 yield from _as_they_come(process)
+                _require_success(log, process, errors, (0, *KILLED))
             return
         with _started(log.command(CURRENT_SCRIPT), errors) as process:
             yield from _as_they_come(process)
             _require_success(log, process, errors)
 
 
-def _require_success(log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
+def _require_success(
+    log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes], statuses: Collection[int] = (0,)
+) -> None:
     """Check that a command whose output has ended could read the log. Raises LabError."""
-    if process.wait(READ_SECONDS_MAX) != 0:
+    if process.wait(READ_SECONDS_MAX) not in statuses:
         errors.seek(0)
         why = last_words(errors.read().decode(errors="replace"))
         raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
