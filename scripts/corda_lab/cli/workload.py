@@ -106,7 +106,10 @@ def _try_workload(name: str, node: str, flow: "Flow") -> None:
     try:
         with ui.phase(f"Starting {flow.short_name} once on {node}"):
             made = trial.make(
-                workload, lab.bridge, lambda since: counters.await_rest(lab.bridge, lab.prometheus, since=since)
+                workload,
+                lab.bridge,
+                lambda since: counters.await_rest(lab.bridge, lab.prometheus, since=since),
+                flow_seconds_max=float(lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]),
             )
             for line in trial.ledger_words(made):
                 ui.note(line)

@@ -17,8 +17,6 @@ from lab_workload.node_state import NodeReport
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
-FLOW_SECONDS_MAX = 330.0
-"""How long to wait for the end of a flow: longer than the bridge does by default."""
 PAGE_STATES = 2000
 """States per page of the vault's transactions. The node sorts the vault for every thousand, and loads each state from
 its transaction; after a load of hours, it must still answer within the time that the bridge gives it."""

@@ -5,14 +5,17 @@ be read too: in a container of its own, on the lab's image of a node. Nothing is
 """
 
 import gzip
+import math
 import os
 import re
 import select
 import shlex
+import signal
 import subprocess
 import tempfile
+import time
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +39,8 @@ LABEL = "org.cordalab.logs"
 
 READ_SECONDS_MAX = 60.0
 MARK = "@@"
+KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+"""Exit statuses of a command in a container that ends before it."""
 ENDING_SECONDS = 5.0
 IDLE_SECONDS = 0.3
 """How long nothing comes until a reader is told, so that it shows the last entry of a log that it follows."""
@@ -128,9 +133,12 @@ def find(compose: Compose, name: str, services: Sequence[Service] | None = None)
     return NodeLog(node, False, (*options, "--entrypoint=env", compose.settings.own_node_image), VOLUME_BASE)
 
 
-def about(log: NodeLog, known: frozenset[str] = frozenset()) -> About:
-    """The secrets and the older logs of a node. ``known`` are secrets of the lab. Raises LabError."""
-    done = run_docker(log.command(ABOUT_SCRIPT), seconds_max=READ_SECONDS_MAX)
+def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float = math.inf) -> About:
+    """The secrets and the older logs of a node. ``known`` are secrets of the lab. Raises LabError.
+
+    It is read until ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
+    """
+    done = run_docker(log.command(ABOUT_SCRIPT), seconds_max=_seconds_left(log, deadline))
     if done.returncode != 0:
         raise LabError(f"{log.node}: its log cannot be read ({last_words(done.stderr or done.stdout)})", exit_code=1)
     settings, _, names = done.stdout.rpartition(f"\n{MARK}")
@@ -138,22 +146,32 @@ def about(log: NodeLog, known: frozenset[str] = frozenset()) -> About:
     return About(values_in(settings) | known, tuple(name for _, _, name in sorted(found)))
 
 
-def copied(log: NodeLog, known: About, since: float, folder: Path) -> Iterator[str]:
+def _seconds_left(log: NodeLog, deadline: float) -> float:
+    """How long one read of a log may take. Raises LabError if no time is left."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise LabError(f"{log.node}: no time is left to read its log", exit_code=1)
+    return min(left, READ_SECONDS_MAX)
+
+
+def copied(log: NodeLog, known: About, since: float, folder: Path, *, deadline: float = math.inf) -> Iterator[str]:
     """The lines of a log, without secrets, read as a whole through files in ``folder``. Raises LabError.
 
-    Older logs are read as far as they may have entries since a time (unix seconds).
+    Older logs are read as far as they may have entries since a time (unix seconds). Each file is fetched until
+    ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
     """
     redactor = Redactor(known.secrets)
     older, current = folder / f"{log.node}.gz", folder / f"{log.node}.log"
     if names := known.archives_since(since):
         command = log.command(ARCHIVE_SCRIPT, *names)
-        run_docker_to_file(older, command, shown=log.shown, seconds_max=READ_SECONDS_MAX)
+        run_docker_to_file(older, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
         except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-    run_docker_to_file(current, log.command(CURRENT_SCRIPT), shown=log.shown, seconds_max=READ_SECONDS_MAX)
+    command = log.command(CURRENT_SCRIPT)
+    run_docker_to_file(current, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
     with current.open(encoding="utf-8", errors="replace") as stream:
         yield from map(redactor.line, stream)
 
@@ -180,15 +198,18 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
             command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
             with _started(command, errors) as process:
                 yield from _as_they_come(process)
+                _require_success(log, process, errors, (0, *KILLED))
             return
         with _started(log.command(CURRENT_SCRIPT), errors) as process:
             yield from _as_they_come(process)
             _require_success(log, process, errors)
 
 
-def _require_success(log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
+def _require_success(
+    log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes], statuses: Collection[int] = (0,)
+) -> None:
     """Check that a command whose output has ended could read the log. Raises LabError."""
-    if process.wait(READ_SECONDS_MAX) != 0:
+    if process.wait(READ_SECONDS_MAX) not in statuses:
         errors.seek(0)
         why = last_words(errors.read().decode(errors="replace"))
         raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)

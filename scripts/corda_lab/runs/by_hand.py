@@ -266,6 +266,23 @@ def told_kept(loads: Sequence[UncollectedLoad]) -> None:
         ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
 
 
+def require_ended(compose: Compose, identity: str) -> None:
+    """Raise LabError if a load without an end may still be in progress.
+
+    A web UI that does not answer may be too busy to. Only without its container has the load ended for certain.
+    """
+    status = web_ui.status(compose.settings.url("LOCUST_PORT"))
+    if status is not None:
+        web_ui.require_idle(status)
+    elif any(service.name == "locust" and service.state in {"running", "paused"} for service in compose.services()):
+        raise LabError(
+            f"Whether {identity} has ended is not known: the Locust web UI runs, but does not answer",
+            "Repeat the command when it answers. If it never does, `scripts/lab down` and `scripts/lab up` end the "
+            "load and keep its rows.",
+            exit_code=1,
+        )
+
+
 def await_idle(url: str, seconds_max: float) -> WebUiStatus | None:
     """Wait until the web UI has counted its last load, and return what it does. Raises LabError if it is at work."""
     deadline = time.monotonic() + seconds_max

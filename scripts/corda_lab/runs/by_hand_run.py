@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -95,6 +96,14 @@ class _Load:
 
 
 @dataclass(frozen=True)
+class _Collected:
+    """The stage rows that the nodes have written since their containers began, and whether they write any now."""
+
+    paths: Sequence[Path]
+    is_on: bool
+
+
+@dataclass(frozen=True)
 class _Timed:
     """The stage rows of a load, None if there are none, and whether the nodes write any now."""
 
@@ -121,12 +130,13 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
             raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
         ui.note(listed([one.identity for one in chosen]))
         environment = read_environment(lab.settings)
-    maker = Maker(lab, nodes, volume, environment, status)
-    return [maker.make(one, wanted) for one in chosen]
+    with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
+        maker = Maker(lab, nodes, volume, environment, status, Path(scratch))
+        return [maker.make(one, wanted) for one in chosen]
 
 
 class Maker:
-    """Makes runs on the running lab, which is at rest."""
+    """Makes runs on the running lab, which is at rest. What all of them need of it is kept in ``scratch``."""
 
     def __init__(
         self,
@@ -135,17 +145,23 @@ class Maker:
         volume: RowsVolume,
         environment: Environment,
         status: WebUiStatus | None,
+        scratch: Path,
     ) -> None:
         self._lab = lab
         self._nodes = nodes
         self._volume = volume
         self._environment = environment
         self._status = status
+        self._scratch = scratch
 
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
+        if one.end is None:
+            by_hand.require_ended(self._lab.compose, one.identity)
         if one.load is None or one.end is None:
-            return Made(folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off), None)
+            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off)
+            leftovers.keep_logs(self._lab.compose, kept, one.why_cut_off)
+            return Made(kept, None)
         identity = one.run_id(wanted.name)
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
             # The command that made it was killed before it deleted the files.
@@ -249,12 +265,19 @@ class Maker:
         return names
 
     def _timed(self, load: _Load, folder: Path) -> _Timed:
-        """Collect the stage rows of the time of a load. A node has those of all loads since its container began."""
+        """Return the stage rows of the time of a load."""
+        collected, paths = self._collected, []
+        for path in collected.paths:
+            paths.append(folder / path.name)
+            until = load.at_rest_at + stage_rows.FLUSH_SECONDS
+            stage_rows.copy_between(path, paths[-1], load.end.started_at, until)
+        return _Timed(stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX), collected.is_on)
+
+    @cached_property
+    def _collected(self) -> _Collected:
+        """The stage rows of all loads. Every load had ended before the first run is made."""
         begins = dict.fromkeys(stage_rows.offsets(self._lab.compose, list(self._nodes)), 0)
-        paths = stage_rows.collect(self._lab.compose, begins, folder)
-        for path in paths:
-            stage_rows.keep_between(path, load.end.started_at, load.at_rest_at + stage_rows.FLUSH_SECONDS)
-        return _Timed(stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX), bool(begins))
+        return _Collected(stage_rows.collect(self._lab.compose, begins, self._scratch), bool(begins))
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load. Those of a load that has just ended must have arrived first."""

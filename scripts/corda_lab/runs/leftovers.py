@@ -4,6 +4,7 @@ The caller holds the lock of the lab, so the command that started these loads no
 """
 
 import shutil
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -93,8 +94,19 @@ def keep_logs(compose: Compose, folder: Path, why: str) -> None:
     """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
     if (folder / node_logs.FOLDER).is_dir() or evidence.identity_of(folder) is None:
         return
-    began_at = datetime.fromisoformat(folders.read_model(folder / evidence.LOAD, evidence.LoadFile).began_at)
-    runs_node_logs.keep(compose, folder, why, since=began_at.timestamp(), until=last_answer(folder))
+    load = folders.read_model(folder / evidence.LOAD, evidence.LoadFile)
+    began_at = datetime.fromisoformat(load.began_at).timestamp()
+    until = last_answer(folder)
+    if until is None:
+        timeout = float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+        until = min(time.time(), began_at + planned_seconds(load) + timeout)
+    runs_node_logs.keep(compose, folder, why, since=began_at, until=until)
+
+
+def planned_seconds(load: evidence.LoadFile) -> float:
+    """How long a load was meant to last at most, as far as its options say so."""
+    planned = [load.options.get(name) for name in ("warm_up_seconds", "duration_seconds")]
+    return sum(float(seconds) for seconds in planned if isinstance(seconds, int | float))
 
 
 def last_answer(folder: Path) -> float | None:

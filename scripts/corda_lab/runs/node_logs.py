@@ -8,7 +8,7 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.node_logs import NodeLog
+from corda_lab.lab.node_logs import About, NodeLog
 from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
@@ -73,7 +73,9 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
             missing[node] = f"no time was left of {KEEP_SECONDS_MAX:.0f} s"
             continue
         try:
-            log = _keep_one(lab_logs.find(compose, node, services), folder, known, since, until)
+            place = lab_logs.find(compose, node, services)
+            about = lab_logs.about(place, known, deadline=deadline)
+            log = _keep_one(place, about, folder, (since, until), deadline)
         except LabError as error:
             missing[node] = " ".join(error.message.split())
             continue
@@ -85,13 +87,12 @@ def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) 
     return found
 
 
-def _keep_one(place: NodeLog, folder: Path, known: frozenset[str], since: float, until: float) -> KeptLog | None:
-    """Store the log of one node; None if it has no entry of that time. Raises LabError."""
-    about = lab_logs.about(place, known)
+def _keep_one(place: NodeLog, about: About, folder: Path, span: tuple[float, float], deadline: float) -> KeptLog | None:
+    """Store the log of one node; None if it has no entry of a span of time. Raises LabError."""
     text, errors, count = BoundedText(), Errors(), 0
     with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
-        for entry in entries(lab_logs.copied(place, about, since, Path(scratch))):
-            if not is_within(entry, since, until):
+        for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
+            if not is_within(entry, *span):
                 continue
             count += 1
             errors.add(entry)

@@ -69,14 +69,12 @@ def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> lis
     return paths
 
 
-def keep_between(path: Path, since: float, until: float) -> None:
-    """Delete the rows of flows that ended at another time (unix seconds), and those that do not say when."""
-    kept = path.with_suffix(".kept")
-    with path.open("rb") as lines, kept.open("wb") as file:
+def copy_between(path: Path, copy: Path, since: float, until: float) -> None:
+    """Copy the rows of flows that ended in a span of time (unix seconds). Rows that do not say when are left out."""
+    with path.open("rb") as lines, copy.open("wb") as file:
         file.writelines(
             line for line in lines if (found := _ENDED_AT.search(line)) and since <= float(found[1]) <= until
         )
-    kept.replace(path)
 
 
 def dropped_rows(prometheus: Prometheus) -> dict[str, int]:

@@ -22,7 +22,9 @@ class TrialBridge(Bridge):
         self._others = others
         self._failure = failure
         self.started: list[tuple[str, str, Mapping[str, Any]]] = []
+        self.waited = 0.0
         self.forgotten: list[str] = []
+        self.forgets_nothing = False
 
     def nodes(self) -> dict[str, Node]:
         return nodes()
@@ -37,12 +39,15 @@ class TrialBridge(Bridge):
         self, node: str, flow: str, args: Mapping[str, Any], client_id: str, *, seconds_max: float
     ) -> dict[str, Any]:
         self.started.append((node, flow, args))
+        self.waited = seconds_max
         if self._failure:
             raise LabError(self._failure, exit_code=1)
         return {"txId": "AB" * 32}
 
     def forget_flows(self, node: str, prefix: str) -> int:
         self.forgotten.append(prefix)
+        if self.forgets_nothing:
+            raise LabError("The bridge did not forget the flows")
         return 0
 
     def vault_changes(self, node: str, since: float) -> dict[str, int]:

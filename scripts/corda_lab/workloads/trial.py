@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from corda_lab.clients.bridge import FLOW_SECONDS_MAX, Bridge, Node
+from corda_lab.clients.bridge import ANSWER_SECONDS_MAX, Bridge, Node
 from corda_lab.errors import LabError
+from corda_lab.text import ui
 from corda_lab.workloads.resolve import lab_problems, network_of
 from lab_workload.flows import Flow, named
 from lab_workload.network import Asked, bind
@@ -46,12 +47,13 @@ def check_kind(workload: Workload, node: str, flow: Flow) -> None:
         )
 
 
-def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool]) -> Trial:
+def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *, flow_seconds_max: float) -> Trial:
     """Start the flow of a workload once, as a run would, and compare the vaults of all nodes before and after.
 
-    ``at_rest`` waits until no flow is in flight at a scrape after a time, and returns whether that is so. Raises
-    LabError: with exit status 2 if the arguments are not accepted, in which case nothing has started, and with 1 if the
-    flow failed, or if the vaults cannot be compared because something else changed them too.
+    ``flow_seconds_max`` is how long the bridge waits for the flow. ``at_rest`` waits until no flow is in flight at a
+    scrape after a time, and returns whether that is so. Raises LabError: with exit status 2 if the arguments are not
+    accepted, in which case nothing has started, and with 1 if the flow failed, or if the vaults cannot be compared
+    because something else changed them too.
     """
     nodes = bridge.nodes()
     start = checked_start(workload, bridge, nodes)
@@ -60,8 +62,12 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool]) -
     before = {node: bridge.vault_unconsumed(node, ANY_STATE) for node in nodes}
     since = time.time()
     identity = f"trial-{workload.name}-{time.time_ns()}"
-    ended = bridge.start_flow(start.node, start.flow, start.args, identity, seconds_max=FLOW_SECONDS_MAX)
-    bridge.forget_flows(start.node, identity)
+    # The bridge says more of a flow that takes too long than a time limit here could.
+    seconds_max = flow_seconds_max + ANSWER_SECONDS_MAX
+    try:
+        ended = bridge.start_flow(start.node, start.flow, start.args, identity, seconds_max=seconds_max)
+    finally:
+        forget(bridge, start.node, identity)
     # The other parties may record the transaction after the flow has ended.
     if not at_rest(time.time()):
         raise LabError("The trial flow has ended, but flows are still in flight at its counterparties", exit_code=1)
@@ -80,6 +86,14 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool]) -
         state: {node: changes[state] for node, changes in found.items() if state in changes} for state in classes
     }
     return Trial(start, ended.get("txId"), by_class)
+
+
+def forget(bridge: Bridge, node: str, identity: str) -> None:
+    """Let the node forget the outcome of the trial. A warning if it does not: it hides no failure of the flow."""
+    try:
+        bridge.forget_flows(node, identity)
+    except LabError as error:
+        ui.warn(error.message)
 
 
 def checked_start(workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> FlowStart:

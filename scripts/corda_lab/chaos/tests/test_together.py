@@ -75,9 +75,19 @@ def test_a_success_without_a_row_or_without_an_id_accounts_for_one() -> None:
 
 
 def test_flows_that_record_several_transactions_at_a_place_are_not_counted() -> None:
-    found = vaults.compare(rows("AA", "BB"), {(CASH, "PartyB"): {"AA", "BB", "A2", "B2"}}, PAY)
+    own = [f"A{number}" for number in range(5)]
+    found = vaults.compare(rows(*own), {(CASH, "PartyB"): {*own, *(f"B{number}" for number in range(5))}}, PAY)
     assert found.problems == ()
     assert "each flow records several transactions in the vault of PartyB" in found.warnings[0]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_fault_can_make_each_of_a_few_flows_do_it_twice(count: int) -> None:
+    own, again = ([f"{letter}{number}" for number in range(count)] for letter in "AB")
+    found = vaults.compare(rows(*own), {(CASH, "PartyB"): {*own, *again}}, PAY)
+    (problem,) = found.problems
+    assert f"known to have succeeded in the vault of PartyB: {count} (B0" in problem
+    assert found.warnings == ()
 
 
 def test_what_a_set_up_has_recorded_is_older_than_the_first_request() -> None:

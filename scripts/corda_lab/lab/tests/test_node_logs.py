@@ -142,6 +142,27 @@ def test_a_log_is_followed_and_nothing_goes_on_in_the_container_afterwards(
     assert not is_worked_in(tmp_path / "base/logs")
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("exit 137", None),
+        ("exit 0", None),
+        ("echo 'Cannot connect to the Docker daemon' >&2; exit 1", r"cannot be read \(Cannot connect to the Docker"),
+        ("exit 126", "cannot be read"),
+    ],
+)
+def test_a_log_whose_command_failed_has_not_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, words: str | None
+) -> None:
+    compose = lab_with(tmp_path, monkeypatch, partya="running")
+    log = node_logs.find(compose, "PartyA")
+    about = node_logs.about(log)
+    docker_client(tmp_path / "bin", monkeypatch, f"echo a line; {end}")
+    chunks = node_logs.chunks(log, about, None, follow=True)
+    with closing(chunks), contextlib.nullcontext() if words is None else pytest.raises(LabError, match=words):
+        assert b"".join(chunks) == b"a line\n"
+
+
 def is_worked_in(folder: Path) -> bool:
     """Whether the working directory of any process is a folder."""
     found = []

@@ -20,7 +20,7 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown, web_ui
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -57,7 +57,8 @@ class Lab:
         self.prometheus = MagicMock()
         self.prometheus.run_metrics.return_value = simulated_metrics.metrics_frame(SIMULATED, END)
         self.now = AFTER
-        self.status = IDLE
+        self.status: WebUiStatus | None = IDLE
+        self.collected = 0
         self.audited: list[float | None] = []
 
         def audit(_: Compose, requests: pl.DataFrame, *, at_rest: float | None, stateful: Collection[str]) -> Audit:
@@ -71,9 +72,11 @@ class Lab:
 
         def timed(_: Compose, begins: dict[str, int], folder: Path) -> list[Path]:
             assert set(begins.values()) == {0}
+            self.collected += 1
             return simulation.write_stage_rows(folder, SIMULATED)
 
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
+        monkeypatch.setattr(web_ui, "status", lambda _: self.status)
         monkeypatch.setattr(counters, "snapshot", snapshot)
         monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
         monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
@@ -83,11 +86,17 @@ class Lab:
         """Put a load into the volume."""
         write(self.directory, load, SIMULATED, END, after)
 
+    def maker(self) -> Maker:
+        """What makes the runs of one command."""
+        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
+        scratch = self.directory.parent / "scratch"
+        scratch.mkdir(exist_ok=True)
+        return Maker(lab, simulation.nodes(), RowsVolume(lab.compose), ENVIRONMENT, self.status, scratch)
+
     def make(self, **wanted: WantedWindow | str | None) -> Made:
         """Make a run of the newest load."""
         volume = RowsVolume(Compose(SETTINGS))
-        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
-        maker = Maker(lab, simulation.nodes(), volume, ENVIRONMENT, self.status)
+        maker = self.maker()
         (one,) = by_hand.uncollected(volume, None).chosen(by_hand.NEWEST)
         return maker.make(one, Wanted(**wanted))  # type: ignore[arg-type]
 
@@ -132,6 +141,17 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
     assert lab.audited == [AFTER.read_at]
     assert lab.files == []
     lab.bridge.forget_flows.assert_called_once_with("PartyA", "client-")
+
+
+def test_the_stage_rows_of_all_loads_are_collected_once(lab: Lab) -> None:
+    lab.put(noted([steady(USERS)]))
+    lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
+    maker = lab.maker()
+    loads = by_hand.uncollected(RowsVolume(Compose(SETTINGS)), None).chosen(by_hand.ALL)
+    made = [maker.make(one, Wanted()) for one in loads]
+    assert lab.collected == 1
+    heights = [stored.read(one.folder).table("stages").height for one in made]
+    assert heights == [2 * len(SIMULATED)] * 2, "of both nodes, for each load"
 
 
 def test_the_manifest_says_how_it_was_started_and_how_it_is_repeated(lab: Lab) -> None:
@@ -245,8 +265,14 @@ def test_missing_rows_are_an_error_and_nothing_is_deleted(lab: Lab) -> None:
     assert f"{IDENTITY}.ndjson" in lab.files
 
 
-def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
+def test_of_a_load_that_was_cut_off_only_the_rows_and_the_logs_are_kept(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(lab.directory, noted([steady(USERS)]), SIMULATED, None, None)
+    logs: list[tuple[Path, str, float, float]] = []
+    monkeypatch.setattr(
+        node_logs, "keep", lambda _, folder, why, *, since, until: logs.append((folder, why, since, until))
+    )
 
     made = lab.make()
 
@@ -254,7 +280,33 @@ def test_of_a_load_that_was_cut_off_only_the_rows_are_kept(lab: Lab) -> None:
     assert made.folder == folders.unfinished_folder() / RUN_ID
     (listed,) = evidence.unfinished_runs()
     assert listed.reason == by_hand.CUT_OFF
+    last = max(row["ended_at"] for row in SIMULATED)
+    assert logs == [(made.folder, by_hand.CUT_OFF, by_hand.began_at(IDENTITY).timestamp(), last)]
     assert lab.files == []
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (None, f"Whether {IDENTITY} has ended is not known"),
+        (replace(IDLE, state="running", id=IDENTITY), "is in progress"),
+    ],
+)
+def test_a_load_without_an_end_is_left_alone_while_it_may_go_on(
+    lab: Lab, status: WebUiStatus | None, words: str
+) -> None:
+    write(lab.directory, noted([steady(USERS)]), SIMULATED, None, None)
+    lab.status = status
+    with pytest.raises(LabError, match=words):
+        lab.make()
+    assert f"{IDENTITY}.ndjson" in lab.files
+    assert not folders.unfinished_folder().exists()
+
+
+def test_without_its_container_a_load_has_ended(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_ui, "status", lambda _: None)
+    docker_client(tmp_path / "bin", monkeypatch, DOCKER.replace("running", "exited"))
+    by_hand.require_ended(Compose(SETTINGS), IDENTITY)
 
 
 def test_a_run_that_was_stored_before_its_command_was_killed_is_not_made_again(lab: Lab) -> None:
@@ -320,7 +372,7 @@ def test_only_stage_rows_of_the_time_of_the_load_are_kept(tmp_path: Path) -> Non
     compact = json.dumps({"flow_id": "compact", "ended_at": 102.5}, separators=(",", ":"))
     path.write_text("\n".join([*lines, compact, '{"flow_id": "torn', lines[2][:20]]) + "\n", encoding="utf-8")
 
-    stage_rows.keep_between(path, 101.5, 103.0)
+    stage_rows.copy_between(path, tmp_path / "copy", 101.5, 103.0)
 
-    kept = [json.loads(line)["flow_id"] for line in path.read_text(encoding="utf-8").splitlines()]
+    kept = [json.loads(line)["flow_id"] for line in (tmp_path / "copy").read_text(encoding="utf-8").splitlines()]
     assert kept == ["2", "3", "compact"]

@@ -5,6 +5,7 @@ Docker is a small program here that runs the commands for the volume in a folder
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders
-from corda_lab.runs import leftovers, recording, rows_volume
+from corda_lab.runs import leftovers, node_logs, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.steps.load import LoadOptions
 from corda_lab.testing import simulation
@@ -149,6 +150,25 @@ def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
     assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, ROWS)
     assert names(volume) == {WEB_ROWS}
     assert "rm --force --volumes c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_the_logs_of_a_killed_command_are_those_of_the_time_of_its_load(
+    volume: Path, compose: Compose, monkeypatch: pytest.MonkeyPatch, has_rows: bool
+) -> None:
+    spans: list[tuple[float, float]] = []
+    monkeypatch.setattr(node_logs, "keep", lambda *_, since, until: spans.append((since, until)))
+    with recorded(folder_of_run()) as started:
+        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+    began_at = datetime.fromisoformat(json.loads((folder_of_run() / evidence.LOAD).read_text())["began_at"]).timestamp()
+    monkeypatch.setattr("corda_lab.runs.leftovers.time.time", lambda: began_at + 86_400)
+    write_rows(volume)
+    if not has_rows:
+        (volume / f"{RUN_IDENTITY}.ndjson").write_text("", encoding="utf-8")
+    leftovers.collect(compose)
+    planned = 60 + 15 + float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
+    last = max(row["ended_at"] for row in SIMULATED)
+    assert spans == [(began_at, last if has_rows else began_at + planned)]
 
 
 def test_rows_whose_folder_was_deleted_get_one(volume: Path, compose: Compose) -> None:

@@ -1,10 +1,12 @@
 """The logs of the nodes are kept with a load that failed. Docker is a small program here."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
@@ -79,10 +81,31 @@ def test_without_an_entry_of_that_time_there_is_nothing_to_keep(tmp_path: Path, 
     assert node_logs.keep(compose, tmp_path / "run", "why", since=0.0, until=1.0) is None
 
 
+def test_no_read_goes_on_behind_the_end_of_the_time_for_all_nodes(
+    tmp_path: Path, compose: Compose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed: list[float] = []
+
+    def fetched(path: Path, *_: object, seconds_max: float, **__: object) -> None:
+        allowed.append(seconds_max)
+        path.write_text(LOG, encoding="utf-8")
+        # The first file takes nearly all of the time.
+        monkeypatch.setattr("corda_lab.lab.node_logs.time.monotonic", lambda: began_at + node_logs.KEEP_SECONDS_MAX - 7)
+
+    began_at = time.monotonic()
+    monkeypatch.setattr("corda_lab.lab.node_logs.time.monotonic", lambda: began_at)
+    monkeypatch.setattr(lab_logs, "run_docker_to_file", fetched)
+    node_logs.keep(compose, tmp_path / "run", "why", since=BEGAN, until=ENDED)
+    assert allowed == [lab_logs.READ_SECONDS_MAX, 7, 7]
+    log = lab_logs.find(compose, "PartyA")
+    with pytest.raises(LabError, match="PartyA: no time is left"):
+        lab_logs.about(log, deadline=time.monotonic())
+
+
 def test_nothing_hides_why_the_load_failed(
     tmp_path: Path, compose: Compose, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a defect")
 
     monkeypatch.setattr(lab_logs, "about", broken)

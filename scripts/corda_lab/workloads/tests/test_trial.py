@@ -9,6 +9,7 @@ from corda_lab.lab.settings import PARTIES
 from corda_lab.testing.simulation import nodes
 from corda_lab.testing.trials import IOU, STATE, TrialBridge
 from corda_lab.workloads import trial
+from corda_lab.workloads.trial import Trial
 from lab_workload.workload import Workload, load_workload
 
 TEXT = """\
@@ -29,6 +30,10 @@ def rests(since: float) -> bool:
     return True
 
 
+def make(workload: Workload, bridge: TrialBridge, *, flow_seconds_max: float = 300.0) -> Trial:
+    return trial.make(workload, bridge, rests, flow_seconds_max=flow_seconds_max)
+
+
 BOTH = {
     "PartyA": {STATE: 1},
     "PartyB": {STATE: 1},
@@ -39,7 +44,7 @@ BOTH = {
 
 def test_finds_what_one_flow_changes_in_every_vault(tmp_path: Path) -> None:
     workload, bridge = workload_of(tmp_path), TrialBridge(BOTH)
-    made = trial.make(workload, bridge, rests)
+    made = make(workload, bridge)
     assert bridge.started == [("PartyA", IOU.name, {"iouValue": 1, "otherParty": nodes()["PartyB"].x500_name})]
     assert len(bridge.forgotten) == 1
     assert trial.proposed(made, workload, nodes()) == {
@@ -56,7 +61,7 @@ def test_finds_what_one_flow_changes_in_every_vault(tmp_path: Path) -> None:
 
 def test_a_flow_that_changes_no_vault_needs_no_states(tmp_path: Path) -> None:
     workload = workload_of(tmp_path)
-    made = trial.make(workload, TrialBridge({}), rests)
+    made = make(workload, TrialBridge({}))
     assert trial.proposed(made, workload, nodes()) == {}
     assert trial.ledger_words(made)[-1] == "no vault has changed"
     assert "needs no `states`" in trial.advice({}, is_proposed=False)
@@ -64,29 +69,40 @@ def test_a_flow_that_changes_no_vault_needs_no_states(tmp_path: Path) -> None:
 
 def test_changes_of_something_else_are_not_taken_for_those_of_the_flow(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"vault of PartyC has \+1 states .* are -1: something else") as caught:
-        trial.make(workload_of(tmp_path), TrialBridge(BOTH, others=2), rests)
+        make(workload_of(tmp_path), TrialBridge(BOTH, others=2))
     assert caught.value.exit_code == 1
 
 
 def test_a_lab_that_is_not_at_rest_starts_nothing(tmp_path: Path) -> None:
     bridge = TrialBridge(BOTH)
     with pytest.raises(LabError, match="Flows are in flight"):
-        trial.make(workload_of(tmp_path), bridge, lambda since: False)
+        trial.make(workload_of(tmp_path), bridge, lambda since: False, flow_seconds_max=300.0)
     assert bridge.started == []
 
 
-def test_a_flow_that_fails_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize("forgets_nothing", [False, True])
+def test_a_flow_that_fails_says_why_and_is_forgotten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], forgets_nothing: bool
+) -> None:
+    bridge = TrialBridge(BOTH, failure="Iou on PartyA: the responder refused to sign")
+    bridge.forgets_nothing = forgets_nothing
     with pytest.raises(LabError, match="the responder refused to sign") as caught:
-        trial.make(
-            workload_of(tmp_path), TrialBridge(BOTH, failure="Iou on PartyA: the responder refused to sign"), rests
-        )
+        make(workload_of(tmp_path), bridge)
     assert caught.value.exit_code == 1
+    assert len(bridge.forgotten) == 1
+    assert ("did not forget" in capsys.readouterr().out) == forgets_nothing
+
+
+def test_the_bridge_ends_the_wait_for_a_flow(tmp_path: Path) -> None:
+    bridge = TrialBridge(BOTH)
+    make(workload_of(tmp_path), bridge, flow_seconds_max=3600.0)
+    assert bridge.waited > 3600
 
 
 def test_arguments_that_do_not_fit_start_nothing(tmp_path: Path) -> None:
     bridge = TrialBridge(BOTH)
     with pytest.raises(LabError, match=r"own\.yaml:5: args\.iouValue: 'much' is not a value of type int") as caught:
-        trial.make(workload_of(tmp_path, TEXT.replace("{{ counter() }}", "much")), bridge, rests)
+        make(workload_of(tmp_path, TEXT.replace("{{ counter() }}", "much")), bridge)
     assert (caught.value.exit_code, bridge.started) == (2, [])
 
 
