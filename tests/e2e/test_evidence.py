@@ -142,6 +142,7 @@ def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> Non
     assert_kept(lab, "e2e-killed", "interrupted", evidence.KILLED)
 
 
+@pytest.mark.slow  # It ends as the two before do.
 def test_a_run_that_loses_its_load_container_is_kept_as_failed(lab: Lab) -> None:
     with loading(lab, "e2e-lost") as process:
         (driver,) = lab.compose.load_containers()
@@ -162,6 +163,7 @@ def test_a_folder_that_cannot_be_written_is_one_error_before_anything_starts(lab
     assert set(lab.conditions().values()) <= {"healthy", "done"}
 
 
+@pytest.mark.slow
 def test_the_manifest_names_the_image_that_made_the_load_and_not_that_of_the_web_ui(lab: Lab) -> None:
     name = lab.settings.own_image("locust")
     web_ui = image_id(name)

@@ -38,7 +38,7 @@ SERIES_PER_NODE_MAX = 400
 
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
-    lab.succeed("run", "iou", "--users", "4", "--duration", "40s", "--warm-up", "10s", "--name", "e2e")
+    lab.succeed("run", "iou", "--users", "4", "--duration", "30s", "--warm-up", "6s", "--name", "e2e")
     return lab.results()[-1]
 
 
@@ -251,6 +251,7 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
     assert "started up and registered in" in text
 
 
+@pytest.mark.slow
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--bursts", "2", "--rest", "1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")

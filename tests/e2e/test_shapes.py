@@ -291,6 +291,7 @@ def test_every_node_has_its_tables_in_a_schema_of_its_own(prometheus: Prometheus
     assert sizes.get("partyc", 0.0) == 0.0
 
 
+@pytest.mark.slow
 def test_a_restart_of_postgresql_is_seen_and_survived(shaped: Lab, compose: Compose) -> None:
     """After faults of its links, and after one that froze it."""
     with lasting(compose, "restart", "postgres"):

@@ -41,7 +41,7 @@ CHECK_SECONDS_MAX = 1800.0
 OUTPUT_LINES_MAX = 60
 REPORT_EVERY_SECONDS = 60.0
 
-ON_NODES_SECONDS_MAX: dict[SuitePart | LongSuite, float] = {SuitePart.END_TO_END: 2400.0, LongSuite.SLOW: 3600.0}
+ON_NODES_SECONDS_MAX: dict[SuitePart | LongSuite, float] = {SuitePart.END_TO_END: 2700.0, LongSuite.SLOW: 4500.0}
 """Time limits of the end-to-end tests that are run every time, and of the slow ones."""
 
 JAVA_BUILDS = (
