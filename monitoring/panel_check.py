@@ -106,7 +106,8 @@ def empty_panels(
 def check(settings: Settings, run_name: str) -> list[str]:
     """Return what was empty on the running lab during a run, the first step of it. Raises LabError."""
     running = shape.of_running(settings)
-    nodes = Bridge(running.bridge_url, running.bridge_token).nodes()
+    with closing(Bridge(running.bridge_url, running.bridge_token)) as bridge:
+        nodes = bridge.nodes()
     lab = Lab(min(node.platform_version for node in nodes.values()), running.values)
     window = stored.read(folders.find_run(run_name)).steps[0].window
     with closing(Prometheus(running.url("PROMETHEUS_PORT"))) as prometheus:

@@ -88,7 +88,8 @@ def compose(shaped: Lab) -> Compose:
 @pytest.fixture(scope="module")
 def measured(shaped: Lab) -> tuple[dict[str, Any], Containers]:
     """The step of a run, and what the engine said of the containers that made its load."""
-    load = ("--users", "4", "--duration", "8s", "--warm-up", "4s", "--name", "e2e-postgres")
+    # By number, because the first flows of new nodes behind slow links take seconds on a slow machine.
+    load = ("--users", "4", "--flows", "40", "--flows-after", "8", "--name", "e2e-postgres")
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(shaped.measure, "iou", *load)
         seen: Containers = {}
