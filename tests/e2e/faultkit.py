@@ -10,6 +10,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.steps.faults import Fault, FaultKind
 
 MADE_SECONDS_MAX = 60
+HEALTHY_SECONDS_MAX = 90
 
 
 @contextmanager
@@ -32,3 +33,11 @@ def inspected(compose: Compose, service: str, form: str) -> str:
     container = next(each.container for each in compose.services() if each.name == service)
     command = ["docker", "container", "inspect", "--format", form, container]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def await_healthy(compose: Compose, service: str) -> None:
+    """Wait until a service is healthy again whose health was probed while it was frozen. Loads want it healthy."""
+    deadline = time.monotonic() + HEALTHY_SECONDS_MAX
+    while (health := inspected(compose, service, "{{.State.Health.Status}}")) != "healthy":
+        assert time.monotonic() < deadline, f"{service} is {health}"
+        time.sleep(0.5)

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from corda_lab.faults import shown, wounds
 from corda_lab.results import folders
-from faultkit import inspected, lasting
+from faultkit import await_healthy, inspected, lasting
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -66,11 +65,7 @@ def test_a_frozen_part_and_one_without_memory_are_as_before_afterwards(lab: Lab)
     with lasting(lab.compose, "pause", "prometheus"):
         assert inspected(lab.compose, "prometheus", "{{.State.Status}}") == "paused"
     assert inspected(lab.compose, "prometheus", "{{.State.Status}}") == "running"
-    # Its health was probed while it was frozen, and loads want it healthy.
-    deadline = time.monotonic() + 90
-    while inspected(lab.compose, "prometheus", "{{.State.Health.Status}}") != "healthy":
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    await_healthy(lab.compose, "prometheus")
 
 
 @pytest.fixture(scope="module")

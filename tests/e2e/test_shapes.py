@@ -24,7 +24,7 @@ from corda_lab.lab import links
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from corda_lab.results import audits
-from faultkit import inspected, lasting
+from faultkit import await_healthy, inspected, lasting
 from labkit import Lab
 from test_security import Containers
 
@@ -283,6 +283,7 @@ def test_postgresql_is_frozen_and_goes_on(compose: Compose) -> None:
     with lasting(compose, "pause", "postgres"):
         assert inspected(compose, "postgres", "{{.State.Status}}") == "paused"
     assert inspected(compose, "postgres", "{{.State.Status}}") == "running"
+    await_healthy(compose, "postgres")
 
 
 def test_every_node_has_its_tables_in_a_schema_of_its_own(prometheus: Prometheus) -> None:
