@@ -16,7 +16,7 @@ from pathlib import Path
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host import processes
+from corda_lab.host import machine, processes
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
@@ -39,6 +39,7 @@ TEST_RESULTS = CACHE / "test-results"
 REQUIREMENTS = ROOT / "scripts" / "requirements-dev.txt"
 CHECK_SECONDS_MAX = 1800.0
 OUTPUT_LINES_MAX = 60
+PYTHON_WORKERS_MAX = 8
 REPORT_EVERY_SECONDS = 60.0
 
 ON_NODES_SECONDS_MAX: dict[SuitePart | LongSuite, float] = {SuitePart.END_TO_END: 2700.0, LongSuite.SLOW: 4500.0}
@@ -173,8 +174,9 @@ def lint(totals: Totals) -> None:
 
 
 def python_tests(totals: Totals) -> None:
-    """Run the unit and structure tests, in parallel because many of them wait."""
-    arguments = ["--ignore=tests/e2e", "--numprocesses=auto", "--maxprocesses=8", "--dist=worksteal"]
+    """Run the unit and structure tests, in parallel. Many of them wait, so there is one process more than cores."""
+    workers = min((machine.cores() or 1) + 1, PYTHON_WORKERS_MAX)
+    arguments = ["--ignore=tests/e2e", f"--numprocesses={workers}", "--dist=worksteal"]
     with ui.phase("Python tests"):
         record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
 
