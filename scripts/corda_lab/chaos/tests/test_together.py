@@ -7,7 +7,7 @@ import pytest
 
 from corda_lab.audit.requests import Load
 from corda_lab.chaos import show, vaults, verdict
-from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
+from corda_lab.chaos.measurement import ChaosTrial, PieceAudit
 from corda_lab.chaos.trial import verdict_of_all
 from corda_lab.chaos.verdict import AuditEntry, EndedLoad, LedgerAuditor
 from corda_lab.errors import LabError
@@ -15,7 +15,7 @@ from corda_lab.results.audits import CHECKS, Audit, unknown_outcomes
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.resolutions import COLUMNS
-from corda_lab.testing.runs import ENVIRONMENT
+from corda_lab.testing.chaos import chaos_file
 
 IOU, CASH = "IouState", "CashState"
 PAY = Subject("PartyA", (LoadPart("pay", "Pay", "Pay", "PartyB", changes={CASH: {"PartyA": 0, "PartyB": 1}}),))
@@ -161,29 +161,16 @@ def trial(seed: int, **found: object) -> ChaosTrial:
     return ChaosTrial.model_validate({"seed": seed, "run": "r", "stored": True, **found})
 
 
-def file_of(audit: PieceAudit | None, *trials: ChaosTrial) -> ChaosFile:
-    return ChaosFile(
-        id="20260102T030405Z-chaos",
-        lab_version="0.3",
-        environment=ENVIRONMENT,
-        workload="iou",
-        users=8,
-        pacing_seconds=0.25,
-        trials=trials,
-        audit=audit,
-    )
-
-
 def test_trials_are_confirmed_by_the_audit_after_them() -> None:
     first, second, third = trial(1), trial(2, problems=("something was lost",)), trial(3)
     passed = PieceAudit(verdict="passed", trials=2, seconds=4.2)
-    file = file_of(passed, first, second, third)
+    file = chaos_file(passed, first, second, third)
     assert file.confirmed == (first, second)
     assert not file.has_passed
     assert show.together(file) == "all ledgers after 2 trials: passed, in 4 s"
-    assert file_of(passed, first, third).has_passed
+    assert chaos_file(passed, first, third).has_passed
     lost = passed.model_copy(update={"verdict": "violations", "problems": ("AB is lost",)})
-    assert file_of(lost, first, third).confirmed == ()
-    assert "FAILED: AB is lost" in show.together(file_of(lost, first, third))
-    assert file_of(None, first).confirmed == ()
-    assert not file_of(None, first).has_passed
+    assert chaos_file(lost, first, third).confirmed == ()
+    assert "FAILED: AB is lost" in show.together(chaos_file(lost, first, third))
+    assert chaos_file(None, first).confirmed == ()
+    assert not chaos_file(None, first).has_passed

@@ -13,6 +13,7 @@ from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results.audits import CHECKS
+from corda_lab.testing.chaos import chaos_file
 from corda_lab.testing.runs import ENVIRONMENT
 
 FLAT = Growth(
@@ -30,16 +31,7 @@ HIDDEN = SCATTERED.model_copy(update={"name": "latency, p50", "place": "", "must
 
 
 def chaos(*trials: ChaosTrial) -> ChaosFile:
-    return ChaosFile(
-        id="20260102T030405Z-chaos",
-        lab_version="0.3",
-        environment=ENVIRONMENT,
-        workload="iou",
-        users=8,
-        pacing_seconds=0.25,
-        trials=trials,
-        audit=PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
-    )
+    return chaos_file(PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)), *trials)
 
 
 def soak(*growths: Growth, problems: tuple[str, ...] = ()) -> SoakFile:
