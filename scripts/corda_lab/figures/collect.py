@@ -3,7 +3,7 @@
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ from corda_lab.knobs.shape import LAB_IMAGES
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import StepEntry, slowdown
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.text.words import plural
@@ -118,26 +118,25 @@ def _run_began(run: StoredRun) -> float:
     return datetime.strptime(run.identity.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
 
 
-def _readings(steps: Sequence[StepEntry]) -> tuple[Mapping[int, float], Mapping[int, float]] | None:
-    """Return the calibration of a repeat, by core: before its first step, and after its last. None without both."""
-    known = [step.calibration for step in _in_order(steps) if step.calibration is not None]
-    if not known or known[0].work != known[-1].work:
-        return None
-    before, after = known[0].before, known[-1].after
-    return (before, after) if before and after else None
-
-
 def _moved(steps: Sequence[StepEntry]) -> float | None:
-    """Return how many times longer the same work took at the end of a repeat; None if it was not timed."""
-    found = _readings(steps)
-    return None if found is None else slowdown(dict(found[0]), dict(found[1]))
+    """Return how many times longer the same work took in the second half of a repeat; None if it was not timed."""
+    found = _calibration(steps)
+    return None if found.before is None or found.after is None else found.after / found.before
 
 
 def _calibration(steps: Sequence[StepEntry]) -> RepeatCalibration:
-    found = _readings(steps)
-    if found is None:
+    """Return the means of the readings in both halves of a repeat.
+
+    A reading lasts less than 50 ms. On a machine that shares its cores with others, single readings scatter by more
+    than what a repeat may move.
+    """
+    known = [step.calibration for step in _in_order(steps) if step.calibration is not None]
+    readings = [reading for one in known for reading in (one.before, one.after) if reading]
+    if not readings or len({one.work for one in known}) > 1:
         return RepeatCalibration()
-    before, after = (round(statistics.fmean(reading.values()), 3) for reading in found)
+    times = [statistics.fmean(reading.values()) for reading in readings]
+    middle = len(times) // 2
+    before, after = (round(statistics.fmean(half), 3) for half in (times[:middle], times[middle:]))
     return RepeatCalibration(before=before, after=after)
 
 

@@ -35,7 +35,11 @@ class RepeatMachine(RepeatPart):
 
 
 class RepeatCalibration(RepeatPart):
-    """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured."""
+    """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured.
+
+    Each is the mean of half of the readings. Until 24 November 2026 each was one reading: before the first step, and
+    after the last.
+    """
 
     before: float | None = None
     after: float | None = None

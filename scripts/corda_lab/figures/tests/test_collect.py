@@ -29,15 +29,20 @@ def with_steps(run: StoredRun, change: Callable[[StepEntry], StepEntry]) -> Stor
     return StoredRun(run.folder, run.manifest, [change(step) for step in run.steps])
 
 
+def timed(step: StepEntry, before: float, after: float) -> StepEntry:
+    """The step, with the milliseconds that the same work took on both cores before and after it."""
+    times = {"before": {0: before, 1: before}, "after": {0: after, 1: after}}
+    return changed(step, {"calibration": {"work": "zlib", **times}})
+
+
 def moved_in(run: StoredRun, repeat: int, factor: float) -> StoredRun:
-    """The run, with a machine that becomes slower by a factor at the end of one repeat."""
-    last = max((one for one in run.steps if one.repeat == repeat), key=lambda one: one.window.load_ended_at)
+    """The run, with a machine that becomes slower by a factor in the middle of one repeat."""
+    steps = [one for one in run.steps if one.repeat == repeat]
+    middle = sorted(one.window.load_started_at for one in steps)[len(steps) // 2]
 
     def change(step: StepEntry) -> StepEntry:
-        after = 4.0 * factor if step.index == last.index else 4.0
-        return changed(
-            step, {"calibration": {"work": "zlib", "before": {0: 4.0, 1: 4.0}, "after": {0: after, 1: after}}}
-        )
+        slow = step.repeat == repeat and step.window.load_started_at >= middle
+        return timed(step, *(2 * [4.0 * factor if slow else 4.0]))
 
     return with_steps(run, change)
 
@@ -124,7 +129,13 @@ def test_a_repeat_counts_unless_the_machine_became_another(bursts: StoredRun, fa
     assert all("the machine's speed moved" in one.why for one in found.spoilt)
 
 
-def test_a_repeat_stores_the_speed_before_and_after_it(bursts: StoredRun) -> None:
+def test_a_single_reading_spoils_no_repeat(bursts: StoredRun) -> None:
+    last = max((one for one in bursts.steps if one.repeat == 2), key=lambda one: one.window.load_ended_at)
+    run = with_steps(bursts, lambda step: timed(step, 4.0, 5.0 if step.index == last.index else 4.0))
+    assert collect(run, METRIC_NAMES).spoilt == ()
+
+
+def test_a_repeat_stores_the_speed_of_its_halves(bursts: StoredRun) -> None:
     calibration = collect(moved_in(bursts, 2, 1.05), METRIC_NAMES).repeats[1].calibration
     assert (calibration.before, calibration.after) == (4.0, 4.2)
 
