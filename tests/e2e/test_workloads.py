@@ -19,10 +19,10 @@ BY_COUNT = {"attachment-send", "attachment-send-cached"}
 """These use up a file of up to 10 MB with each flow, so they end after as many flows as files were prepared for."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
 SLOW = {
-    *("attachment-send", "attachment-send-warm", "cash-issue", "cash-issue-and-pay", "empty", "iou", "iou-update"),
-    "settlement-parallel",
+    *("attachment-send", "attachment-send-warm", "cash-issue", "cash-issue-and-pay", "empty", "iou", "iou-notarised"),
+    *("iou-refused", "iou-update", "settlement-parallel"),
 }
-"""Each differs from another workload in one step of its set-up, or is what most other tests run."""
+"""Each differs from another workload in one step of its set-up or in what refuses it, or most other tests run it."""
 WITH_WORKERS = "cash-repeated-pay"
 """The workload that two workers share: each has states of its own, prepared in the set-up."""
 
