@@ -134,13 +134,14 @@ class SimulatedLab:
 
 
 def calibrate(run: Path, moved: Mapping[int, float]) -> None:
-    """Give the steps of a stored run calibrations that move within a repeat, by its number, and else stay the same."""
+    """Give the steps of a stored run calibrations that move in the middle of a repeat, by its number, if at all."""
     content: dict[str, Any] = folders.read_json(run / "steps.json")
     for step in content["steps"]:
         own = [one for one in content["steps"] if one["repeat"] == step["repeat"]]
-        last = max(own, key=lambda one: one["window"]["load_started_at"])
-        factor = moved.get(step["repeat"], 1.0) if step is last else 1.0
-        entry = CalibrationEntry(work="zlib", before={0: 4.0, 1: 4.0}, after={0: 4.0 * factor, 1: 4.0 * factor})
+        number = sorted(own, key=lambda one: one["window"]["load_started_at"]).index(step)
+        factor = moved.get(step["repeat"], 1.0)
+        before, after = (4.0 * (factor if reading >= len(own) else 1.0) for reading in (2 * number, 2 * number + 1))
+        entry = CalibrationEntry(work="zlib", before={0: before, 1: before}, after={0: after, 1: after})
         step["calibration"] = entry.model_dump(mode="json")
     folders.write_json(run / "steps.json", content)
 
