@@ -1,4 +1,4 @@
-"""Finds the contracts in a CorDapp by reading its Java class files."""
+"""Finds the contracts in a CorDapp, and the Java that it needs, by reading its class files."""
 
 import struct
 import zipfile
@@ -13,6 +13,9 @@ CONTRACT_INTERFACES = frozenset(
 """The interfaces of a contract, by their names in class files."""
 
 _CLASS_MAGIC = 0xCAFEBABE
+
+_JAVA_1 = 44
+"""What the version of a class file is above that of Java: 52 is Java 8."""
 
 _CONSTANT_BYTES = {
     3: 4,
@@ -57,6 +60,22 @@ def contract_classes(archive: zipfile.ZipFile) -> Iterator[str]:
         contracts |= more
         found = bool(more)
     yield from contracts & set(parents)
+
+
+def java_needed(archive: zipfile.ZipFile) -> int:
+    """Return the lowest version of Java that loads every class; 0 without classes.
+
+    Classes in ``META-INF/`` and ``module-info`` are for newer versions, which look for them themselves.
+    """
+    found = 0
+    for info in archive.infolist():
+        name = info.filename
+        if name.endswith(".class") and not name.startswith("META-INF/") and not name.endswith("module-info.class"):
+            with archive.open(info) as stream:
+                head = stream.read(8)
+            if len(head) == 8 and struct.unpack(">I", head[:4])[0] == _CLASS_MAGIC:
+                found = max(found, struct.unpack(">H", head[6:])[0] - _JAVA_1)
+    return found
 
 
 def class_parents(content: bytes) -> frozenset[str]:

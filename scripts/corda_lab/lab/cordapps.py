@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.shape import FINANCE_CORDAPP
-from corda_lab.lab.class_files import contract_classes
+from corda_lab.lab.class_files import contract_classes, java_needed
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
@@ -21,6 +21,9 @@ from lab_workload.problems import Problem
 JARS_MAX = 100
 JAR_BYTES_MAX = 512 * 1024**2
 MANIFEST_BYTES_MAX = 1024**2
+
+NODE_JAVA = 8
+"""The version of Java on which every known version of Corda runs."""
 
 PLATFORM_VERSIONS = {
     "3.3": 3,
@@ -59,12 +62,14 @@ CORDAPP_NAMES_PLATFORM = 4
 
 @dataclass(frozen=True)
 class Jar:
-    """The facts about a jar that the checks need: its hash, the main entries of its manifest, its contract classes."""
+    """The facts about a jar that the checks need: its hash, main manifest entries, contract classes, Java version."""
 
     path: Path
     sha256: str
     manifest: dict[str, str]
     contracts: frozenset[str]
+    java: int
+    """The lowest version of Java that loads its classes; 0 if it has none."""
 
     @property
     def is_cordapp(self) -> bool:
@@ -146,7 +151,7 @@ def read_jar(path: Path) -> Jar:
             names = {info.filename.upper(): info for info in archive.infolist()}
             found = names.get("META-INF/MANIFEST.MF")
             manifest = parse_manifest(archive.read(found)[:MANIFEST_BYTES_MAX]) if found else {}
-            return Jar(path, digest.hexdigest(), manifest, frozenset(contract_classes(archive)))
+            return Jar(path, digest.hexdigest(), manifest, frozenset(contract_classes(archive)), java_needed(archive))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"is not a jar ({error})") from None
 
@@ -172,7 +177,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
         if twin != path:
             problems.append(_problem(path, f"is the same file as {twin.name}", "Delete one of the two."))
             continue
-        problems += manifest_problems(jar, corda_version)
+        problems += load_problems(jar, corda_version)
         for name in sorted(jar.contracts):
             where, is_lab = owners.setdefault(name, (path.name, False))
             if where != path.name:
@@ -187,14 +192,20 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
     return problems
 
 
-def manifest_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
-    """Yield the manifest entries for which a node of this version would reject the jar."""
+def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
+    """Yield why a node of this version would not load the jar: entries of its manifest, or a newer Java."""
     offered = platform_version(corda_version)
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
         yield _problem(
             jar.path,
             f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
             "Delete it. Only CorDapps belong there; a library must be packed into the CorDapp that uses it.",
+        )
+    if offered is not None and jar.java > NODE_JAVA:
+        yield _problem(
+            jar.path,
+            f"is built for Java {jar.java}, but Corda {corda_version} runs on Java {NODE_JAVA}",
+            f"Build it for Java {NODE_JAVA} (`javac --release {NODE_JAVA}`), or take an older version of it.",
         )
     wanted = jar.manifest.get("Min-Platform-Version")
     if wanted is None:

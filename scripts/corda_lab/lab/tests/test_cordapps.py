@@ -14,7 +14,7 @@ CONTRACT = "net/corda/core/contracts/Contract"
 CORDAPP = "Manifest-Version: 1.0\nCordapp-Workflow-Name: Mine\nTarget-Platform-Version: 4\nMin-Platform-Version: {}\n"
 
 
-def class_file(name: str, parent: str, *interfaces: str) -> bytes:
+def class_file(name: str, parent: str, *interfaces: str, java: int = 8) -> bytes:
     """A class file as far as its parents: constant pool, access flags, this, super, interfaces."""
     pool, numbers, count = b"", {}, 0
     for text in (name, parent, *interfaces):
@@ -25,7 +25,7 @@ def class_file(name: str, parent: str, *interfaces: str) -> bytes:
     # A number of eight bytes takes two places of the pool.
     pool += b"\x05" + bytes(8)
     count += 2
-    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 52, count + 1) + pool
+    head = struct.pack(">IHHH", 0xCAFEBABE, 0, 44 + java, count + 1) + pool
     own = [numbers[one] for one in interfaces]
     return head + struct.pack(f">HHHH{len(own)}H", 0x21, numbers[name], numbers[parent], len(own), *own)
 
@@ -86,6 +86,23 @@ def test_a_newer_platform_is_refused_with_the_version_that_has_it(tmp_path: Path
     (beyond,) = find_problems([jar(tmp_path / "beyond.jar", CORDAPP.format(140))], "4.10", {})
     assert "CORDA_VERSION" not in beyond.remedy
     assert "is not a number" in findings(jar(tmp_path / "odd.jar", CORDAPP.format("four")))[0]
+
+
+def test_classes_for_a_newer_java_are_refused_with_both_versions(tmp_path: Path) -> None:
+    flow = class_file("com/example/Flow", "java/lang/Object", java=17)
+    path = jar(tmp_path / "new.jar", CORDAPP.format(4), Old=contract("Old"), Flow=flow)
+    (found,) = findings(path, version="4.10")
+    assert "new.jar: is built for Java 17, but Corda 4.10 runs on Java 8" in found
+    assert findings(path, version="4.12") == [], "a version that the lab does not know"
+
+
+def test_classes_that_only_a_newer_java_looks_at_are_accepted(tmp_path: Path) -> None:
+    path = jar(tmp_path / "both.jar", CORDAPP.format(4), One=contract("One"))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("META-INF/versions/9/com/example/One.class", class_file("One", "java/lang/Object", java=9))
+        archive.writestr("module-info.class", class_file("module-info", "java/lang/Object", java=9))
+        archive.writestr("com/example/Cut.class", b"\xca\xfe")
+    assert findings(path) == []
 
 
 def test_the_same_contract_in_two_jars_is_refused(tmp_path: Path) -> None:
