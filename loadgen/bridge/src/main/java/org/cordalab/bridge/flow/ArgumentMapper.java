@@ -92,11 +92,11 @@ public final class ArgumentMapper {
         mapper.registerModule(new SimpleModule("strict")
                 .addDeserializer(String.class, new StrictString())
                 .setDeserializerModifier(new ModestAmounts()));
-        mapper.registerModule(ReturnedValues.module(states));
+        mapper.registerModule(ReturnedValues.module());
         var objects = new ObjectTypes();
         mapper.registerModule(new SimpleModule("objects")
                 .setDeserializerModifier(new ObjectModifier(objects, ProxyDeserializer.byClass(serializers))));
-        return new ArgumentTypes(mapper, objects);
+        return new ArgumentTypes(mapper, objects, states);
     }
 
     private static void forbid(ObjectMapper mapper, LogicalType target, CoercionInputShape... shapes) {

@@ -43,7 +43,8 @@ public final class ArgumentParser {
     /**
      * Selects the constructor with exactly the given parameter names, and converts each value to its parameter's type.
      *
-     * @throws Problem unknown-argument, missing-argument or invalid-argument, with the field and the expected value
+     * @throws Problem unknown-argument, missing-argument or invalid-argument, with the field and the expected value;
+     *     node-unavailable if the node does not answer which states the arguments name
      */
     public FlowCall parse(FlowDefinition flow, ObjectNode arguments) {
         Set<String> given = new HashSet<>();
@@ -54,25 +55,29 @@ public final class ArgumentParser {
         if (matching.isEmpty()) {
             throw noConstructor(flow, given);
         }
+        StateLookup states = types.states().forOneRequest();
         Problem first = null;
         // Overloads may have the same names and other types. The first one that accepts the values is used.
         for (FlowConstructor constructor : matching) {
             try {
-                return FlowCall.of(flow, constructor, values(constructor, arguments), arguments);
+                return FlowCall.of(flow, constructor, values(constructor, arguments, states), arguments);
             } catch (Problem e) {
+                if (e.type() != ProblemType.INVALID_ARGUMENT) {
+                    throw e;
+                }
                 first = first == null ? e : first;
             }
         }
         throw first;
     }
 
-    private Object[] values(FlowConstructor constructor, ObjectNode arguments) {
+    private Object[] values(FlowConstructor constructor, ObjectNode arguments, StateLookup states) {
         return constructor.parameters().stream()
-                .map(parameter -> value(parameter, arguments.get(parameter.name())))
+                .map(parameter -> value(parameter, arguments.get(parameter.name()), states))
                 .toArray();
     }
 
-    private Object value(FlowParameter parameter, JsonNode json) {
+    private Object value(FlowParameter parameter, JsonNode json, StateLookup states) {
         JavaType type = types.of(parameter.type());
         if (json.isNull()) {
             if (type.hasRawClass(Optional.class)) {
@@ -84,7 +89,10 @@ public final class ArgumentParser {
             throw invalid(parameter, json, "", "");
         }
         try {
-            Object value = types.mapper().readValue(json.traverse(types.mapper()), type);
+            Object value = types.mapper()
+                    .readerFor(type)
+                    .withAttribute(StateLookup.class, states)
+                    .readValue(json.traverse(types.mapper()));
             if (value == null) {
                 throw invalid(parameter, json, "", "");
             }

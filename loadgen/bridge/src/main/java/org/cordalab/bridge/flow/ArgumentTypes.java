@@ -23,10 +23,16 @@ public final class ArgumentTypes {
 
     private final ObjectMapper mapper;
     private final ObjectTypes objects;
+    private final StateLookup states;
 
-    ArgumentTypes(ObjectMapper mapper, ObjectTypes objects) {
+    ArgumentTypes(ObjectMapper mapper, ObjectTypes objects, StateLookup states) {
         this.mapper = mapper;
         this.objects = objects;
+        this.states = states;
+    }
+
+    StateLookup states() {
+        return states;
     }
 
     ObjectMapper mapper() {

@@ -47,11 +47,11 @@ final class ReturnedValues {
     private ReturnedValues() {}
 
     /** Returns a module with the deserialisers of the types that have no annotation. */
-    static SimpleModule module(StateLookup states) {
+    static SimpleModule module() {
         var module = new SimpleModule("returned-values")
                 .addDeserializer(UniqueIdentifier.class, new ReturnedId())
                 .addDeserializer(StateRef.class, new ReturnedRef())
-                .addDeserializer(StateAndRef.class, new StateByReference(states))
+                .addDeserializer(StateAndRef.class, new StateByReference())
                 .addDeserializer(Optional.class, new PresentOrNull(null));
         for (Class<?> key : List.of(
                 Party.class,
@@ -160,14 +160,11 @@ final class ReturnedValues {
         }
     }
 
-    /** A state with its reference, which the node's vault must have. The value is the reference alone. */
+    /**
+     * A state with its reference, which the node's vault must have. The value is the reference alone. The attribute
+     * {@code StateLookup.class} of the context finds it.
+     */
     private static final class StateByReference extends CachedDeserializer<StateAndRef<?>> {
-        private final StateLookup states;
-
-        StateByReference(StateLookup states) {
-            this.states = states;
-        }
-
         @Override
         public StateAndRef<?> deserialize(JsonParser parser, DeserializationContext context) throws IOException {
             int before = context.getAttribute(this) instanceof Integer count ? count : 0;
@@ -176,6 +173,7 @@ final class ReturnedValues {
                         parser, "is beyond the %d states that an argument may have".formatted(MAX_STATES));
             }
             context.setAttribute(this, before + 1);
+            var states = (StateLookup) context.getAttribute(StateLookup.class);
             return states.unconsumed(context.readValue(parser, StateRef.class));
         }
     }

@@ -16,6 +16,11 @@ public interface StateLookup {
      */
     StateAndRef<?> unconsumed(StateRef ref);
 
+    /** Returns a lookup for the arguments of one request, which has one time limit for all its states. */
+    default StateLookup forOneRequest() {
+        return this;
+    }
+
     /** Returns a lookup for where there is no vault. */
     static StateLookup none() {
         return ref -> {

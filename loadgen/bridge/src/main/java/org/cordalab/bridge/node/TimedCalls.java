@@ -41,6 +41,11 @@ public final class TimedCalls {
         this.free = new Semaphore(max);
     }
 
+    /** Returns the time limit of a call. */
+    Duration limit() {
+        return limit;
+    }
+
     /**
      * Calls the node and returns its answer.
      *

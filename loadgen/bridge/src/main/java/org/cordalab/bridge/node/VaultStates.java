@@ -8,7 +8,10 @@ import org.cordalab.bridge.flow.StateLookup;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
 
-/** The unconsumed states of a node's vault, by reference. Each takes one RPC, before the flow starts. */
+/**
+ * The unconsumed states of a node's vault, by reference. Each takes one RPC, before the flow starts. After the time limit
+ * of one call, those of a request are looked up no more.
+ */
 public final class VaultStates implements StateLookup {
 
     private static final Duration RETRY_AFTER = Duration.ofSeconds(1);
@@ -43,6 +46,21 @@ public final class VaultStates implements StateLookup {
             throw new IllegalArgumentException("it is already consumed in the vault of " + gateway.name());
         }
         return found.get().state();
+    }
+
+    @Override
+    public StateLookup forOneRequest() {
+        long began = System.nanoTime();
+        return ref -> {
+            if (System.nanoTime() - began >= calls.limit().toNanos()) {
+                throw new Problem(
+                                ProblemType.NODE_UNAVAILABLE,
+                                "%s has not answered all questions about states within %d s."
+                                        .formatted(gateway.name(), calls.limit().toSeconds()))
+                        .retryAfter(RETRY_AFTER);
+            }
+            return unconsumed(ref);
+        };
     }
 
     private Problem unavailable() {

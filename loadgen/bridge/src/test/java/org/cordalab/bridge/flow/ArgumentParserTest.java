@@ -16,6 +16,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import net.corda.core.contracts.Amount;
 import net.corda.core.contracts.StateAndRef;
 import net.corda.core.contracts.StateRef;
@@ -448,6 +449,24 @@ class ArgumentParserTest {
         Problem problem = catchThrowableOfType(Problem.class, () -> own.parse(WITH_STATE, arguments));
 
         assertThat(problem.type()).isEqualTo(ProblemType.NODE_UNAVAILABLE);
+    }
+
+    @Test
+    void asksANodeThatCannotBeAskedOnlyOnce() {
+        var asked = new AtomicInteger();
+        ArgumentParser own = withVault(each -> {
+            asked.incrementAndGet();
+            throw new Problem(ProblemType.NODE_UNAVAILABLE, "There is no connection to PartyA.");
+        });
+        StateRef ref = new StateRef(SecureHash.randomSHA256(), 0);
+        ObjectNode arguments = Json.object().put("state", ref.toString());
+        arguments.putArray("words");
+
+        Problem problem = catchThrowableOfType(
+                Problem.class, () -> own.parse(definition(SampleFlows.WithStateOverloaded.class), arguments));
+
+        assertThat(problem.type()).isEqualTo(ProblemType.NODE_UNAVAILABLE);
+        assertThat(asked).hasValue(1);
     }
 
     @Test

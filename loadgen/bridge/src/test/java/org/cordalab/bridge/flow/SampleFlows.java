@@ -6,6 +6,7 @@ import java.math.BigDecimal;
 import java.security.PublicKey;
 import java.util.Currency;
 import java.util.List;
+import java.util.Set;
 import net.corda.core.contracts.Amount;
 import net.corda.core.contracts.ContractState;
 import net.corda.core.contracts.StateAndRef;
@@ -97,6 +98,12 @@ public final class SampleFlows {
 
     public static final class WithState extends Sample {
         public WithState(StateAndRef<ContractState> state, List<StateAndRef<ContractState>> others) {}
+    }
+
+    public static final class WithStateOverloaded extends Sample {
+        public WithStateOverloaded(StateAndRef<ContractState> state, List<String> words) {}
+
+        public WithStateOverloaded(StateAndRef<ContractState> state, Set<String> words) {}
     }
 
     public static final class WithReturned extends Sample {

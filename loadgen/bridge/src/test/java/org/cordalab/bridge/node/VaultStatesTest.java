@@ -47,6 +47,19 @@ class VaultStatesTest {
         assertThat(problem.type()).isEqualTo(ProblemType.NODE_UNAVAILABLE);
     }
 
+    @Test
+    void looksUpTheStatesOfARequestWithinOneLimit() {
+        node.keeps(new VaultState(state(), false));
+        var late = new VaultStates(node, new TimedCalls("PartyA", Duration.ZERO));
+
+        assertThat(states.forOneRequest().unconsumed(ref)).isEqualTo(state());
+        Problem problem =
+                catchThrowableOfType(Problem.class, () -> late.forOneRequest().unconsumed(ref));
+
+        assertThat(problem.type()).isEqualTo(ProblemType.NODE_UNAVAILABLE);
+        assertThat(problem).hasMessage("PartyA has not answered all questions about states within 0 s.");
+    }
+
     private StateAndRef<?> state() {
         return SampleClasses.State.at(ref);
     }
