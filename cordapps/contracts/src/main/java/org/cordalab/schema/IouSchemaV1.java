@@ -8,8 +8,9 @@ import net.corda.core.schemas.MappedSchema;
 import net.corda.core.schemas.PersistentState;
 
 /**
- * The table in which a party's vault stores its IOUs. {@code migration/iou.changelog-master.xml} creates the table and
- * must define the same columns.
+ * The table in which a party's vault stores its IOUs. {@code migration/corda-lab-iou.changelog-master.xml} creates the
+ * table and must define the same columns. Table and file have the name of the lab, because many CorDapps that began as
+ * R3's template have {@code iou_states} and {@code iou.changelog-master.xml}.
  */
 public class IouSchemaV1 extends MappedSchema {
     public IouSchemaV1() {
@@ -18,12 +19,12 @@ public class IouSchemaV1 extends MappedSchema {
 
     /** Returns the Liquibase file's name. Corda 3 does not call this: it creates the table from the class below. */
     public String getMigrationResource() {
-        return "iou.changelog-master";
+        return "corda-lab-iou.changelog-master";
     }
 
     /** One IOU as a row. The parties are X.500 names. */
     @Entity
-    @Table(name = "iou_states")
+    @Table(name = "corda_lab_iou_states")
     public static class PersistentIou extends PersistentState {
         @Column(name = "lender", nullable = false)
         private final String lender;
