@@ -56,6 +56,7 @@ STAND_INS = (
     StandIn("POSTGRES_IMAGE", "postgres", "postgres"),
     StandIn("POSTGRES_EXPORTER_IMAGE", "prometheuscommunity/postgres-exporter", "postgres-exporter"),
     StandIn("TOXIPROXY_IMAGE", "ghcr.io/shopify/toxiproxy", "toxiproxy"),
+    StandIn("REGISTRY_IMAGE", "registry", "registry"),
 )
 OWN_NAMES = {stand_in.variable: stand_in.own_tag for stand_in in STAND_INS}
 """The name of each stand-in, by the variable in ``.env`` of the image whose place it takes."""

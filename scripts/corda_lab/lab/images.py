@@ -39,8 +39,10 @@ IMAGES_OF_SERVICES = {
     "postgres": "POSTGRES_IMAGE",
     "postgres-exporter": "POSTGRES_EXPORTER_IMAGE",
     "links": "TOXIPROXY_IMAGE",
+    "registry": "REGISTRY_IMAGE",
 }
-"""Images that are needed only if the lab has the service: service → variable in ``.env``."""
+"""Images that are needed only if the lab has the service: service → variable in ``.env``. Only a stack of Docker Swarm
+has a registry."""
 
 
 def image_names(settings: Settings) -> dict[str, str]:
