@@ -1,0 +1,39 @@
+"""The folder of a stack: keys that only its user may read, and the record of where the stack is."""
+
+from pathlib import Path
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import LabError
+from corda_lab.swarm.folder import StackFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackFolder:
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    return StackFolder.of("lab")
+
+
+def test_only_its_user_may_open_it(folder: StackFolder) -> None:
+    folder.create()
+    assert folder.stack == "lab-swarm"
+    assert folder.root.stat().st_mode & 0o777 == 0o700
+
+
+def test_hosts_of_earlier_deployments_are_not_forgotten_before_the_stack_is_removed(folder: StackFolder) -> None:
+    assert folder.recorded() is None
+    folder.record("old", ["a", "b"])
+    folder.record("new", ["b", "c"])
+    found = folder.recorded()
+    assert found is not None
+    assert (found.placement, found.hosts) == ("new", ["a", "b", "c"])
+    folder.forget()
+    assert folder.recorded() is None
+
+
+def test_a_damaged_record_is_named(folder: StackFolder) -> None:
+    folder.create()
+    (folder.root / "record.json").write_text("{", encoding="utf-8")
+    with pytest.raises(LabError, match=r"record\.json: is damaged"):
+        folder.recorded()
