@@ -91,7 +91,7 @@ class Subject:
     @cached_property
     def published(self) -> list[Port]:
         """Its ports that other machines are meant to reach. Raises LabError."""
-        return [port for port in self.service.ports or () if _is_published(self.name, self.service, port)]
+        return [port for port in self.service.ports or () if is_published(self.name, self.service, port)]
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,11 @@ class Rule:
     into: tuple[str, ...] = ()
     """The fields of a service in the stack file that it may set, with dots between levels."""
     translate: Callable[[Subject], Fragment] = lambda _: {}
+
+
+def literal(text: str) -> str:
+    """Return a text that the Docker client reads as it is: it takes words after a ``$`` for variables."""
+    return text.replace("$", "$$")
 
 
 def _carried(name: str, reason: str = "Swarm has the same field.") -> Rule:
@@ -125,7 +130,7 @@ def _entrypoint(subject: Subject) -> Fragment:
     if not subject.awaited:
         return {"entrypoint": [*own]} if own else {}
     if own is None:
-        own = [*_command_of_image(subject).entrypoint]
+        own = [literal(word) for word in _command_of_image(subject).entrypoint]
     awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(subject.awaited)]
     return {"entrypoint": [*awaiting, *own]}
 
@@ -134,7 +139,7 @@ def _command(subject: Subject) -> Fragment:
     own = subject.service.command
     if own is None and subject.service.entrypoint is None and subject.awaited:
         # An image's own command is dropped with its entrypoint.
-        own = [*_command_of_image(subject).command]
+        own = [literal(word) for word in _command_of_image(subject).command]
     return {"command": [*own]} if own else {}
 
 
@@ -184,7 +189,7 @@ def _shm_size(subject: Subject) -> Fragment:
     return {"volumes": [{"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(subject.service.shm_size)}}]}
 
 
-def _is_published(name: str, service: Service, port: Port) -> bool:
+def is_published(name: str, service: Service, port: Port) -> bool:
     """Return whether a port is meant for other machines. Raises LabError if Swarm cannot publish it so."""
     if port.host_ip in LOOPBACK:
         return False

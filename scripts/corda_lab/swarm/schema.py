@@ -66,3 +66,8 @@ class PlacementFields(Fields):
     registry: Registry = REGISTRY
     """Where every host pulls the images from: ``host:port``."""
     hosts: Annotated[dict[Text, HostFields], Field(min_length=1, max_length=HOSTS_MAX)]
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether hosts encrypt what services send to one another."""
+        return self.overlay == "encrypted"

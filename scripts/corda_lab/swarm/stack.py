@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from corda_lab.swarm.fit import Fitted, Place
 from corda_lab.swarm.images import StackImage
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.rules import RULES, Derivation, Fragment, Subject
+from corda_lab.swarm.rules import RULES, Derivation, Fragment, Subject, literal
 from corda_lab.swarm.shared_files import Kind, StackFile
 
 VERSION = "3.9"
@@ -37,6 +37,19 @@ class Stack:
     """The stack file."""
     images: tuple[StackImage, ...]
     """Every image once, in the order of the services."""
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The names of its services."""
+        return tuple(_mapping(self.document["services"]))
+
+    def image_of(self, service: str) -> str:
+        """Return the image of a service, by its name in the registry."""
+        return str(_mapping(_mapping(self.document["services"])[service])["image"])
+
+    def file_names(self, kind: Kind) -> frozenset[str]:
+        """Return the names that its secrets, or its configs, have in Swarm."""
+        return frozenset(_mapping(self.document[kind.value]))
 
     @property
     def text(self) -> str:
@@ -119,10 +132,15 @@ def _names(entries: JsonValue) -> Iterator[str]:
 
 def _network(name: str, project: Project, fitted: Fitted) -> JsonValue:
     """Return an overlay network. The options of the project's networks are those of bridges on one machine."""
-    options: Fragment = {"encrypted": "true"} if fitted.placement.fields.overlay == "encrypted" else {}
-    network: Fragment = {"driver": "overlay", "internal": project.networks[name].internal}
+    options: Fragment = {"encrypted": "true"} if fitted.placement.fields.is_encrypted else {}
+    # Containers of the manager that are in no service lead to the ports of services.
+    network: Fragment = {"driver": "overlay", "attachable": True, "internal": project.networks[name].internal}
     return {**network, "driver_opts": options} if options else network
 
 
 def _definition(file: StackFile) -> JsonValue:
-    return {"name": file.name, "file": str(file.path)}
+    return {"name": file.name, "file": literal(str(file.path))}
+
+
+def _mapping(value: JsonValue) -> Fragment:
+    return value if isinstance(value, dict) else {}

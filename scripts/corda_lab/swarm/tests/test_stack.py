@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from corda_lab.errors import LabError
+from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.project import Port, Project, Service
 from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RULES, Derivation, Fate, Subject
 from corda_lab.swarm.stack import PLACED, Stack, derive, stack_service
@@ -154,6 +155,15 @@ def test_an_image_that_has_to_wait_still_runs_its_own_command(services: Any, con
     assert services["postgres-exporter"]["command"] == config["services"]["postgres-exporter"]["command"]
 
 
+def test_what_compose_has_not_seen_is_not_read_as_a_variable(project: Project, derivation_of: DerivationOf) -> None:
+    image = project.services["grafana"].image
+    derivation = derivation_of(project)
+    commands = {**derivation.commands, image: ImageCommand(("/run.sh", "$HOME"), ("$$", "x"))}
+    grafana: Any = derive(replace(derivation, commands=commands)).document["services"]
+    assert grafana["grafana"]["entrypoint"][-2:] == ["/run.sh", "$$HOME"]
+    assert grafana["grafana"]["command"] == ["$$$$", "x"]
+
+
 def test_an_image_whose_command_is_not_known_cannot_wait(project: Project, derivation_of: DerivationOf) -> None:
     derivation = replace(derivation_of(with_service(project, "grafana", image="mine/grafana:1")), commands={})
     with pytest.raises(LabError, match="grafana: it is not known what the image mine/grafana:1 runs"):
@@ -203,7 +213,8 @@ def test_keys_are_in_no_config(stack: Stack) -> None:
 
 def test_nothing_is_published_by_default(stack: Stack, services: Any) -> None:
     assert not any("ports" in service for service in services.values())
-    networks = {"default": {"driver": "overlay", "internal": True, "driver_opts": {"encrypted": "true"}}}
+    options = {"encrypted": "true"}
+    networks = {"default": {"driver": "overlay", "attachable": True, "internal": True, "driver_opts": options}}
     assert stack.document["networks"] == networks
 
 
