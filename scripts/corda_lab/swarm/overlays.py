@@ -1,0 +1,37 @@
+"""Overlays that the lab makes itself, for containers that are in no service. Those of a stack are in its file."""
+
+from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import run_docker
+
+LABEL = "org.cordalab.stack"
+"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
+
+
+def create(name: str, stack: str, *, encrypted: bool) -> None:
+    """Create an internal overlay to which containers of every host can be attached, unless it exists. Raises LabError.
+
+    An overlay that exists with the other kind of ``encrypted`` is an error: containers are in it.
+    """
+    if is_of_kind(name, encrypted=encrypted):
+        return
+    options = ["--driver=overlay", "--attachable", "--internal", f"--label={LABEL}={stack}"]
+    options += ["--opt=encrypted=true"] if encrypted else []
+    done = run_docker(["network", "create", *options, name])
+    if done.returncode != 0:
+        raise LabError(f"The overlay {name} could not be created: {last_words(done.stderr)}", exit_code=1)
+
+
+def is_of_kind(name: str, *, encrypted: bool) -> bool:
+    """Return whether an overlay exists. Raises LabError if it is not of the kind that the placement wants."""
+    form = '{{if index .Options "encrypted"}}encrypted{{else}}plain{{end}}'
+    found = run_docker(["network", "inspect", "--format", form, name])
+    if found.returncode != 0:
+        return False
+    wanted = "encrypted" if encrypted else "plain"
+    if found.stdout.strip() != wanted:
+        raise LabError(
+            f"overlay: the placement says {wanted}, but the overlay {name} exists and is {found.stdout.strip()}",
+            "Remove the stack first, `lab down --on swarm`. Ledgers are kept.",
+        )
+    return True
