@@ -1,0 +1,118 @@
+"""Measures the network between the hosts of a stack, in containers on an overlay of the same kind as that of the stack.
+
+What passes there passes between services too: the ports 7946 and 4789 are open, and a kernel that cannot encrypt shows.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from subprocess import CompletedProcess
+
+from pydantic import BaseModel, TypeAdapter
+
+from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import run_docker
+from corda_lab.swarm import overlays
+from corda_lab.swarm.beside import FOLDER
+from corda_lab.swarm.hosts import Host, on_each, outcomes
+from corda_lab.swarm.overlays import LABEL
+
+SCRIPT = FOLDER / "measure_network.py"
+START_SECONDS_MAX = 60.0
+PATH_SECONDS_MAX = 30.0
+"""How long a path may take. The program gives up earlier by itself, and says why."""
+CONTAINER = (*(option for option in READER if option != "--network=none"), "--user=10001:10001")
+"""Options of a container that measures: it can do nothing but compute and use the overlay."""
+
+
+class NetworkPath(BaseModel):
+    """What one host saw on the way to another."""
+
+    target: str
+    trouble: str = ""
+    """Why nothing came back; empty if all went well."""
+    round_trip_ms: float | None = None
+    """Median of a few dozen exchanges of one byte by TCP."""
+    clock_ms: float | None = None
+    """How far the other host's clock is ahead."""
+    clock_error_ms: float | None = None
+    """The clock's offset may be wrong by this much: half of the shortest round trip."""
+    megabits_per_second: float | None = None
+    """One TCP connection; measured to one other host."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All paths between hosts, from one to the other."""
+
+    paths: dict[str, list[NetworkPath]]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether nothing at all came through."""
+        return all(path.trouble for found in self.paths.values() for path in found)
+
+
+def measure(hosts: Sequence[Host], stack: str, tools: str, *, encrypted: bool) -> Measured:
+    """Measure from every host to every other, one host after the other. Raises LabError.
+
+    ``tools`` is an image with Python that every host has.
+    """
+    name = f"{stack}-measure"
+    with _overlay(name, stack, encrypted=encrypted), _servers(hosts, name, stack, tools):
+        paths = {}
+        for place, host in enumerate(hosts):
+            # The next host is the first: the throughput to it is measured, and with all hosts, every link is used.
+            others = [*hosts[place + 1 :], *hosts[:place]]
+            targets = [f"{name}-{other.name}" for other in others]
+            command = [*_run(name, stack), "--rm", "--entrypoint=python3", tools, "-c", SCRIPT.read_text(), *targets]
+            said = host.checked(*command, seconds_max=START_SECONDS_MAX + len(others) * PATH_SECONDS_MAX)
+            paths[host.name] = parse_paths(said, f"{name}-")
+    return Measured(paths)
+
+
+def parse_paths(text: str, prefix: str) -> list[NetworkPath]:
+    """Read what the measuring program has printed. Names of targets lose their prefix."""
+    found = TypeAdapter(list[NetworkPath]).validate_python(json.loads(text))
+    return [path.model_copy(update={"target": path.target.removeprefix(prefix)}) for path in found]
+
+
+def _run(network: str, stack: str) -> list[str]:
+    return ["run", *CONTAINER, f"--network={network}", f"--label={LABEL}={stack}"]
+
+
+@contextmanager
+def _servers(hosts: Sequence[Host], name: str, stack: str, tools: str) -> Iterator[None]:
+    """Run the answering side on every host within the block."""
+
+    def start(host: Host) -> None:
+        own = f"{name}-{host.name}"
+        host.run("rm", "--force", own)
+        command = [*_run(name, stack), "--detach", f"--name={own}", "--entrypoint=python3", tools, "-c"]
+        host.checked(*command, SCRIPT.read_text(), seconds_max=START_SECONDS_MAX)
+
+    def stop(host: Host) -> CompletedProcess[str]:
+        return host.run("rm", "--force", f"{name}-{host.name}")
+
+    try:
+        on_each(hosts, start)
+        yield
+    finally:
+        outcomes(hosts, stop)
+
+
+@contextmanager
+def _overlay(name: str, stack: str, *, encrypted: bool) -> Iterator[None]:
+    # One that was left by a command that was killed may be of the other kind.
+    with suppress(LabError):
+        run_docker(["network", "rm", name])
+    overlays.create(name, stack, encrypted=encrypted)
+    try:
+        yield
+    finally:
+        done = run_docker(["network", "rm", name])
+        if done.returncode != 0:
+            raise LabError(f"The overlay {name} was not removed: {last_words(done.stderr)}", exit_code=1)
