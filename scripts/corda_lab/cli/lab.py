@@ -2,32 +2,45 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from corda_lab.cli.locking import locks_lab
-from corda_lab.cli.options import ImagesOption, JsonOption, forced_images, takes
+from corda_lab.cli.options import (
+    ImagesOption,
+    JsonOption,
+    OnOption,
+    PlacementOption,
+    Where,
+    forced_images,
+    takes,
+)
+from corda_lab.errors import LabError
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
 
+if TYPE_CHECKING:
+    from corda_lab.lab.checks import Check
 
-def doctor(as_json: JsonOption = False) -> None:
+
+def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement: PlacementOption = None) -> None:
     """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
+
+    With --on swarm, check every host of a placement, and measure the network and the clocks between them.
 
     Exit status 2 if a check fails. A warning is no failure.
 
     Example: `scripts/lab doctor`
     """
-    from corda_lab.lab import doctor as doctor_module
-    from corda_lab.lab import project, shape
+    from corda_lab.lab import project
     from corda_lab.lab.checks import Level
 
     project.settle()
-    checks = doctor_module.examine(shape.of_running(load_settings()))
+    checks = examine(on, placement)
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
@@ -41,12 +54,49 @@ def doctor(as_json: JsonOption = False) -> None:
         raise typer.Exit(2)
 
 
+def examine(on: Where, placement: str | None) -> "list[Check]":
+    """Run the checks of this machine, or of the hosts of a placement."""
+    if on is Where.SWARM:
+        from corda_lab.swarm import lifecycle as swarm
+
+        prepared = swarm.prepare(load_settings(), needed(placement))
+        return [*swarm.check(prepared), *swarm.measure_network(prepared)]
+    from corda_lab.lab import doctor as doctor_module
+    from corda_lab.lab import shape
+
+    refuse(placement)
+    return doctor_module.examine(shape.of_running(load_settings()))
+
+
+def needed(placement: str | None) -> str:
+    """Return the placement of a lab on several hosts. Raises LabError without one."""
+    if placement is None:
+        raise LabError(
+            "--placement: is missing, and says what runs on which host",
+            "Choose a file of configs/placements/, such as --placement one-node-per-host.",
+        )
+    return placement
+
+
+def refuse(placement: str | None) -> None:
+    """Raise LabError if a placement is given for a lab on one machine."""
+    if placement is not None:
+        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
+
+
 @takes(SHAPE_OPTIONS)
 @locks_lab
-def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
+def up(
+    images: ImagesOption = None,
+    on: OnOption = Where.MACHINE,
+    placement: PlacementOption = None,
+    **shape_of_lab: Any,
+) -> None:
     """Pull or build the images, start every service and wait until all are healthy.
 
     Options that you leave out come from .env. CorDapps in cordapps/extra/ are checked and installed on every node.
+
+    With --on swarm, this machine must be a manager of the swarm.
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
@@ -56,6 +106,13 @@ def up(images: ImagesOption = None, **shape_of_lab: Any) -> None:
     from corda_lab.runs import leftovers
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
+    if on is Where.SWARM:
+        from corda_lab.swarm import lifecycle as swarm
+
+        swarm.up(settings, needed(placement), forced_images(images))
+        lifecycle.print_urls(settings)
+        return
+    refuse(placement)
     if inject.is_left(settings.project):
         # A part that is frozen or cut off would never become healthy.
         lifecycle.prepare_engine()
@@ -73,8 +130,12 @@ def down(
         bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
     ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
+    on: OnOption = Where.MACHINE,
+    placement: PlacementOption = None,
 ) -> None:
     """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
+
+    With --on swarm, the hosts are those on which the lab was started; --placement adds others.
 
     Example: `scripts/lab down --volumes`
     """
@@ -86,6 +147,12 @@ def down(
 
     settings = load_settings()
     lifecycle.require_engine()
+    if on is Where.SWARM:
+        from corda_lab.swarm import lifecycle as swarm
+
+        swarm.down(settings, placement, volumes=volumes)
+        return
+    refuse(placement)
     inject.heal_left(settings.project)
     loads = () if volumes else by_hand.here().loads
     if volumes:
@@ -98,8 +165,10 @@ def down(
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 
-def status(as_json: JsonOption = False) -> None:
+def status(as_json: JsonOption = False, on: OnOption = Where.MACHINE) -> None:
     """Show the state of every service, the outstanding flows, the URLs and the alerts.
+
+    With --on swarm, the state is that of Swarm's task, with its host.
 
     Exit status 1 if the lab is not ready. Alerts do not change it.
 
@@ -110,7 +179,8 @@ def status(as_json: JsonOption = False) -> None:
 
     # Otherwise the first command in a second checkout would show the lab of the first checkout.
     project.settle()
-    state = status_module.gather(load_settings())
+    gather = status_module.gather_stack if on is Where.SWARM else status_module.gather
+    state = gather(load_settings())
     if as_json:
         print(json.dumps(asdict(state), indent=2))
     else:

@@ -42,6 +42,27 @@ ImagesOption = Annotated[
 ]
 
 
+class Where(StrEnum):
+    """Where the lab runs."""
+
+    MACHINE = "machine"
+    SWARM = "swarm"
+
+
+OnOption = Annotated[
+    Where,
+    typer.Option("--on", help="machine: this one. swarm: the hosts of a placement (docs/scale-out.md)."),
+]
+PlacementOption = Annotated[
+    str | None,
+    typer.Option(
+        "--placement",
+        metavar="PLACEMENT",
+        help="With --on swarm: what runs on which host, a name in configs/placements/ or a path.",
+    ),
+]
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

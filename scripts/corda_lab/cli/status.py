@@ -53,15 +53,7 @@ def gather(settings: Settings) -> LabState:
     services = {service.name: service.condition for service in compose.services()}
     settings = shape.of_running(settings)
     expected = settings.services
-    nodes: dict[str, NodeState] = {}
-    if services.get("bridge") == "healthy":
-        try:
-            nodes = {
-                node.name: NodeState(node.is_ready, node.outstanding_flows)
-                for node in Bridge(settings.bridge_url, settings.bridge_token).nodes().values()
-            }
-        except LabError as error:
-            ui.error_console.print(error.message, markup=False)
+    nodes = nodes_of(settings) if services.get("bridge") == "healthy" else {}
     absent = [name for name in expected if name not in services]
     return LabState(
         ready=bool(nodes) and all(node.ready for node in nodes.values()),
@@ -72,6 +64,42 @@ def gather(settings: Settings) -> LabState:
         urls=addresses.urls(settings, without=absent) if services else {},
         alerts=alerts_of(settings) if services.get("prometheus") == "healthy" else [],
     )
+
+
+def gather_stack(settings: Settings) -> LabState:
+    """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
+    from corda_lab.swarm.folder import StackFolder
+    from corda_lab.swarm.members import members
+    from corda_lab.swarm.tasks import RUNNING, newest, services_of, tasks_of
+
+    stack = StackFolder.of(settings.project).stack
+    hostnames = {member.id: member.hostname for member in members()}
+    services = services_of(stack)
+    tasks = newest(tasks_of(stack, services))
+    running = {name for name, task in tasks.items() if task.state == RUNNING}
+    nodes = nodes_of(settings) if "bridge" in running else {}
+    absent = [name for name in settings.services if name not in running]
+    return LabState(
+        ready=bool(nodes) and all(node.ready for node in nodes.values()) and running == {one.name for one in services},
+        project=stack,
+        services={
+            one.name: tasks[one.name].words(hostnames) if one.name in tasks else "not started" for one in services
+        },
+        nodes=nodes,
+        load_containers=[],
+        urls=addresses.urls(settings, without=absent) if services else {},
+        alerts=alerts_of(settings) if "prometheus" in running else [],
+    )
+
+
+def nodes_of(settings: Settings) -> dict[str, NodeState]:
+    """Return the nodes as the bridge sees them. If it does not answer, that is printed, and there are none."""
+    try:
+        with closing(Bridge(settings.bridge_url, settings.bridge_token)) as bridge:
+            return {node.name: NodeState(node.is_ready, node.outstanding_flows) for node in bridge.nodes().values()}
+    except LabError as error:
+        ui.error_console.print(error.message, markup=False)
+        return {}
 
 
 def alerts_of(settings: Settings) -> list[Alert]:
@@ -92,7 +120,8 @@ def show(state: LabState) -> None:
     table = tables.table("service", "state", "outstanding flows")
     in_flight = {name.lower(): str(node.outstanding_flows) for name, node in state.nodes.items()}
     for name, condition in state.services.items():
-        colour = COLOURS.get(condition, "yellow" if condition == "not started" else "red")
+        # On several hosts, the condition is followed by the host.
+        colour = COLOURS.get(condition.partition(" on ")[0], "yellow" if condition == "not started" else "red")
         table.add_row(name, Text(condition, style=colour), in_flight.get(name, ""))
     tables.show(table)
     ui.console.print()

@@ -1,0 +1,130 @@
+"""Removes a stack with everything that belongs to it, whatever an interrupted command has left."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from subprocess import CompletedProcess
+
+from corda_lab.errors import LabError
+from corda_lab.host.processes import last_words
+from corda_lab.lab.compose import run_docker
+from corda_lab.lab.settings import Settings
+from corda_lab.swarm import access, bootstrap, overlays, registry
+from corda_lab.swarm.deploy import NAMESPACE
+from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.hosts import Host, outcomes, problems_of
+from corda_lab.text import ui
+from lab_workload.problems import Problem
+
+GONE_SECONDS_MAX = 240.0
+"""A node may take two minutes to close its database."""
+POLL_SECONDS = 1.0
+REPORT_EVERY_SECONDS = 15.0
+
+
+def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, volumes: bool) -> None:
+    """Remove the stack, and what runs beside it. Raises LabError with all that is still there, and why.
+
+    With ``volumes``, also delete the ledgers, the metrics and the identities on every host, and the registry's images.
+    A host that cannot be reached does not keep the others from being cleared.
+    """
+    stack = folder.stack
+    problems: list[Problem] = []
+    own = registry.registry_of(settings, folder, hosts, port=0)
+    with ui.phase("Stopping the stack" + (" and deleting its volumes" if volumes else "")):
+        with _noted(problems):
+            _remove_container(bootstrap.container_of(stack))
+        with _noted(problems):
+            access.remove(stack)
+        with _noted(problems):
+            _remove_stack(stack)
+        problems += problems_of(outcomes(hosts, lambda host: _await_gone(host, stack)))
+        problems += problems_of(outcomes(hosts, lambda host: own.at(host).down()))
+        with _noted(problems):
+            own.remove(volumes=volumes)
+        for name in _networks(stack):
+            with _noted(problems):
+                _remove_network(name)
+        if volumes:
+            problems += problems_of(outcomes(hosts, lambda host: _remove_volumes(lambda say: host.run(*say), stack)))
+            with _noted(problems):
+                _remove_volumes(run_docker, stack)
+    if problems:
+        raise LabError(problems=[*dict.fromkeys(problems)], exit_code=1)
+    if volumes:
+        folder.forget()
+        shutil.rmtree(folder.root, ignore_errors=True)
+
+
+@contextmanager
+def _noted(problems: list[Problem]) -> Iterator[None]:
+    """Note an error of the block, and go on: what can be removed is removed."""
+    try:
+        yield
+    except LabError as error:
+        problems += error.problems
+
+
+def _remove_container(name: str) -> None:
+    if run_docker(["container", "inspect", name]).returncode == 0:
+        _require(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
+
+
+def _remove_stack(stack: str) -> None:
+    _require(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
+
+
+def _await_gone(host: Host, stack: str) -> None:
+    """Wait until a host has no container of the stack any more. Raises LabError that names those that are left."""
+    form = ["ps", "--all", f"--filter=label={NAMESPACE}={stack}", "--format={{.Names}}"]
+    remedy = f"See `docker --context {host.name} ps`; a restart of the engine there removes what it has lost."
+    _await(lambda: host.checked(*form).split(), f"{host.name}: containers of the stack are still there", remedy)
+
+
+def _await(left: Callable[[], list[str]], what: str, remedy: str) -> None:
+    """Wait until nothing is left. Raises LabError after GONE_SECONDS_MAX."""
+    started = time.monotonic()
+    with ui.Ticker(every_seconds=REPORT_EVERY_SECONDS) as ticker:
+        while names := left():
+            seconds = time.monotonic() - started
+            if seconds > GONE_SECONDS_MAX:
+                raise LabError(f"{what}: {', '.join(names)}", remedy, exit_code=1)
+            ticker.show(f"{seconds:.0f} s: {', '.join(names)}")
+            time.sleep(POLL_SECONDS)
+
+
+def _networks(stack: str) -> list[str]:
+    """Return the overlays of the stack, and those that the lab has made for it."""
+    found = []
+    for label in (NAMESPACE, overlays.LABEL):
+        listed = run_docker(["network", "ls", f"--filter=label={label}={stack}", "--format={{.Name}}"])
+        found += listed.stdout.split()
+    return found
+
+
+def _remove_network(name: str) -> None:
+    """Remove an overlay, as soon as no host uses it any more."""
+
+    def left() -> list[str]:
+        run_docker(["network", "rm", name])
+        return [name] if run_docker(["network", "inspect", name]).returncode == 0 else []
+
+    _await(left, "overlays are still in use", f"See `docker network inspect --verbose {name}`.")
+
+
+def _remove_volumes(run: Callable[[list[str]], CompletedProcess[str]], stack: str) -> None:
+    """Remove the volumes of the stack, and those of its bootstrapper, from one engine. Raises LabError."""
+    names: list[str] = []
+    for label in (NAMESPACE, "com.docker.compose.project"):
+        listed = run(["volume", "ls", "--quiet", f"--filter=label={label}={stack}"])
+        _require(listed, "The volumes could not be listed")
+        names += listed.stdout.split()
+    if names:
+        _require(run(["volume", "rm", "--force", *names]), "Volumes were not deleted")
+
+
+def _require(done: CompletedProcess[str], what: str) -> None:
+    """Raise LabError if a command has failed."""
+    if done.returncode != 0:
+        raise LabError(f"{what}: {last_words(done.stderr, 2)}", exit_code=1)
