@@ -17,7 +17,8 @@ def run_tests(
         typer.Option(
             help="Run only this long suite. slow: end-to-end tests that take minutes each. chaos: the next pieces of "
             "the campaign of faults, for hours or until Ctrl-C. soak: two hours of load. matrix: every version of "
-            "Corda on every database, an hour. Repeatable."
+            "Corda on every database, an hour. swarm: the lab on three engines of this machine; needs root on Linux. "
+            "Repeatable."
         ),
     ] = None,
     images: ImagesOption = None,

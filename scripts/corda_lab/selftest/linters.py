@@ -74,7 +74,7 @@ LINTERS = (
     Linter("import-linter", ("lint-imports",)),
     Linter("mypy", ("mypy",)),
     # Separate, because these modules are in no package, and some have the same names as others.
-    Linter("mypy, end to end", ("mypy",), matches("tests/e2e/*.py")),
+    Linter("mypy, end to end", ("mypy",), matches("tests/e2e/*.py", "tests/swarm/*.py")),
     Linter("yamllint", ("yamllint", "--strict"), has_suffix(".yaml", ".yml")),
     Linter("shellcheck", ("shellcheck",), is_shell_script),
     Linter("hadolint", ("hadolint",), matches("Dockerfile")),

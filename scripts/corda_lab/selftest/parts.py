@@ -26,6 +26,8 @@ class LongSuite(Enum):
     """Two hours of load: what grows?"""
     MATRIX = "matrix"
     """Every version of Corda on every database."""
+    SWARM = "swarm"
+    """The lab on several hosts, which are three engines of this machine."""
 
 
 UNIT = frozenset({SuitePart.LINT, SuitePart.PYTHON, SuitePart.JAVA, SuitePart.MONITORING})

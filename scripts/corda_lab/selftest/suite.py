@@ -115,14 +115,15 @@ def parse_junit(text: str) -> tuple[int, int]:
     return passed, failed
 
 
-def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float) -> CommandResult:
+def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float, within: Sequence[str] = ()) -> CommandResult:
     """Run pytest and count its tests. The report is ``<name>.xml`` in the cache.
 
-    If pytest itself fails without a failed test, that counts as one failure.
+    ``within`` is the beginning of a command that runs the rest of its arguments somewhere else. If pytest itself fails
+    without a failed test, that counts as one failure.
     """
     xml = CACHE / f"{name}.xml"
     xml.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-v", f"--junit-xml={xml}", *arguments]
+    command = [*within, sys.executable, "-m", "pytest", "-v", f"--junit-xml={xml}", *arguments]
     code, output = execute(command, seconds_max=seconds_max)
     passed, failed = parse_junit(xml.read_text(encoding="utf-8")) if xml.exists() else (0, 0)
     if code != 0 and failed == 0:
@@ -176,7 +177,7 @@ def lint(totals: Totals) -> None:
 def python_tests(totals: Totals) -> None:
     """Run the unit and structure tests, in parallel. Many of them wait, so there is one process more than cores."""
     workers = min((machine.cores() or 1) + 1, PYTHON_WORKERS_MAX)
-    arguments = ["--ignore=tests/e2e", f"--numprocesses={workers}", "--dist=worksteal"]
+    arguments = ["--ignore=tests/e2e", "--ignore=tests/swarm", f"--numprocesses={workers}", "--dist=worksteal"]
     with ui.phase("Python tests"):
         record(totals, "pytest", lambda: run_pytest("unit", arguments, seconds_max=CHECK_SECONDS_MAX))
 

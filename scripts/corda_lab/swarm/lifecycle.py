@@ -131,15 +131,26 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None) -> N
     """Build all images, and start the stack. Raises LabError."""
     lifecycle.require_engine()
     lifecycle.check_extra_cordapps(settings)
-    with ui.phase("Third-party images"):
-        names = {**images.image_names(settings), **{one: settings[one] for one in STACK_IMAGES}}
-        images.ensure_images(images.choose_source(names, forced), names)
+    prepare_images(settings, forced)
     with ui.phase("Checking the hosts"):
         prepared = prepare(settings, name)
         require_sound(check(prepared))
-    lifecycle.build(settings)
-    lifecycle.build(settings, TOOLS)
+    build(settings)
     start(prepared, name)
+
+
+def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> None:
+    """Pull or build the third-party images that the builds, the services and the registry need."""
+    with ui.phase("Third-party images"):
+        names = {**images.image_names(settings), **{one: settings[one] for one in STACK_IMAGES}}
+        images.ensure_images(images.choose_source(names, forced), names)
+
+
+def build(settings: Settings) -> None:
+    """Build the lab's own images on this machine, with that of the tools, which not every shape has."""
+    lifecycle.build(settings)
+    if TOOLS not in settings.services:
+        lifecycle.build(settings, TOOLS)
 
 
 def start(prepared: Prepared, name: str) -> None:
