@@ -19,7 +19,7 @@ from lab_workload.problems import Problem
 
 GONE_SECONDS_MAX = 240.0
 """A node may take two minutes to close its database."""
-POLL_SECONDS = 1.0
+POLL_SECONDS = 2.0
 REPORT_EVERY_SECONDS = 15.0
 
 
@@ -39,7 +39,7 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
             access.remove(stack)
         with _noted(problems):
             _remove_stack(stack)
-        problems += problems_of(outcomes(hosts, lambda host: _await_gone(host, stack)))
+        problems += _await_gone(hosts, stack)
         problems += problems_of(outcomes(hosts, lambda host: own.at(host).down()))
         with _noted(problems):
             own.remove(volumes=volumes)
@@ -75,11 +75,22 @@ def _remove_stack(stack: str) -> None:
     _require(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
 
 
-def _await_gone(host: Host, stack: str) -> None:
-    """Wait until a host has no container of the stack any more. Raises LabError that names those that are left."""
+def _await_gone(hosts: Sequence[Host], stack: str) -> list[Problem]:
+    """Wait until no host has a container of the stack. Return what is wrong with those that keep one, or are lost."""
     form = ["ps", "--all", f"--filter=label={NAMESPACE}={stack}", "--format={{.Names}}"]
-    remedy = f"See `docker --context {host.name} ps`; a restart of the engine there removes what it has lost."
-    _await(lambda: host.checked(*form).split(), f"{host.name}: containers of the stack are still there", remedy)
+    problems: list[Problem] = []
+    waiting = list(hosts)
+
+    def left() -> list[str]:
+        found = outcomes(waiting, lambda host: host.checked(*form).split())
+        problems.extend(problems_of(found))
+        names = {name: one for name, one in found.items() if not isinstance(one, LabError) and one}
+        waiting[:] = [host for host in waiting if host.name in names]
+        return [f"{name} on {host}" for host, one in names.items() for name in one]
+
+    with _noted(problems):
+        _await(left, "containers of the stack are still there", "A restart of the engine removes what it has lost.")
+    return problems
 
 
 def _await(left: Callable[[], list[str]], what: str, remedy: str) -> None:
