@@ -61,3 +61,5 @@ def show(fitted: "Fitted") -> None:
     label = fitted.placement.fields.label
     ui.note(f"{words.plural(len(fitted.hosts), 'host')}. Each needs its name as a label, on a manager of the swarm:")
     ui.note(f"docker node update --label-add {label}={fitted.hosts[0]} NODE")
+    ui.note("and a docker context of the same name:")
+    ui.note(f"docker context create {fitted.hosts[0]} --docker host=ssh://USER@ADDRESS")

@@ -39,12 +39,16 @@ def test_every_host_is_shown_with_what_it_runs_and_keeps_free(capsys: pytest.Cap
     check("one-node-per-host", parties=2)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["host", "cores", "memory", "services"]
-    rows = {line.split()[0]: re.split(" {2,}", line.strip()) for line in lines[1:-2]}
+    rows = {line.split()[0]: re.split(" {2,}", line.strip()) for line in lines[1:-4]}
     assert list(rows) == ["notary", "partya", "partyb", "bridge", "generator"]
     assert rows["partya"] == ["partya", "3 of 4", "2 GiB of 8 GiB", "partya"]
     assert rows["bridge"][-1] == "bridge, grafana, prometheus"
-    assert lines[-2].strip().startswith("5 hosts.")
-    assert lines[-1].strip() == "docker node update --label-add corda-lab.host=notary NODE"
+    assert [line.strip() for line in lines[-4:]] == [
+        "5 hosts. Each needs its name as a label, on a manager of the swarm:",
+        "docker node update --label-add corda-lab.host=notary NODE",
+        "and a docker context of the same name:",
+        "docker context create notary --docker host=ssh://USER@ADDRESS",
+    ]
 
 
 def test_workers_are_shown_and_counted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
