@@ -169,12 +169,22 @@ def not_measured(reason: str) -> Check:
     return unknown("network between hosts", f"not measured: {reason}", "Run `lab up --on swarm` first.")
 
 
+def not_possible(error: LabError, *, encrypted: bool) -> Check:
+    """Return the check of a network between hosts on which nothing could even be started."""
+    return failure("network between hosts", error.message, remedy_of_network(encrypted=encrypted))
+
+
+def remedy_of_network(*, encrypted: bool) -> str:
+    """Say what an overlay needs."""
+    return f"{OPEN} Or set overlay: plain in the placement." if encrypted else OPEN
+
+
 def examine_network(measured: Measured, *, encrypted: bool) -> list[Check]:
     """Judge what was measured between hosts."""
     kind = "encrypted" if encrypted else "plain"
     if measured.is_cut:
-        remedy = f"{OPEN} Or set overlay: plain in the placement." if encrypted else OPEN
-        return [failure("network between hosts", f"nothing passes on an overlay that is {kind}", remedy)]
+        finding = f"nothing passes on an overlay that is {kind}"
+        return [failure("network between hosts", finding, remedy_of_network(encrypted=encrypted))]
     checks = []
     for host, paths in measured.paths.items():
         for path in paths:

@@ -97,7 +97,7 @@ def check(prepared: Prepared) -> list[Check]:
 
 
 def measure_network(prepared: Prepared) -> list[Check]:
-    """Measure between hosts, if they have the image for it. Raises LabError."""
+    """Measure between hosts, if they have the image for it. Raises LabError if a host is not reached."""
     if len(prepared.fitted.hosts) < 2:
         return []
     try:
@@ -108,7 +108,11 @@ def measure_network(prepared: Prepared) -> list[Check]:
     lacking = [host.name for host in hosts if host.run("image", "inspect", tools).returncode != 0]
     if lacking:
         return [doctor.not_measured(f"{', '.join(lacking)}: has no image {tools}")]
-    measured = measure.measure(hosts, prepared.folder.stack, tools, encrypted=prepared.encrypted)
+    try:
+        measured = measure.measure(hosts, prepared.folder.stack, tools, encrypted=prepared.encrypted)
+    except LabError as error:
+        # An engine may refuse a container in an overlay that its kernel cannot encrypt.
+        return [doctor.not_possible(error, encrypted=prepared.encrypted)]
     return doctor.examine_network(measured, encrypted=prepared.encrypted)
 
 

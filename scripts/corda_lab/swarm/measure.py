@@ -21,6 +21,9 @@ from corda_lab.swarm.hosts import Host, on_each, outcomes
 from corda_lab.swarm.overlays import LABEL
 
 SCRIPT = FOLDER / "measure_network.py"
+PROGRAM = "LAB_PROGRAM"
+"""The variable in which a container gets the program: no host has it as a file, and command lines stay readable."""
+RUN_PROGRAM = f"import os; exec(os.environ['{PROGRAM}'])"
 START_SECONDS_MAX = 60.0
 PATH_SECONDS_MAX = 30.0
 """How long a path may take. The program gives up earlier by itself, and says why."""
@@ -68,10 +71,16 @@ def measure(hosts: Sequence[Host], stack: str, tools: str, *, encrypted: bool) -
             # The next host is the first: the throughput to it is measured, and with all hosts, every link is used.
             others = [*hosts[place + 1 :], *hosts[:place]]
             targets = [f"{name}-{other.name}" for other in others]
-            command = [*_run(name, stack), "--rm", "--entrypoint=python3", tools, "-c", SCRIPT.read_text(), *targets]
-            said = host.checked(*command, seconds_max=START_SECONDS_MAX + len(others) * PATH_SECONDS_MAX)
+            command = [*_run(name, stack), "--rm", "--entrypoint=python3", tools, "-c", RUN_PROGRAM, *targets]
+            limit = START_SECONDS_MAX + len(others) * PATH_SECONDS_MAX
+            said = host.checked(*command, seconds_max=limit, environment=program())
             paths[host.name] = parse_paths(said, f"{name}-")
     return Measured(paths)
+
+
+def program() -> dict[str, str]:
+    """Return the environment of a docker command that starts the program."""
+    return {PROGRAM: SCRIPT.read_text(encoding="utf-8")}
 
 
 def parse_paths(text: str, prefix: str) -> list[NetworkPath]:
@@ -81,7 +90,7 @@ def parse_paths(text: str, prefix: str) -> list[NetworkPath]:
 
 
 def _run(network: str, stack: str) -> list[str]:
-    return ["run", *CONTAINER, f"--network={network}", f"--label={LABEL}={stack}"]
+    return ["run", *CONTAINER, f"--network={network}", f"--label={LABEL}={stack}", f"--env={PROGRAM}"]
 
 
 @contextmanager
@@ -91,8 +100,8 @@ def _servers(hosts: Sequence[Host], name: str, stack: str, tools: str) -> Iterat
     def start(host: Host) -> None:
         own = f"{name}-{host.name}"
         host.run("rm", "--force", own)
-        command = [*_run(name, stack), "--detach", f"--name={own}", "--entrypoint=python3", tools, "-c"]
-        host.checked(*command, SCRIPT.read_text(), seconds_max=START_SECONDS_MAX)
+        command = [*_run(name, stack), "--detach", f"--name={own}", "--entrypoint=python3", tools, "-c", RUN_PROGRAM]
+        host.checked(*command, seconds_max=START_SECONDS_MAX, environment=program())
 
     def stop(host: Host) -> CompletedProcess[str]:
         return host.run("rm", "--force", f"{name}-{host.name}")

@@ -1,6 +1,7 @@
 """The program that measures between hosts, with both of its sides on this machine."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ import psutil
 import pytest
 
 from corda_lab.host.processes import child
-from corda_lab.swarm.measure import SCRIPT, Measured, NetworkPath, parse_paths
+from corda_lab.swarm.measure import RUN_PROGRAM, Measured, NetworkPath, parse_paths, program
 
 PORT = 9000
 
@@ -18,14 +19,15 @@ PORT = 9000
 def _answering() -> Iterator[None]:
     if any(one.laddr and one.laddr.port == PORT for one in psutil.net_connections(kind="tcp")):
         pytest.fail(f"port {PORT} of this machine is in use")
-    with child(subprocess.Popen([sys.executable, "-c", SCRIPT.read_text(encoding="utf-8")])):
+    with child(subprocess.Popen([sys.executable, "-c", RUN_PROGRAM], env={**os.environ, **program()})):
         yield
 
 
 @pytest.mark.usefixtures("_answering")
 def test_round_trip_and_clock_are_measured_to_all_and_throughput_to_the_first() -> None:
-    command = [sys.executable, "-c", SCRIPT.read_text(encoding="utf-8"), "127.0.0.1", "localhost"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    command = [sys.executable, "-c", RUN_PROGRAM, "127.0.0.1", "localhost"]
+    environment = {**os.environ, **program()}
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
     first, second = parse_paths(said, "127.")
     assert (first.target, second.target) == ("0.0.1", "localhost")
     for path in (first, second):
