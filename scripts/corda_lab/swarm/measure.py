@@ -5,16 +5,13 @@ What passes there passes between services too: the ports 7946 and 4789 are open,
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from subprocess import CompletedProcess
 
 from pydantic import BaseModel, TypeAdapter
 
-from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
 from corda_lab.swarm import overlays
 from corda_lab.swarm.beside import FOLDER
 from corda_lab.swarm.hosts import Host, on_each, outcomes
@@ -116,12 +113,9 @@ def _servers(hosts: Sequence[Host], name: str, stack: str, tools: str) -> Iterat
 @contextmanager
 def _overlay(name: str, stack: str, *, encrypted: bool) -> Iterator[None]:
     # One that was left by a command that was killed may be of the other kind.
-    with suppress(LabError):
-        run_docker(["network", "rm", name])
+    overlays.remove(name)
     overlays.create(name, stack, encrypted=encrypted)
     try:
         yield
     finally:
-        done = run_docker(["network", "rm", name])
-        if done.returncode != 0:
-            raise LabError(f"The overlay {name} was not removed: {last_words(done.stderr)}", exit_code=1)
+        overlays.remove(name)

@@ -1,11 +1,16 @@
 """Overlays that the lab makes itself, for containers that are in no service. Those of a stack are in its file."""
 
+import time
+
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import run_docker
 
 LABEL = "org.cordalab.stack"
 """Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
+GONE_SECONDS_MAX = 60.0
+"""How long hosts may take to let go of an overlay, once no container is in it."""
+POLL_SECONDS = 0.5
 
 
 def create(name: str, stack: str, *, encrypted: bool) -> None:
@@ -20,6 +25,20 @@ def create(name: str, stack: str, *, encrypted: bool) -> None:
     done = run_docker(["network", "create", *options, name])
     if done.returncode != 0:
         raise LabError(f"The overlay {name} could not be created: {last_words(done.stderr)}", exit_code=1)
+
+
+def remove(name: str) -> None:
+    """Remove an overlay, as soon as no host uses it any more. Raises LabError after GONE_SECONDS_MAX."""
+    deadline = time.monotonic() + GONE_SECONDS_MAX
+    while run_docker(["network", "inspect", name]).returncode == 0:
+        done = run_docker(["network", "rm", name])
+        if done.returncode != 0 and time.monotonic() > deadline:
+            raise LabError(
+                f"The overlay {name} was not removed: {last_words(done.stderr)}",
+                f"`docker network inspect --verbose {name}` shows what still uses it.",
+                exit_code=1,
+            )
+        time.sleep(POLL_SECONDS)
 
 
 def is_of_kind(name: str, *, encrypted: bool) -> bool:

@@ -45,7 +45,7 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
             own.remove(volumes=volumes)
         for name in _networks(stack):
             with _noted(problems):
-                _remove_network(name)
+                overlays.remove(name)
         if volumes:
             problems += problems_of(outcomes(hosts, lambda host: _remove_volumes(lambda say: host.run(*say), stack)))
             with _noted(problems):
@@ -88,21 +88,16 @@ def _await_gone(hosts: Sequence[Host], stack: str) -> list[Problem]:
         waiting[:] = [host for host in waiting if host.name in names]
         return [f"{name} on {host}" for host, one in names.items() for name in one]
 
-    with _noted(problems):
-        _await(left, "containers of the stack are still there", "A restart of the engine removes what it has lost.")
-    return problems
-
-
-def _await(left: Callable[[], list[str]], what: str, remedy: str) -> None:
-    """Wait until nothing is left. Raises LabError after GONE_SECONDS_MAX."""
     started = time.monotonic()
     with ui.Ticker(every_seconds=REPORT_EVERY_SECONDS) as ticker:
         while names := left():
             seconds = time.monotonic() - started
             if seconds > GONE_SECONDS_MAX:
-                raise LabError(f"{what}: {', '.join(names)}", remedy, exit_code=1)
+                text = f"containers of the stack are still there: {', '.join(names)}"
+                return [*problems, Problem(text, remedy="A restart of the engine removes what it has lost.")]
             ticker.show(f"{seconds:.0f} s: {', '.join(names)}")
             time.sleep(POLL_SECONDS)
+    return problems
 
 
 def _networks(stack: str) -> list[str]:
@@ -112,16 +107,6 @@ def _networks(stack: str) -> list[str]:
         listed = run_docker(["network", "ls", f"--filter=label={label}={stack}", "--format={{.Name}}"])
         found += listed.stdout.split()
     return found
-
-
-def _remove_network(name: str) -> None:
-    """Remove an overlay, as soon as no host uses it any more."""
-
-    def left() -> list[str]:
-        run_docker(["network", "rm", name])
-        return [name] if run_docker(["network", "inspect", name]).returncode == 0 else []
-
-    _await(left, "overlays are still in use", f"See `docker network inspect --verbose {name}`.")
 
 
 def _remove_volumes(run: Callable[[list[str]], CompletedProcess[str]], stack: str) -> None:

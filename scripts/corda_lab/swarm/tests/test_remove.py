@@ -8,7 +8,7 @@ from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.swarm import remove
+from corda_lab.swarm import overlays, remove
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.hosts import Host
 from corda_lab.testing.docker import docker_client
@@ -22,7 +22,9 @@ esac
 case "$*" in
   *"ps --all"*) [ ! -e {home}/left ] || echo lab-swarm_partya.1.x ;;
   "network ls --filter=label=com.docker.stack"*) echo lab-swarm_default ;;
-  "network inspect "* | "container inspect "*) exit 1 ;;
+  "network rm "*) : > {home}/gone ;;
+  "network inspect "*) [ ! -e {home}/gone ] ;;
+  "container inspect "*) exit 1 ;;
   *"volume ls --quiet --filter=label=com.docker.stack"*) echo lab-swarm_partya-persistence ;;
 esac
 """
@@ -35,7 +37,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     docker_client(tmp_path, monkeypatch, CLIENT.format(home=folder))
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(remove, "POLL_SECONDS", 0.01)
+    for module in (remove, overlays):
+        monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
     return folder
 
 
