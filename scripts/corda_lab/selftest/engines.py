@@ -36,9 +36,10 @@ IMAGE_SECONDS_MAX = 600.0
 POLL_SECONDS = 0.2
 LABEL = "corda-lab.host"
 CGROUPS = Path("/sys/fs/cgroup")
-ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
-"""The beginning of a command that has its own mounts and processes, which end with it."""
+ALONE = ("unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
+"""The beginning of a command that has its own mounts, host name and processes, which end with it."""
 FIRST_PROCESS = """
+hostname "$1" && shift || exit
 for folder in /run/docker /run/containerd; do
   mkdir --parents $folder && mount --types tmpfs tmpfs $folder || exit
 done
@@ -153,7 +154,7 @@ def _start(engine: Engine) -> None:
         f"--cgroup-parent=/{engine.namespace}",
         "--log-level=warn",
     ]
-    command = [*engine.enter, *ALONE, "sh", "-c", FIRST_PROCESS, "sh", *dockerd]
+    command = [*engine.enter, *ALONE, "sh", "-c", FIRST_PROCESS, "sh", engine.name, *dockerd]
     with (engine.folder / "dockerd.log").open("wb") as log:
         process = subprocess.Popen(
             command,

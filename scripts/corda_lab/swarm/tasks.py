@@ -64,11 +64,12 @@ class ServiceForm:
 def services_of(stack: str) -> list[ServiceForm]:
     """Return the services of a stack; none if it does not exist. Raises LabError."""
     ids = _checked(["service", "ls", "--quiet", "--filter", f"label=com.docker.stack.namespace={stack}"]).split()
-    return parse_services(_checked(["service", "inspect", *ids]), stack) if ids else []
+    # `docker service inspect` adds fields that its engine does not know, and that tasks do not have.
+    return parse_services(_checked(["inspect", "--type=service", *ids]), stack) if ids else []
 
 
 def parse_services(text: str, stack: str) -> list[ServiceForm]:
-    """Read the JSON of ``docker service inspect``, sorted by name."""
+    """Read the JSON of ``docker inspect --type service``, sorted by name."""
     found = [
         ServiceForm(one["ID"], one["Spec"]["Name"].removeprefix(f"{stack}_"), one["Spec"]["TaskTemplate"])
         for one in json.loads(text)

@@ -63,7 +63,7 @@ def test_the_status_of_a_stack_is_that_of_its_tasks(tmp_path: Path, monkeypatch:
           "node ls "*) echo n1 ;;
           "node inspect "*) echo '{node}' ;;
           "service ls "*) echo s1 ;;
-          "service inspect "*) echo '{service}' ;;
+          "inspect --type=service "*) echo '{service}' ;;
           "stack ps "*) echo t1 ;;
           "inspect "*) echo '{task}' ;;
         esac""",

@@ -30,7 +30,7 @@ echo "$*" >> {home}/calls
 case "$*" in
   "stack deploy "*) [ ! -e {home}/refused ] || {{ echo 'invalid mount' >&2; exit 1; }} ;;
   "service ls "*) echo s1 ;;
-  "service inspect "*) /bin/cat {home}/services ;;
+  "inspect --type=service "*) /bin/cat {home}/services ;;
   "stack ps "*) echo t1 ;;
   "inspect --type=task "*) /bin/cat {home}/tasks ;;
   "service update "*) /bin/cp {home}/running {home}/tasks ;;
