@@ -57,8 +57,8 @@ class ServiceForm:
     id: str
     name: str
     """Without the name of the stack."""
-    container: Mapping[str, Any]
-    """What its tasks are made from: ``ContainerSpec``."""
+    template: Mapping[str, Any]
+    """What its tasks are made from."""
 
 
 def services_of(stack: str) -> list[ServiceForm]:
@@ -104,8 +104,15 @@ def _task(one: Mapping[str, Any], service: ServiceForm) -> Task:
         wanted=one["DesiredState"],
         trouble=status.get("Err", ""),
         created=one["CreatedAt"],
-        is_current=one["Spec"].get("ContainerSpec") == service.container.get("ContainerSpec"),
+        is_current=is_made_from(service.template, one["Spec"]),
     )
+
+
+def is_made_from(template: object, spec: object) -> bool:
+    """Return whether a task is made from a template. Engines add their defaults to what they print of a template."""
+    if isinstance(template, Mapping) and isinstance(spec, Mapping):
+        return all(name in template and is_made_from(template[name], value) for name, value in spec.items())
+    return template == spec
 
 
 def newest(tasks: Iterable[Task]) -> dict[str, Task]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from corda_lab.swarm import tasks
-from corda_lab.swarm.tasks import StackProgress, Task, newest, parse_services, parse_tasks
+from corda_lab.swarm.tasks import StackProgress, Task, is_made_from, newest, parse_services, parse_tasks
 
 NEW: dict[str, Any] = {"Image": "node:2"}
 SERVICES = parse_services(
@@ -53,6 +53,19 @@ def test_tasks_are_read_oldest_first_and_those_of_other_services_are_left_out() 
     assert (older.state, older.trouble, older.is_current) == ("failed", "task: non-zero exit (2)", False)
     assert (newer.state, newer.trouble, newer.is_current) == ("running", "", True)
     assert newest([newer, older]) == {"partya": newer}
+
+
+def test_a_task_is_made_from_a_template_to_which_the_engine_has_added_its_defaults() -> None:
+    spec = {"ContainerSpec": {"Image": "a", "Env": ["X=1"]}, "ForceUpdate": 0}
+    template = {
+        "ContainerSpec": {"Image": "a", "Env": ["X=1"], "StopGracePeriod": 10},
+        "ForceUpdate": 0,
+        "Runtime": "c",
+    }
+    assert is_made_from(template, spec)
+    assert not is_made_from({**template, "ForceUpdate": 1}, spec)
+    assert not is_made_from({**template, "ContainerSpec": {"Image": "a", "Env": ["X=2"]}}, spec)
+    assert not is_made_from({"ForceUpdate": 0}, spec)
 
 
 def test_a_task_in_words() -> None:
