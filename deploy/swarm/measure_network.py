@@ -11,12 +11,13 @@ import struct
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 PORT = 9000
 EXCHANGES = 50
 SECONDS_MAX = 5.0
 """Limit of a connection, and of each of its reads and writes."""
-REACHED_SECONDS_MAX = 20.0
+REACHED_SECONDS_MAX = 15.0
 """Limit until the other side is known by its name and answers."""
 THROUGHPUT_SECONDS = 2.0
 BLOCK = bytes(1 << 20)
@@ -47,25 +48,34 @@ def serve():
             threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
 
-def reached(target):
-    """Return a connection, as soon as there is one. A new name takes a moment to reach all hosts."""
+def connected(target):
+    """Return a connection. Raises OSError."""
+    connection = socket.create_connection((target, PORT), timeout=SECONDS_MAX)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def why_not_reached(target):
+    """Wait until there is a connection. Return why there is none; empty if there is one.
+
+    A new name takes a moment to reach all hosts.
+    """
     deadline = time.monotonic() + REACHED_SECONDS_MAX
     while True:
         try:
-            connection = socket.create_connection((target, PORT), timeout=SECONDS_MAX)
-        except OSError:
+            connected(target).close()
+        except OSError as error:
             if time.monotonic() > deadline:
-                raise
+                return str(error) or "no answer"
             time.sleep(0.2)
-            continue
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        else:
+            return ""
 
 
 def exchange(target):
     """Return the round trip and the other side's clock, in ms."""
     trips, offsets = [], []
-    with reached(target) as connection:
+    with connected(target) as connection:
         connection.sendall(EXCHANGE)
         for _ in range(EXCHANGES):
             sent = time.time()
@@ -84,7 +94,7 @@ def exchange(target):
 
 def throughput(target):
     """Return what one connection carries, in Mbit/s."""
-    with reached(target) as connection:
+    with connected(target) as connection:
         connection.sendall(THROUGHPUT)
         started = time.perf_counter()
         while time.perf_counter() - started < THROUGHPUT_SECONDS:
@@ -105,7 +115,17 @@ def measure(target, with_throughput):
     return {"target": target, **found}
 
 
+def main(targets):
+    """Print what was seen on the ways to all targets. All are waited for at once, and measured one after the other."""
+    with ThreadPoolExecutor(max_workers=len(targets)) as pool:
+        troubles = list(pool.map(why_not_reached, targets))
+    found = []
+    for place, (target, trouble) in enumerate(zip(targets, troubles, strict=True)):
+        found.append({"target": target, "trouble": trouble} if trouble else measure(target, place == 0))
+    print(json.dumps(found))
+
+
 if len(sys.argv) == 1:
     serve()
 else:
-    print(json.dumps([measure(target, place == 0) for place, target in enumerate(sys.argv[1:])]))
+    main(sys.argv[1:])

@@ -17,7 +17,7 @@ from corda_lab.lab import images
 from corda_lab.lab.compose import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import overlays
-from corda_lab.swarm.beside import FOLDER, Beside
+from corda_lab.swarm.beside import FOLDER, UNSET, Beside
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.hosts import Host, on_each
 from corda_lab.text import ui
@@ -68,9 +68,9 @@ class Registry:
 
 
 def registry_of(
-    settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, port: int, tools: str = ""
+    settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, port: int, tools: str = UNSET
 ) -> Registry:
-    """Return the registry of a stack, with all that its files need to know."""
+    """Return the registry of a stack. To remove one, neither its port nor the image of the tools matters."""
     environment = {
         "REGISTRY_IMAGE": images.image_name(settings, "REGISTRY_IMAGE"),
         "LAB_TOOLS_IMAGE": tools,
