@@ -216,6 +216,8 @@ def collect() -> None:
     for record in sorted(FOLDER.glob("*/engine.json")):
         end(json.loads(record.read_text(encoding="utf-8")))
     for namespace in _namespaces():
+        # The end of a cable goes with its network, but only when the kernel gets to it.
+        run_bounded(["ip", "link", "delete", namespace])
         with suppress(LabError):
             _ip("netns", "delete", namespace)
         Path(f"/run/{namespace}.sock").unlink(missing_ok=True)
