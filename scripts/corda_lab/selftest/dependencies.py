@@ -62,6 +62,7 @@ IMAGE_LICENCES = {
     "prometheuscommunity/postgres-exporter": "Apache-2.0",
     "ghcr.io/shopify/toxiproxy": "MIT",
     "grafana/grafana": "AGPL-3.0",
+    "registry": "Apache-2.0",
 }
 """Licences of the main program of each official image; its base system has licences of its own."""
 
