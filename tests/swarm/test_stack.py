@@ -38,7 +38,8 @@ def stack(prepared: Prepared) -> Iterator[str]:
         lifecycle.start(prepared, PLACEMENT)
         yield prepared.folder.stack
     finally:
-        lifecycle.down(prepared.settings, None, volumes=True)
+        # The last test has already removed it, and with it the record of its hosts.
+        lifecycle.down(prepared.settings, PLACEMENT, volumes=True)
 
 
 def hosts(prepared: Prepared) -> list[Host]:

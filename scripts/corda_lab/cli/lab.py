@@ -59,8 +59,7 @@ def examine(on: Where, placement: str | None) -> "list[Check]":
     if on is Where.SWARM:
         from corda_lab.swarm import lifecycle as swarm
 
-        prepared = swarm.prepare(load_settings(), needed(placement))
-        return [*swarm.check(prepared), *swarm.measure_network(prepared)]
+        return swarm.examine(swarm.prepare(load_settings(), needed(placement)))
     from corda_lab.lab import doctor as doctor_module
     from corda_lab.lab import shape
 

@@ -96,6 +96,14 @@ def check(prepared: Prepared) -> list[Check]:
     return [*doctor.examine(prepared.fitted, prepared.hosts), disk, *ports, *exposure.examine(prepared.settings)]
 
 
+def examine(prepared: Prepared) -> list[Check]:
+    """Run all checks, and measure between hosts if the hosts are sound."""
+    checks = check(prepared)
+    if any(one.level is Level.FAILURE for one in checks):
+        return [*checks, doctor.not_measured("other checks have failed", "Mend them first.")]
+    return [*checks, *measure_network(prepared)]
+
+
 def measure_network(prepared: Prepared) -> list[Check]:
     """Measure between hosts, if they have the image for it. Raises LabError if a host is not reached."""
     if len(prepared.fitted.hosts) < 2:

@@ -54,7 +54,11 @@ class Registry:
         overlays.create(self.network, self.folder.stack, encrypted=encrypted)
         self.at_manager().up()
         send_image(tools, self.hosts)
-        on_each(self.hosts, lambda host: self.at(host).up())
+        try:
+            on_each(self.hosts, lambda host: self.at(host).up())
+        except LabError as error:
+            remedy = "Run `lab doctor --on swarm` with this placement: it measures the network between hosts."
+            raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
 
     def remove(self, *, volumes: bool) -> None:
         """Remove the registry itself. Raises LabError."""

@@ -86,7 +86,10 @@ def _await_gone(hosts: Sequence[Host], stack: str) -> list[Problem]:
         problems.extend(problems_of(found))
         names = {name: one for name, one in found.items() if not isinstance(one, LabError) and one}
         waiting[:] = [host for host in waiting if host.name in names]
-        return [f"{name} on {host}" for host, one in names.items() for name in one]
+        # The name of a task's container is that of its service, with a number and an id.
+        return [
+            f"{name.removeprefix(f'{stack}_').partition('.')[0]} on {host}" for host in names for name in names[host]
+        ]
 
     started = time.monotonic()
     with ui.Ticker(every_seconds=REPORT_EVERY_SECONDS) as ticker:

@@ -89,5 +89,5 @@ def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Pa
 def test_containers_that_stay_are_named(home: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remove, "GONE_SECONDS_MAX", 0.05)
     (home / "left").touch()
-    with pytest.raises(LabError, match=r"still there: lab-swarm_partya\.1\.x on a, lab-swarm_partya\.1\.x on b"):
+    with pytest.raises(LabError, match="still there: partya on a, partya on b"):
         remove.remove(settings, StackFolder("lab-swarm"), HOSTS, volumes=False)
