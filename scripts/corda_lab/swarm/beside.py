@@ -55,7 +55,7 @@ class Beside:
         done = self._compose("up", "--detach", *wait, *services, seconds_max=UP_SECONDS_MAX + 30)
         if done.returncode != 0:
             said = self._compose("logs", "--no-color", "--tail=3", *services, seconds_max=30).stdout
-            words = " | ".join(filter(None, (last_words(done.stderr, 2), last_words(said, 3))))
+            words = " | ".join(filter(None, (last_words(done.stderr, 1), last_words(said, 3))))
             raise LabError(f"{self.where}: {self.file.name} did not start: {words}", exit_code=1)
 
     def down(self, *, volumes: bool = False) -> None:

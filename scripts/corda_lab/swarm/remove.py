@@ -35,6 +35,7 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
     with ui.phase("Stopping the stack" + (" and deleting its volumes" if volumes else "")):
         with _noted(problems):
             _remove_container(bootstrap.container_of(stack))
+        problems += problems_of(outcomes(hosts, lambda host: _remove_measuring(host, stack)))
         with _noted(problems):
             access.remove(stack)
         with _noted(problems):
@@ -69,6 +70,13 @@ def _noted(problems: list[Problem]) -> Iterator[None]:
 def _remove_container(name: str) -> None:
     if run_docker(["container", "inspect", name]).returncode == 0:
         _require(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
+
+
+def _remove_measuring(host: Host, stack: str) -> None:
+    """Remove containers that measured the network when their command was killed. Raises LabError."""
+    left = host.checked("ps", "--all", "--quiet", f"--filter=label={overlays.LABEL}={stack}").split()
+    if left:
+        host.checked("rm", "--force", *left)
 
 
 def _remove_stack(stack: str) -> None:
