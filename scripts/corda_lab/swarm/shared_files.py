@@ -26,9 +26,11 @@ BYTES_MAX = 500 * 1024 - 1
 HASH_DIGITS = 12
 NAME_LENGTHS = (24, 24)
 """Characters of a name that its stack and its file may take. With the hash they stay below Swarm's limit of 64."""
-SECRET_MODE = 0o400
-CONFIG_MODE = 0o444
-EXECUTABLE_MODE = 0o555
+SECRET_MODE = 0o600
+CONFIG_MODE = 0o644
+EXECUTABLE_MODE = 0o755
+"""Nobody can write to them in a container. But a node copies some into its volume with their mode, and replaces the
+copies when it starts again."""
 
 
 class Kind(Enum):

@@ -21,7 +21,7 @@ def files(name: str, project: Project, network: NetworkFiles) -> dict[str, Stack
 def test_keys_are_secrets_of_their_node_alone(project: Project, network: NetworkFiles) -> None:
     found = files("partya", project, network)
     keys = found["/node/certificates/nodekeystore.jks"]
-    assert (keys.kind, keys.mode) == (Kind.SECRET, 0o400)
+    assert (keys.kind, keys.mode) == (Kind.SECRET, 0o600)
     assert keys.reference["uid"] == "1000"
     assert keys.reference["gid"] == "1000"
     assert found["/node/node.conf"].kind is Kind.SECRET
@@ -39,7 +39,7 @@ def test_passwords_are_secrets(project: Project, network: NetworkFiles) -> None:
 def test_node_infos_are_configs_that_nodes_share(project: Project, network: NetworkFiles) -> None:
     target = "/node/node-infos/nodeInfo-partya"
     info = files("partya", project, network)[target]
-    assert (info.kind, info.mode) == (Kind.CONFIG, 0o444)
+    assert (info.kind, info.mode) == (Kind.CONFIG, 0o644)
     assert files("partyb", project, network)[target].name == info.name
 
 
@@ -67,7 +67,7 @@ def test_folders_of_the_checkout_are_configs(project: Project, network: NetworkF
 
 def test_a_script_can_still_be_executed(project: Project, network: NetworkFiles) -> None:
     healthcheck = files("postgres", project, network)["/opt/corda-lab/healthcheck"]
-    assert healthcheck.mode == (0o555 if healthcheck.path.stat().st_mode & 0o100 else 0o444)
+    assert healthcheck.mode == (0o755 if healthcheck.path.stat().st_mode & 0o100 else 0o644)
 
 
 def test_another_content_is_another_name(project: Project, network: NetworkFiles) -> None:
