@@ -47,6 +47,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/host/probe.py",
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",
+        "scripts/corda_lab/swarm/hosts.py",
     ),
     "the environment of a WSGI request": (
         "loadgen/locust/lab_load/metrics.py",
