@@ -88,7 +88,7 @@ class Program:
         wrapper.chmod(0o755)
 
     def remove(self) -> None:
-        subprocess.run(["docker", "rm", "--force", self.name], check=True, capture_output=True)
+        subprocess.run(["docker", "rm", "--force", "--volumes", self.name], check=True, capture_output=True)
 
     def environment(self) -> dict[str, str]:
         """The environment in which a command finds the program, and leaves its files where the container sees them."""

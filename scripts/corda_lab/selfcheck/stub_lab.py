@@ -46,6 +46,8 @@ services:
     image: ${COMPOSE_PROJECT_NAME}/locust
     entrypoint: [python, /selfcheck/proxy.py, /selfcheck/faults.json]
     volumes: ["%(folder)s:/selfcheck:ro"]
+    # In place of the image's volume, of which one would be left when the container is made again.
+    tmpfs: ["/var/lib/corda-lab/rows"]
     healthcheck:
       test: [CMD, python, -c, "import socket; socket.create_connection(('127.0.0.1', 8080)).close()"]
       interval: 2s
