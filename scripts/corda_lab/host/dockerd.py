@@ -6,8 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host import processes
 from corda_lab.host.probe import EngineState, probe
-from corda_lab.host.processes import run_bounded
+from corda_lab.host.processes import come_true, run_bounded
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.text import ui
 
@@ -38,17 +36,6 @@ CONTAINERD_SOCKETS = (
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
-POLL_SECONDS = 0.2
-
-
-def _await(condition: Callable[[], bool], *, seconds_max: float) -> bool:
-    """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
 
 
 def _is_ready() -> bool:
@@ -126,7 +113,7 @@ def start_engine() -> None:
         _start_dockerd()
         return
     ui.note(f"dockerd is already starting (process {running})")
-    if not _await(_is_ready, seconds_max=START_SECONDS_MAX):
+    if not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
             f"dockerd (process {running}) is running, but did not answer within {START_SECONDS_MAX} s",
             "Check its log, stop it and run this command again.",
@@ -135,7 +122,7 @@ def start_engine() -> None:
 
 def _start_with_systemd() -> None:
     done = run_bounded(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
-    if done.returncode != 0 or not _await(_is_ready, seconds_max=START_SECONDS_MAX):
+    if done.returncode != 0 or not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
         raise LabError(
             f"`systemctl start docker` failed: {processes.last_words(done.stderr) or 'the engine does not answer'}",
             "See `journalctl --unit docker`.",
@@ -162,7 +149,7 @@ def _start_dockerd() -> None:
         )
     ui.note(f"started dockerd (process {process.pid}, log in {DOCKERD_LOG.relative_to(ROOT)})")
     note_process(process.pid)
-    ended_or_ready = _await(lambda: process.poll() is not None or _is_ready(), seconds_max=START_SECONDS_MAX)
+    ended_or_ready = come_true(lambda: process.poll() is not None or _is_ready(), seconds_max=START_SECONDS_MAX)
     if ended_or_ready and process.poll() is None:
         return
     stop_engine_if_ours()
@@ -212,7 +199,7 @@ def stop_engine_if_ours() -> bool:
         pid = int(content["pid"])
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        if not _await(lambda: process_start_seconds(pid) != content["start_seconds"], seconds_max=STOP_SECONDS_MAX):
+        if not come_true(lambda: process_start_seconds(pid) != content["start_seconds"], seconds_max=STOP_SECONDS_MAX):
             raise LabError(
                 f"dockerd (process {pid}) did not stop within {STOP_SECONDS_MAX} s", f"See its log, {DOCKERD_LOG}."
             )

@@ -14,6 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.text import ui
 
 COMMAND_SECONDS_MAX = 30.0
+CONDITION_POLL_SECONDS = 0.2
 
 
 def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,6 +32,16 @@ def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> 
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {seconds_max:g} s")
+
+
+def come_true(condition: Callable[[], bool], *, seconds_max: float) -> bool:
+    """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
+    deadline = time.monotonic() + seconds_max
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(CONDITION_POLL_SECONDS)
+    return True
 
 
 def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:

@@ -10,8 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.dockerd import process_start_seconds
-from corda_lab.host.processes import checked, last_words, run_bounded
+from corda_lab.host.processes import checked, come_true, last_words, run_bounded
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -33,7 +32,6 @@ START_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 60.0
 STEP_SECONDS_MAX = 60.0
 IMAGE_SECONDS_MAX = 600.0
-POLL_SECONDS = 0.2
 LABEL = "corda-lab.host"
 CGROUPS = Path("/sys/fs/cgroup")
 ALONE = ("unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
@@ -171,7 +169,7 @@ def _start(engine: Engine) -> None:
 def _await_all(engines: Sequence[Engine]) -> None:
     """Wait until all engines answer. Raises LabError with the last words of one that does not."""
     for engine in engines:
-        if not _await(partial(_answers, engine), START_SECONDS_MAX):
+        if not come_true(partial(_answers, engine), seconds_max=START_SECONDS_MAX):
             words = last_words((engine.folder / "dockerd.log").read_text(errors="replace"), 3)
             raise LabError(f"The engine {engine.name} did not answer in {START_SECONDS_MAX:.0f} s: {words}", REMEDY)
 
@@ -226,7 +224,7 @@ def collect() -> None:
     while run_bounded(["iptables", "--wait", "--delete", *_FORWARD]).returncode == 0:
         pass
     # The kernel may still end the last processes, with what they have mounted.
-    if not _await(_is_deleted, STOP_SECONDS_MAX):
+    if not come_true(_is_deleted, seconds_max=STOP_SECONDS_MAX):
         raise LabError(f"{FOLDER}: could not be deleted", "Delete it by hand.")
 
 
@@ -247,7 +245,7 @@ def end(record: Mapping[str, float]) -> None:
 
     if not is_gone():
         os.kill(pid, signal.SIGKILL)
-    if not _await(is_gone, STOP_SECONDS_MAX):
+    if not come_true(is_gone, seconds_max=STOP_SECONDS_MAX):
         raise LabError(f"The engine with the process {pid} did not end within {STOP_SECONDS_MAX:.0f} s", REMEDY)
 
 
@@ -262,16 +260,6 @@ def _remove_cgroups(namespace: str) -> None:
         for folder, _, _ in os.walk(top, topdown=False):
             with suppress(OSError):
                 Path(folder).rmdir()
-
-
-def _await(condition: Callable[[], bool], seconds_max: float) -> bool:
-    """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_SECONDS)
-    return True
 
 
 def _ip(*arguments: str) -> None:

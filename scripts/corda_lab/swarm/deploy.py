@@ -81,7 +81,7 @@ def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProg
             if now > deadline:
                 raise LabError(
                     f"The stack was not ready within {READY_SECONDS_MAX:.0f} s: {progress.words()}",
-                    f"See `docker stack ps --no-trunc {stack}`. `lab down --on swarm` removes the stack.",
+                    f"See `docker stack ps --no-trunc {stack}`. `scripts/lab down --on swarm` removes the stack.",
                     exit_code=1,
                 )
             ticker.show(f"{now - progress.started_at:.0f} s: {progress.words()}")

@@ -51,6 +51,6 @@ def is_of_kind(name: str, *, encrypted: bool) -> bool:
     if found.stdout.strip() != wanted:
         raise LabError(
             f"overlay: the placement says {wanted}, but the overlay {name} exists and is {found.stdout.strip()}",
-            "Remove the stack first, `lab down --on swarm`. Ledgers are kept.",
+            "Remove the stack first, `scripts/lab down --on swarm`. Ledgers are kept.",
         )
     return True
