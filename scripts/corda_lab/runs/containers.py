@@ -22,6 +22,7 @@ from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
 from corda_lab.runs.node_ends import check_nodes, running_nodes
+from corda_lab.runs.stall import Stall
 from corda_lab.runs.timeline import Timeline
 from corda_lab.stats import steady
 from corda_lab.steps.entry import SetupEntry
@@ -266,6 +267,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
     started, began_at = time.monotonic(), time.time()
+    stall = Stall(compose, began_at)
     total = plan.options.total_seconds
     limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
     limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
@@ -289,6 +291,7 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
             is_ending = warm_up is not None or elapsed >= total
             stage = "stopping" if is_ending else stage_of(plan.options, elapsed)
             ticker.show(f"{stage}: {live.tell()}, {left_of(plan.options, elapsed)}")
+            stall.note(live)
             watch.note(elapsed, live.done)
             if warm_up is None and (warm_up := watch.enough):
                 end_early(compose, plan)

@@ -25,6 +25,7 @@ class LiveRate:
         self._first: tuple[float, float] | None = None
         self._read_last: tuple[float, ...] = (0.0, 0.0)
         self._carried: tuple[float, ...] = (0.0, 0.0)
+        self._in_flight = 0.0
 
     def _read(self) -> tuple[float, float, float]:
         totals = {"bridge_flows_completed_total": 0.0, "bridge_flows_failed_total": 0.0, "bridge_flows_in_flight": 0.0}
@@ -37,8 +38,18 @@ class LiveRate:
         if completed < self._read_last[0] or failed < self._read_last[1]:
             # The bridge was restarted, so its counters began again at 0.
             self._carried = tuple(map(add, self._carried, self._read_last))
-        self._read_last = completed, failed
+        self._read_last, self._in_flight = (completed, failed), in_flight
         return completed + self._carried[0], failed + self._carried[1], in_flight
+
+    @property
+    def ended(self) -> float:
+        """Flows that have ended at the last reading, however they did, since the bridge was first read."""
+        return sum(self._read_last) + sum(self._carried)
+
+    @property
+    def in_flight(self) -> float:
+        """Flows in flight at the last reading."""
+        return self._in_flight
 
     @property
     def done(self) -> float:

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
 from corda_lab.steps import validity
-from corda_lab.steps.node_log import Errors, LogEntry, entries
+from corda_lab.steps.node_log import ErrorKind, Errors, LogEntry, entries
 from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -57,6 +58,28 @@ def keep(compose: Compose, folder: Path, why: str, *, since: float, until: float
     errors = sum(sum(kind.count for kind in log.errors) + log.others for log in kept.logs)
     ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
     return folder / node_logs.FOLDER
+
+
+def errors_since(compose: Compose, since: float, *, seconds_max: float) -> list[tuple[str, ErrorKind]]:
+    """The most frequent error that each node has logged since a time (unix seconds), of those with an exception if any.
+
+    Nodes without one, and those that do not answer within ``seconds_max``, are left out. Raises LabError if the engine
+    does not answer.
+    """
+    deadline = time.monotonic() + seconds_max
+    found: list[tuple[str, ErrorKind]] = []
+    known, services = compose.settings.secrets(), compose.services()
+    for node in compose.settings.nodes:
+        errors = Errors()
+        with suppress(LabError), tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
+            place = lab_logs.find(compose, node, services)
+            about = lab_logs.about(place, known, deadline=deadline)
+            for entry in entries(lab_logs.copied(place, about, since, Path(scratch), deadline=deadline)):
+                if is_within(entry, since, time.time()):
+                    errors.add(entry)
+        told = sorted(errors.kinds, key=lambda kind: kind.exception is None)
+        found += [(node, kind) for kind in told[:1]]
+    return found
 
 
 def _keep(compose: Compose, folder: Path, why: str, since: float, until: float) -> KeptLogs:

@@ -111,3 +111,16 @@ def test_nothing_hides_why_the_load_failed(
     monkeypatch.setattr(lab_logs, "about", broken)
     assert node_logs.keep(compose, tmp_path / "run", "why", since=BEGAN) is None
     assert "the nodes' logs were not kept: ZeroDivisionError: a defect" in capsys.readouterr().out
+
+
+def test_the_most_frequent_error_of_each_node_is_told_without_secrets(compose: Compose) -> None:
+    ((node, kind),) = node_logs.errors_since(compose, BEGAN, seconds_max=30)
+    assert (node, kind.count) == ("PartyA", 2)
+    assert kind.example == "failed with 17 – java.lang.IllegalStateException: no 17"
+
+
+def test_an_error_with_an_exception_comes_before_more_frequent_ones(compose: Compose, tmp_path: Path) -> None:
+    log = tmp_path / "notary" / "logs" / "node-notary.log"
+    warnings = "".join(entry(f"15:33:4{second}", "slow", "WARN ") for second in range(3))
+    log.write_text(warnings + LOG, encoding="utf-8")
+    assert [kind.message for _, kind in node_logs.errors_since(compose, BEGAN, seconds_max=30)] == ["failed with …"] * 2
