@@ -40,7 +40,7 @@ class Stall:
             self._say(now - self._since, live.in_flight)
 
     def _say(self, seconds: float, in_flight: float) -> None:
-        ui.warn(f"no flow has ended for {seconds:.0f} s, and {in_flight:.0f} in flight; Ctrl-C ends the load")
+        ui.warn(f"no flow has ended for {seconds:.0f} s, with {in_flight:.0f} in flight; Ctrl-C ends the load")
         try:
             found = node_logs.errors_since(self._compose, self._began_at, seconds_max=LOGS_SECONDS_MAX)
         except LabError as error:

@@ -49,7 +49,7 @@ def test_it_is_said_once_with_what_the_nodes_logged(
     watch(clock, [(0, 0, 4), (3, 2, 4), (33, 2, 4), (36, 2, 4), (99, 2, 4)])
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("no flow has ended for") == 1
-    assert "no flow has ended for 30 s, and 4 in flight" in said
+    assert "no flow has ended for 30 s, with 4 in flight" in said
     assert 'PartyA has logged 4 times: failed – E: column "x" does not exist' in said
 
 
