@@ -11,7 +11,7 @@ import pytest
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.lab.checks import Level
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.hosts import Host

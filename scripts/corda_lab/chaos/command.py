@@ -150,7 +150,7 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
             workload=plan.workload.name,
             users=loads[0].users,
             pacing_seconds=loads[0].pacing_seconds,
-            environment=environment.read_environment(lab.settings),
+            environment=environment.read_environment(lab.compose),
         )
     auditor = LedgerAuditor()
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):

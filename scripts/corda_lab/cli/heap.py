@@ -12,6 +12,7 @@ from rich.markup import escape
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.runs.running import deployed
 from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def heap(
 
     A heap dump: `scripts/lab heap PartyA --dump partya.hprof`
     """
-    from corda_lab.lab import lifecycle, project, shape
+    from corda_lab.lab import lifecycle, project
     from corda_lab.profile import disk, histogram, jvm
     from corda_lab.profile import dump as dumps
 
@@ -64,11 +65,11 @@ def heap(
         if not during_run:
             _hold(stack, settings)
         lifecycle.require_engine()
-        settings = shape.of_running(settings)
-        name = jvm.find_name(node, settings)
+        lab = deployed(settings)
+        name = jvm.find_name(node, lab.settings)
         if dump is not None:
             disk.require_disk(name == jvm.BRIDGE, "--dump")
-        found = jvm.find(name, settings)
+        found = jvm.find(name, lab)
         counted = histogram.count(found, histogram.ALL if everything else histogram.LIVE)
         _show(counted, top, as_json=as_json)
         if dump is not None:

@@ -11,7 +11,8 @@ from corda_lab.faults import journal, shown, wounds
 from corda_lab.faults.guard import guarded
 from corda_lab.faults.journal import Journal
 from corda_lab.host import interrupts
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
 from corda_lab.steps.faults import Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
@@ -36,9 +37,9 @@ def problems_of(faults: Sequence[Fault], settings: Settings) -> list[Problem]:
 class Injection:
     """The faults of a load while it runs. Each has a thread of its own."""
 
-    compose: Compose
+    compose: Deployed
     faults: Sequence[Fault]
-    generator: str
+    generator: Container
     """The container of the load."""
     began_at: float = field(default_factory=time.time)
     """When the load began, in unix seconds."""
@@ -114,7 +115,7 @@ class Injection:
 
 
 @contextmanager
-def injecting(compose: Compose, faults: Sequence[Fault], generator: str) -> Iterator[Injection]:
+def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
     """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
 
     That is so too after an error, an interrupt, and a kill of this process. ``generator`` is the container of the load.

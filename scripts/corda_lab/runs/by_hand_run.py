@@ -14,7 +14,7 @@ from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, shape
+from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands, page
@@ -116,7 +116,7 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
     lifecycle.require_engine()
     folders.require_writable()
     with ui.phase("Looking for loads of the web UI"):
-        lab = RunningLab.of(shape.of_running(settings))
+        lab = RunningLab.of(settings)
         nodes = check_lab_is_up(lab.compose, lab.bridge)
         leftovers.collect(lab.compose)
         url = lab.settings.url("LOCUST_PORT")
@@ -129,7 +129,7 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
         if wanted.name is not None and len(chosen) > 1:
             raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
         ui.note(listed([one.identity for one in chosen]))
-        environment = read_environment(lab.settings)
+        environment = read_environment(lab.compose)
     with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
         maker = Maker(lab, nodes, volume, environment, status, Path(scratch))
         return [maker.make(one, wanted) for one in chosen]

@@ -13,7 +13,6 @@ import polars as pl
 
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab import shape
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.folders import NAME_LENGTH_MAX
@@ -67,10 +66,10 @@ def condition(
     Its evidence is in ``folder``, which is left. ``environment`` is that of the lab; it is read if it is None.
     """
     with ui.phase("Conditioning the nodes"), recorded(folder) as recording:
-        lab = RunningLab.of(shape.of_running(settings))
+        lab = RunningLab.of(settings)
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         ui.note(f"{describe(planned)}, at most {run.options.total_seconds} s")
-        recording.begin(lab.compose, planned, environment or read_environment(lab.settings))
+        recording.begin(lab.compose, planned, environment or read_environment(lab.compose))
         with containers.generating(lab.compose, planned) as names:
             containers.await_setup(lab.compose, planned, names)
             containers.let_go(lab.compose, planned)

@@ -9,8 +9,7 @@ from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.host.calibration import calibrate
-from corda_lab.lab import shape
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.report import page
@@ -89,9 +88,9 @@ def check(
     ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
     """
     with ui.phase("Checking the run"):
-        lab = RunningLab.of(shape.of_running(settings))
+        lab = RunningLab.of(settings)
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
-        environment = environment or read_environment(lab.settings)
+        environment = environment or read_environment(lab.compose)
         inject.check(planned.options.faults, lab.settings)
         ui.note(describe(planned))
         recording.begin(lab.compose, planned, environment)
@@ -155,13 +154,13 @@ def _observe(
     sampler = watchers.sampler
     with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
-            environment = containers.with_load_images(environment, names, lab.settings)
+            environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
             set_up(lab.compose, plan, names, recording)
             size = plan.options.database_size or "file"
             observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
-            watched = sampling.watched(lab.compose, names.all)
+            watched = sampling.watched(lab.compose, names.names)
             before = calibrate()
             sampler.start(watched)
         with ui.phase(title_of(plan.options)):
@@ -207,7 +206,7 @@ def _observe(
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
+def set_up(compose: Deployed, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
     """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
     prepared = containers.await_setup(compose, plan, names)
     for one in prepared:

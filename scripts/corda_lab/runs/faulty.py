@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.inject import Injection
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
@@ -40,7 +40,7 @@ class Settled:
 
 
 @contextmanager
-def injecting(lab: RunningLab, plan: RunPlan, generator: str, recording: Recording) -> Iterator[Injection]:
+def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
     wanted = plan.options.faults
     if wanted:
@@ -150,7 +150,8 @@ def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
     """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
     for service in lab.compose.services():
         if service.name in {node.lower() for node in nodes}:
-            done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
+            container = service.container
+            done = container.engine.run("restart", container.name, seconds_max=RESTART_SECONDS_MAX)
             if done.returncode != 0:
                 raise LabError(f"{service.name} could not be started again: {done.stderr.strip()}", exit_code=1)
     await_back(lab, BACK_SECONDS_MAX)

@@ -10,7 +10,7 @@ import polars as pl
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.steps import costs, counts, stages
 from corda_lab.steps.entry import DatabaseSize, StagesEntry
@@ -29,7 +29,7 @@ class Observer:
 
     def __init__(
         self,
-        compose: Compose,
+        compose: Deployed,
         bridge: Bridge,
         prometheus: Prometheus,
         subject: Subject,

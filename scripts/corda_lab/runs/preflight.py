@@ -10,7 +10,7 @@ from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import lifecycle, project
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import leftovers, web_ui
@@ -30,7 +30,7 @@ OUTSTANDING_PER_CORE = 64
 """The bridge's limit for each core of the machine, if the variable is empty."""
 
 
-def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
+def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
     """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
     project.require_own(compose.project)
     services = {service.name: service for service in compose.services()}
@@ -59,7 +59,7 @@ def web_ui_users(url: str) -> int:
         return 0
 
 
-def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> None:
+def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> None:
     """Raise LabError if there is any other load. A run counts all flows of the lab between its start and its end."""
     others = compose.load_containers()
     if others:
@@ -102,7 +102,7 @@ def prepare(options: LoadOptions) -> PreparedRun:
     return PreparedRun(folders.run_id(name), options, workload)
 
 
-def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
+def plan(run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge) -> RunPlan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
     lifecycle.require_engine()
     inject.heal_left(compose.project)
@@ -112,7 +112,7 @@ def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge)
 
 
 def plan_on(
-    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge
+    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge
 ) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = run.options, run.workload

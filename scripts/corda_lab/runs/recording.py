@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.manifest import Environment
 from corda_lab.results.node_logs import FOLDER as LOGS
@@ -31,7 +31,7 @@ class Recording:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self._stack = stack
-        self._load: tuple[Compose, str] | None = None
+        self._load: tuple[Deployed, str] | None = None
         self._began_at = 0.0
         """When the load began, in unix seconds."""
 
@@ -40,7 +40,7 @@ class Recording:
         """The folder for the files of the load generator and the stage rows of the nodes."""
         return self.folder / evidence.ROWS
 
-    def begin(self, compose: Compose, plan: RunPlan, environment: Environment) -> None:
+    def begin(self, compose: Deployed, plan: RunPlan, environment: Environment) -> None:
         """Create the folder, with everything that is known before the load. Raises LabError if that is impossible."""
         load = evidence.LoadFile(
             id=plan.identity,

@@ -11,8 +11,8 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
-from corda_lab.lab.images import image_name
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Engine, on_each, run_docker, run_docker_to_file
 from corda_lab.results.folders import RUN_NAME
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
 from lab_workload.row import ROWS_DIRECTORY
@@ -26,44 +26,60 @@ _TITLE = "== "
 
 
 class RowsVolume:
-    """The volume of a lab, through its Locust container or, if that is not running, a container for one command."""
+    """The volume of a lab, through its Locust container or, where that is not running, a container for one command.
 
-    def __init__(self, compose: Compose) -> None:
+    A lab on several hosts has a volume of this name on every host that has generated load.
+    """
+
+    def __init__(self, compose: Deployed) -> None:
         self._compose = compose
-        self._prefix = self._find_prefix()
+        self._places = self._find_places()
 
-    def _find_prefix(self) -> list[str] | None:
-        """Return the arguments of ``docker`` before a command that sees the volume; None if there is no volume."""
-        services = {service.name: service for service in self._compose.services()}
-        if "locust" in services and services["locust"].state == "running":
-            return self._compose.arguments("exec", "-T", "locust")
+    def _find_places(self) -> list[list[str]]:
+        """Return the arguments of ``docker`` before a command that sees a volume, for each engine that has one."""
+        own = next((one for one in self._compose.services() if one.name == "locust" and one.state == "running"), None)
+
+        def place_on(engine: Engine) -> list[str] | None:
+            if own is not None and own.container.engine == engine:
+                return engine.arguments("exec", own.container.name)
+            return self._reader_on(engine)
+
+        return [place for place in on_each(self._compose.engines, place_on).values() if place is not None]
+
+    def _reader_on(self, engine: Engine) -> list[str] | None:
         volume = f"{self._compose.project}_locust-rows"
-        if run_docker(["volume", "inspect", volume]).returncode != 0:
+        if engine.run("volume", "inspect", volume).returncode != 0:
             return None
-        settings = self._compose.settings
-        for image in (settings.own_image("locust"), image_name(settings, "PYTHON_IMAGE"), settings.node_image):
-            if run_docker(["image", "inspect", image]).returncode == 0:
+        for image in self._compose.rows_images:
+            if engine.run("image", "inspect", image).returncode == 0:
                 # The engine would store all that it prints once more, which is all rows.
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
-                return ["run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image]
+                return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
         raise LabError(
             f"The volume {volume} cannot be read, because no image with a shell exists", "Run `scripts/lab up`."
         )
 
     def _run(self, script: str) -> str:
-        if self._prefix is None:
-            return ""
-        done = run_docker([*self._prefix, "sh", "-c", script], environment=self._compose.environment)
+        return "".join(self._run_at(place, script) for place in self._places)
+
+    def _run_at(self, place: list[str], script: str) -> str:
+        done = run_docker([*place, "sh", "-c", script])
         if done.returncode != 0:
             raise LabError(f"The volume with the rows cannot be read: {last_words(done.stderr)}", exit_code=1)
         return done.stdout
 
-    def _files(self) -> list[str]:
-        return [name for name in self._run(f"ls {ROWS_DIRECTORY}").split() if not name.startswith(".")]
+    def _files(self) -> list[tuple[list[str], str]]:
+        """Return the place and the name of every file."""
+        return [
+            (place, name)
+            for place in self._places
+            for name in self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
+            if not name.startswith(".")
+        ]
 
     def identities(self) -> list[str]:
         """Return the ids of the runs with files in the volume, oldest first. Runs of the web UI have other ids."""
-        found = {name.partition(".")[0] for name in self._files()}
+        found = {name.partition(".")[0] for _, name in self._files()}
         return sorted(identity for identity in found if RUN_NAME.fullmatch(identity))
 
     def texts_by_hand(self) -> dict[str, str]:
@@ -90,17 +106,16 @@ class RowsVolume:
     def fetch(self, identity: str, directory: Path) -> None:
         """Copy the rows and the end file of a run to ``directory``, each whole or not at all. Raises LabError."""
         directory.mkdir(parents=True, exist_ok=True)
-        for name in self._files():
+        for place, name in self._files():
             if not (name.startswith(f"{identity}.") and name.endswith(KEPT)):
                 continue
             command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
             with atomic.whole_file(directory / name) as partial:
                 run_docker_to_file(
                     partial,
-                    [*(self._prefix or ()), *command],
+                    [*place, *command],
                     shown=shlex.join(command),
                     seconds_max=FETCH_SECONDS_MAX,
-                    environment=self._compose.environment,
                 )
 
     def delete(self, identity: str) -> None:

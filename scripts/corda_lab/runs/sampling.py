@@ -13,7 +13,7 @@ import polars as pl
 
 from corda_lab.host import control_groups
 from corda_lab.host.control_groups import Meter
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
@@ -87,7 +87,7 @@ def sampling() -> Iterator[Sampler]:
         sampler.stop()
 
 
-def watched(compose: Compose, generators: Sequence[str]) -> dict[str, list[Meter]]:
+def watched(compose: Deployed, generators: Sequence[str]) -> dict[str, list[Meter]]:
     """Return the meters of the nodes, PostgreSQL, the bridge, the load generator and Prometheus.
 
     ``generators`` are the names of the load containers. What is not visible on this machine is left out.
@@ -97,7 +97,9 @@ def watched(compose: Compose, generators: Sequence[str]) -> dict[str, list[Meter
         "bridge": "bridge",
         "prometheus": "prometheus",
     }
-    containers = {one.container: names[one.name] for one in compose.services() if one.name in names}
+    if not compose.is_here:
+        return {}
+    containers = {one.container.name: names[one.name] for one in compose.services() if one.name in names}
     containers |= dict.fromkeys(generators, "locust")
     found: dict[str, list[Meter]] = {}
     for container, meter in control_groups.meters_by_name(list(containers)).items():

@@ -8,7 +8,7 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines, last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.shared_files import Kind
 from corda_lab.swarm.stack import Stack

@@ -16,7 +16,8 @@ from corda_lab.host.processes import last_words
 from corda_lab.lab import doctor as machine_doctor
 from corda_lab.lab import exposure, images, lifecycle, shape
 from corda_lab.lab.checks import Check, Level
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, deploy, doctor, measure, overlays, publish, registry
 from corda_lab.swarm.fit import Fitted, fit

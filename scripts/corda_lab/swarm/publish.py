@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import on_each, run_docker
 from corda_lab.paths import ROOT
-from corda_lab.swarm.hosts import Host, on_each
+from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.images import ImageCommand, StackImage
 from corda_lab.swarm.shared_files import PUBLIC_VOLUME, NetworkFiles
 from corda_lab.text import ui, words

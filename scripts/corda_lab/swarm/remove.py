@@ -8,12 +8,12 @@ from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import outcomes, problems_of, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, overlays, registry
 from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import Host, outcomes, problems_of
+from corda_lab.swarm.hosts import Host
 from corda_lab.text import ui
 from lab_workload.problems import Problem
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.text import ui
 
 RUNNING = "running"

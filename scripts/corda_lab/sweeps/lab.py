@@ -7,13 +7,14 @@ from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.faults import inject
 from corda_lab.host import machine
 from corda_lab.knobs.shape import LIVE_VARIABLES
-from corda_lab.lab import lifecycle, ownership, shape
+from corda_lab.lab import lifecycle, ownership
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
+from corda_lab.runs.running import deployed
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.planned import PlannedStep
@@ -56,7 +57,7 @@ class Lab:
         wanted = plan.settings_of(step.variables, self.settings)
         if self._environment is not None and self._key == step.lab_key(self._fresh):
             return wanted, self._environment
-        return wanted, read_environment(shape.of_running(wanted))
+        return wanted, read_environment(deployed(wanted))
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
@@ -72,12 +73,12 @@ class Lab:
             self._start(wanted)
             self.starts += 1
             self.started_at = time.time()
-            self._environment = read_environment(shape.of_running(wanted))
+            self._environment = read_environment(deployed(wanted))
             self._key, self._live = key, live_of(wanted)
         elif self._live != live_of(wanted):
             self._key = None
             lifecycle.restart_bridge(wanted)
-            self._environment = read_environment(shape.of_running(wanted))
+            self._environment = read_environment(deployed(wanted))
             self._key, self._live = key, live_of(wanted)
         return wanted, self._environment
 
