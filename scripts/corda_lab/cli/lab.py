@@ -106,9 +106,14 @@ def up(
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
     if on is Where.SWARM:
+        from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        if stack := deployment.find(settings):
+            leftovers.stop_loads(stack)
         swarm.up(settings, needed(placement), forced_images(images))
+        if stack := deployment.find(settings):
+            leftovers.collect(stack)
         lifecycle.print_urls(settings)
         return
     refuse(placement)
@@ -147,8 +152,13 @@ def down(
     settings = load_settings()
     lifecycle.require_engine()
     if on is Where.SWARM:
+        from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        stack = deployment.find(settings) if volumes else None
+        if stack is not None:
+            # Rows of a run whose command was killed are not the lab's to delete.
+            leftovers.collect(stack)
         swarm.down(settings, placement, volumes=volumes)
         return
     refuse(placement)

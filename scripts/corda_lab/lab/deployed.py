@@ -13,6 +13,9 @@ from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
 
+RUN_LABEL = "org.cordalab.run"
+"""Label of the containers of a load; its value is the id of the run."""
+
 
 @dataclass(frozen=True)
 class Service:

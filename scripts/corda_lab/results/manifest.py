@@ -80,6 +80,8 @@ class PlacedHost(ManifestPart):
     architecture: str | None
     cpu_model: str | None
     services: list[str]
+    workers: int = 0
+    """Workers of the load generator that the placement has there."""
 
 
 class PlacementEntry(ManifestPart):

@@ -16,7 +16,7 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
-from corda_lab.lab.deployed import Deployed, LoadStart
+from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
 from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.early_stop import EarlyStop
@@ -33,7 +33,6 @@ from corda_lab.text.words import plural
 from lab_workload.problems import Problem
 from lab_workload.row import ROWS_DIRECTORY
 
-RUN_LABEL = "org.cordalab.run"
 LOAD_START_SECONDS_MAX = 60
 SETUP_START_SECONDS_MAX = 120
 WORKERS_START_SECONDS_MAX = 120

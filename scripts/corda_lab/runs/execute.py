@@ -8,7 +8,7 @@ from corda_lab.audit import audit_load
 from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
-from corda_lab.host.calibration import calibrate
+from corda_lab.host.calibration import Calibration, calibrate
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
@@ -26,8 +26,8 @@ from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
-from corda_lab.runs.running import RunningLab
-from corda_lab.steps.build import Observed, build_step
+from corda_lab.runs.running import RunningLab, tell
+from corda_lab.steps.build import MachineUse, Observed, build_step
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
@@ -36,6 +36,7 @@ from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
+from corda_lab.steps.rows import Window
 from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
 
@@ -89,6 +90,7 @@ def check(
     """
     with ui.phase("Checking the run"):
         lab = RunningLab.of(settings)
+        tell(lab.compose)
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         environment = environment or read_environment(lab.compose)
         inject.check(planned.options.faults, lab.settings)
@@ -161,7 +163,7 @@ def _observe(
             observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
             watched = sampling.watched(lab.compose, names.names)
-            before = calibrate()
+            before = calibrate() if lab.compose.is_here else None
             sampler.start(watched)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
@@ -194,9 +196,9 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use,
+            machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
             stage_values=observer.stage_values(counted_rows(requests, plan.options.flows_after), stage_rows),
-            calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
+            calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
             samples=sampler.samples(),
@@ -204,6 +206,18 @@ def _observe(
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)
     return Observation(plan, seen, environment, injection.entries, settled)
+
+
+def calibrated(before: Calibration | None) -> CalibrationEntry | None:
+    """Time the fixed work again; None if it was not timed before, because other machines did the work."""
+    if before is None:
+        return None
+    return CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
+
+
+def unknown_use(_window: Window) -> MachineUse:
+    """The use of a machine that is not this one."""
+    return MachineUse(busy_percent=None, stolen_percent=None, swapped_pages=None, cores=None)
 
 
 def set_up(compose: Deployed, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:

@@ -12,11 +12,11 @@ from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab import project
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.deployed import RUN_LABEL, Deployed
 from corda_lab.lab.engine import on_each
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
-from corda_lab.runs.containers import FLUSH_SECONDS, RUN_LABEL
+from corda_lab.runs.containers import FLUSH_SECONDS
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import rows
 from corda_lab.text import ui

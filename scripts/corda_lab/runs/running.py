@@ -4,15 +4,37 @@ from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
+from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
+from corda_lab.swarm import deployment
+from corda_lab.text import ui
+from corda_lab.text.words import listed
 
 
 def deployed(settings: Settings) -> Deployed:
-    """Return the lab that runs, in its shape. Raises LabError."""
-    return Compose(shape.of_running(settings))
+    """Return the lab that is up, in its shape: the stack if one is deployed, else that of this machine.
+
+    Raises LabError if both are up.
+    """
+    stack = deployment.find(settings)
+    if stack is None:
+        return Compose(shape.of_running(settings))
+    if Compose(settings).running_containers():
+        raise LabError(
+            f"Two labs are up: {settings.project} on this machine, and the stack {stack.project} on"
+            f" {listed([engine.name for engine in stack.engines])}",
+            "Stop one of them: `scripts/lab down`, or `scripts/lab down --on swarm`. Ledgers are kept.",
+        )
+    return stack
+
+
+def tell(lab: Deployed) -> None:
+    """Say which lab is used, unless it is that of this machine."""
+    if not lab.is_here:
+        ui.note(f"on the stack {lab.project}: {listed([engine.name for engine in lab.engines])}")
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,12 @@ class Fitted:
         nodes = [place.host for place in self.places.values() if place.host not in fields]
         return (*nodes, *(name for name in fields if name in used))
 
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The host of each worker of the load generator, in the order of the file."""
+        fields = self.placement.fields.hosts
+        return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
+
     def fields_of(self, host: str) -> HostFields:
         """Return what the file says of one of ``hosts``."""
         fields = self.placement.fields.hosts

@@ -35,6 +35,7 @@ class EngineFacts:
     memory: int
     """Bytes."""
     architecture: str
+    kernel: str
     clock: Clock
 
 
@@ -59,6 +60,7 @@ def parse_facts(text: str, before: float, after: float) -> EngineFacts:
         cores=facts["NCPU"],
         memory=facts["MemTotal"],
         architecture=facts["Architecture"],
+        kernel=facts.get("KernelVersion", ""),
         clock=Clock(now - (before + after) / 2, (after - before) / 2),
     )
 

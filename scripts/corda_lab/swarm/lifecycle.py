@@ -21,8 +21,9 @@ from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, deploy, doctor, measure, overlays, publish, registry
 from corda_lab.swarm.fit import Fitted, fit
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import Host
+from corda_lab.swarm.load_container import SERVICE
 from corda_lab.swarm.members import Member, members
 from corda_lab.swarm.placement import Placement, find_placement
 from corda_lab.swarm.project import Project, parse_project
@@ -173,6 +174,7 @@ def start(prepared: Prepared, name: str) -> None:
     """
     settings, folder, fitted = prepared.settings, prepared.folder, prepared.fitted
     folder.record(name, list(fitted.hosts))
+    folder.note_ended()
     tools = tools_image(settings, folder)
     with ui.phase("Making the network"):
         network = bootstrap.run(settings, folder)
@@ -185,6 +187,7 @@ def start(prepared: Prepared, name: str) -> None:
         if port is not None:
             own = registry.registry_of(settings, folder, prepared.beyond, port=port, tools=tools)
             own.start(tools, encrypted=prepared.encrypted)
+        registry.send_image(tools, prepared.beyond)
         publish.publish(stack.images, network)
         publish.pull(images_by_host(stack, fitted))
     with ui.phase("Starting the stack"):
@@ -192,6 +195,21 @@ def start(prepared: Prepared, name: str) -> None:
     with ui.phase("Opening the ports of this machine"):
         access.open_ports(settings, stack.name, tools, with_bridge=not bridge_is_here(project, prepared))
         await_bridge(settings)
+    folder.note_deployed(deployment_of(prepared, name, tools))
+
+
+def deployment_of(prepared: Prepared, name: str, tools: str) -> Deployment:
+    """Return the record of a stack that runs. ``name`` is the placement, as it was given."""
+    fitted, running = prepared.fitted, prepared.project.running
+    return Deployment(
+        placement=name,
+        text=fitted.placement.source.path.read_text(encoding="utf-8"),
+        overlay=fitted.placement.fields.overlay,
+        services={service: place.host for service, place in fitted.places.items()},
+        workers=list(fitted.workers),
+        images={service: form.image for service, form in running.items()},
+        tools=tools,
+    )
 
 
 def bridge_is_here(project: Project, prepared: Prepared) -> bool:
@@ -207,6 +225,8 @@ def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Host, Sequence[str]]
     for service, place in fitted.places.items():
         if service in stack.services:
             found.setdefault(Host(place.host), {})[stack.image_of(service)] = None
+    for host in fitted.workers:
+        found.setdefault(Host(host), {})[stack.image_of(SERVICE)] = None
     return {host: list(names) for host, names in found.items()}
 
 

@@ -60,6 +60,12 @@ class ServiceForm:
     template: Mapping[str, Any]
     """What its tasks are made from."""
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its containers."""
+        found: Mapping[str, str] = self.template["ContainerSpec"].get("Labels") or {}
+        return found
+
 
 def services_of(stack: str) -> list[ServiceForm]:
     """Return the services of a stack; none if it does not exist. Raises LabError."""

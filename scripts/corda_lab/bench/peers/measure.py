@@ -21,6 +21,7 @@ from corda_lab.bench.usage import Readings, recorded
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_words
+from corda_lab.lab.deployed import RUN_LABEL
 from corda_lab.lab.engine import run_docker
 from corda_lab.runs import containers, unknown
 from corda_lab.runs.collect import collect
@@ -173,7 +174,7 @@ def _container(subject: Subject, options: list[str], arguments: list[str]) -> It
     """Start a container of a service in the background, and return its name. It is always removed after the block."""
     identity = subject.plan.identity
     name = f"{subject.compose.project}-{identity}"
-    run = ["run", "--detach", "--no-deps", "--label", f"{containers.RUN_LABEL}={identity}", "--name", name]
+    run = ["run", "--detach", "--no-deps", "--label", f"{RUN_LABEL}={identity}", "--name", name]
     try:
         # A killed client may leave a container that starts later.
         with interrupts.held_back():

@@ -1,0 +1,245 @@
+"""A stack that runs, as everything that measures asks for it. The client of the engines is a small program here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import LabError
+from corda_lab.lab.deployed import Deployed, LoadStart
+from corda_lab.lab.engine import Container, Engine
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.swarm import deployment
+from corda_lab.swarm.deployment import DeployedStack, parse_containers
+from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.testing.docker import docker_client
+
+SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
+KNOWN = Deployment(
+    placement="three",
+    text="description: three\n",
+    overlay="plain",
+    services={"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
+    workers=[],
+    images={"partya": "lab/node:4.10", "locust": "lab/locust"},
+    tools="lab-swarm/tools:1",
+)
+ONE = """\
+lab-swarm_partya.1.new\trunning\tUp 2 minutes (healthy)\tlab-swarm_partya
+lab-swarm_partya.1.old\texited\tExited (137) 5 minutes ago\tlab-swarm_partya
+lab-swarm_notary.1.x\texited\tExited (1) 2 minutes ago\tlab-swarm_notary
+"""
+CONTAINERS = {
+    "one": ONE,
+    "two": "lab-swarm_partyb.1.x\tpaused\tUp 2 minutes (Paused)\tlab-swarm_partyb\n",
+    "three": "lab-swarm_locust.1.x\trunning\tUp 3 seconds (health: starting)\tlab-swarm_locust\n",
+}
+INFO = json.dumps(
+    {
+        "ServerVersion": "20.10.24",
+        "NCPU": 4,
+        "MemTotal": 8589934592,
+        "Architecture": "x86_64",
+        "KernelVersion": "6.1.0",
+        "SystemTime": "2026-11-26T02:00:00Z",
+    }
+)
+DOCUMENT = """\
+services:
+  locust:
+    image: 127.0.0.1:5000/lab/locust
+    environment: {PRICE: "5$$"}
+    configs:
+      - {source: iou, target: /etc/corda-lab/workloads/iou.yaml}
+    networks: [default]
+  notary:
+    image: 127.0.0.1:5000/lab/node:4.10-abc
+volumes: {}
+configs:
+  iou: {file: FILE}
+"""
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    folder = StackFolder.of("lab")
+    folder.create()
+    file = tmp_path / "iou.yaml"
+    file.write_text("flow: iou\n")
+    file.chmod(0o600)
+    folder.stack_file.write_text(DOCUMENT.replace("FILE", str(file)))
+    folder.note_deployed(KNOWN)
+    return DeployedStack(SETTINGS, folder, KNOWN)
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Put a client on PATH that writes down its calls, and knows the containers of three engines.
+
+    A script that is run first may answer in its place.
+    """
+
+    def install(first: str = "") -> None:
+        program = tmp_path / "bin"
+        program.mkdir()
+        for name, text in CONTAINERS.items():
+            (program / name).write_text(text)
+        script = f"""PATH=/usr/bin:/bin
+            echo "$@" >> {tmp_path}/calls
+            {first}
+            case "$*" in
+                *" ps --all "*|*" ps --filter=label=com.docker.stack"*) cat {program}/$2 ;;
+                *" ps "*partyb*) ;;
+                *" ps "*service.name=*) echo lab-swarm_partya.1.new ;;
+                *" info "*) echo '{INFO}' ;;
+                *"model name"*) echo "model name\t: Fast 3000" ;;
+            esac"""
+        docker_client(program, monkeypatch, script)
+
+    return install
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+def test_it_is_a_lab_like_that_of_one_machine(stack: DeployedStack) -> None:
+    lab: Deployed = stack
+    assert lab.project == "lab-swarm"
+    assert not lab.is_here
+    assert [engine.name for engine in lab.engines] == ["one", "two", "three"]
+
+
+def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docker: Install) -> None:
+    docker()
+    found = {service.name: service for service in stack.services()}
+    assert found["partya"].container == Container("lab-swarm_partya.1.new", Engine("one"))
+    assert found["partya"].is_ready
+    assert (found["notary"].state, found["notary"].exit_code) == ("exited", 1)
+    assert found["partyb"].state == "paused"
+    assert found["locust"].condition == "starting"
+
+
+def test_what_is_no_service_of_the_record_is_left_out() -> None:
+    (other,) = parse_containers("x.1.y\tdead\tDead\tother_service\n", "lab-swarm", Engine("one"))
+    assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
+
+
+def test_a_command_runs_in_the_container_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
+    docker()
+    assert stack.run("exec", "-T", "partya", "true").returncode == 0
+    stack.run("exec", "-T", "partya", "true")
+    listed, *executed = calls(tmp_path)
+    assert "--context one ps --filter=label=com.docker.swarm.service.name=lab-swarm_partya" in listed
+    # The container is looked for once.
+    assert executed == ["--context one exec lab-swarm_partya.1.new true"] * 2
+    assert stack.shown("exec", "-T", "partya", "id") == "docker --context one exec lab-swarm_partya.1.new id"
+    assert stack.shown("logs", "partya") == "docker service logs lab-swarm_partya"
+
+
+def test_a_container_that_swarm_has_replaced_is_looked_for_again(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker('case "$*" in *"exec lab-swarm_partya.1.older"*) echo "No such container: x" >&2; exit 1;; esac')
+    stack._containers["partya"] = Container("lab-swarm_partya.1.older", Engine("one"))
+    assert stack.run("exec", "-T", "partya", "true").returncode == 0
+    assert calls(tmp_path)[-1] == "--context one exec lab-swarm_partya.1.new true"
+
+
+def test_a_service_without_a_container_fails_like_one_that_has_stopped(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker()
+    done = stack.run("exec", "-T", "partyb", "true", check=False)
+    assert (done.returncode, done.stderr) == (1, "partyb has no running container")
+    with pytest.raises(LabError, match="partyb has no running container"):
+        stack.run_to_file(tmp_path / "rows", "exec", "-T", "partyb", "cat")
+
+
+def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Install) -> None:
+    docker('case "$*" in *"context two"*) echo "error during connect: ssh" >&2; exit 1;; esac')
+    with pytest.raises(LabError, match=r"^two: its engine does not answer"):
+        stack.services()
+
+
+def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
+    docker(f'case "$*" in *" cp "*) ls -l "${{4%.}}" >> {tmp_path}/copied;; esac')
+    load = LoadStart(Container("load", stack.load_engine(0)), "org.cordalab.run=x", ("--headless",), has_alias=True)
+    stack.start_load(load)
+    created, copied, started = calls(tmp_path)
+    assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
+    assert "--env=PRICE=5$ " in created
+    assert created.endswith(" 127.0.0.1:5000/lab/locust --headless")
+    assert copied.endswith("/. load:/etc/corda-lab/workloads")
+    assert started == "--context three start load"
+    # The user of the container is another one than that of this machine.
+    assert "-rw-r--r--" in (tmp_path / "copied").read_text()
+
+
+def test_rows_are_copied_from_the_host_on_which_they_were_written(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker('case "$*" in *missing*) exit 1;; esac')
+    worker = Container("load-worker-1", Engine("two"))
+    assert stack.copy_rows(worker, "x.1.ndjson", tmp_path / "x")
+    assert not stack.copy_rows(worker, "missing", tmp_path / "x")
+    assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
+
+
+def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
+    assert stack.load_engine(2) == Engine("three"), "beside the driver, if it says nothing"
+    placed = KNOWN.model_copy(update={"workers": ["two", "two", "four"]})
+    spread = DeployedStack(SETTINGS, stack.folder, placed)
+    assert [spread.load_engine(index).name for index in range(4)] == ["three", "two", "two", "four"]
+    assert Engine("four") in spread.engines
+    with pytest.raises(LabError, match="--workers: the placement has 3"):
+        spread.load_engine(4)
+
+
+def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
+    assert stack.recorded_image("partya", "127.0.0.1:5000/lab/node:4.10-abc") == "corda-lab/node:4.10"
+    assert stack.reader_image == "127.0.0.1:5000/lab/node:4.10-abc"
+    assert stack.rows_images == ("127.0.0.1:5000/lab/locust",)
+
+
+def test_the_manifest_says_what_ran_where_on_what(stack: DeployedStack, docker: Install) -> None:
+    docker()
+    found = stack.placement
+    assert (found.name, found.text, found.overlay) == ("three", KNOWN.text, "plain")
+    assert found.hosts["one"].services == ["notary", "partya"]
+    assert (found.hosts["one"].cores, found.hosts["one"].cpu_model) == (4, "Fast 3000")
+
+
+def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    docker_client(tmp_path, monkeypatch, "exit 1")
+    assert deployment.find(SETTINGS) is None
+
+
+def test_a_stack_has_the_shape_of_its_services(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    labels = {"org.cordalab.shape": "PARTIES=5 NODE_HEAP=768m"}
+    service = {"ID": "1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {"Labels": labels}}}}
+    script = f"case $1 in service) echo 1;; inspect) echo '{json.dumps([service])}';; esac"
+    docker_client(tmp_path / "bin", monkeypatch, script)
+    found = deployment.find(SETTINGS)
+    assert found is not None
+    assert found.settings["NODE_HEAP"] == "768m"
+    assert found.known == stack.known
+
+
+def test_a_record_without_services_is_no_stack(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stack
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, "true")
+    assert deployment.find(SETTINGS) is None
