@@ -14,9 +14,10 @@ from corda_lab.cli.options import (
     PlacementOption,
     Where,
     forced_images,
+    needed,
+    refuse,
     takes,
 )
-from corda_lab.errors import LabError
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
@@ -65,22 +66,6 @@ def examine(on: Where, placement: str | None) -> "list[Check]":
 
     refuse(placement)
     return doctor_module.examine(shape.of_running(load_settings()))
-
-
-def needed(placement: str | None) -> str:
-    """Return the placement of a lab on several hosts. Raises LabError without one."""
-    if placement is None:
-        raise LabError(
-            "--placement: is missing, and says what runs on which host",
-            "Choose a file of configs/placements/, such as --placement one-node-per-host.",
-        )
-    return placement
-
-
-def refuse(placement: str | None) -> None:
-    """Raise LabError if a placement is given for a lab on one machine."""
-    if placement is not None:
-        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
 
 
 @takes(SHAPE_OPTIONS)

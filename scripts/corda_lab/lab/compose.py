@@ -217,6 +217,11 @@ class Compose:
         return None
 
     @property
+    def workers(self) -> int:
+        """A single process generates load, unless workers are asked for."""
+        return 0
+
+    @property
     def load_label(self) -> str:
         """The label by which all containers of the project are found."""
         return f"com.docker.compose.project={self.project}"

@@ -95,6 +95,11 @@ class Deployed(Protocol):
         ...
 
     @property
+    def workers(self) -> int:
+        """How many workers generate load if nothing else is asked for; 0: a single process does."""
+        ...
+
+    @property
     def helper_image(self) -> str:
         """An image with Python that every one of its engines has."""
         ...

@@ -24,6 +24,7 @@ from corda_lab.report.facts import (
     environment_facts,
     load_facts,
     machine,
+    machines,
     more_files,
     rerun_facts,
     web_ui_facts,
@@ -109,7 +110,7 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
         steal = f" with {stolen:.0f} % CPU steal" if stolen and stolen > STOLEN_PERCENT_MAX else ""
         found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{steal}{limit}.")
     else:
-        found.append(f"Machine: {machine(environment.host)}.")
+        found.append(f"Machine: {machines(environment)}.")
     found.append("A single run has no interval: measure several repeats before you compare it with another run.")
     return found
 

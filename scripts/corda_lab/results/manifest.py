@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
+from corda_lab.text.words import listed, plural
 
 
 class ManifestPart(BaseModel):
@@ -82,6 +83,14 @@ class PlacedHost(ManifestPart):
     services: list[str]
     workers: int = 0
     """Workers of the load generator that the placement has there."""
+
+    @property
+    def words(self) -> str:
+        """``4 cores of AMD EPYC, 8 GiB, 6.1.0, engine 29.0.1: notary, partya and 2 workers``."""
+        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 1024**3:.0f} GiB"
+        cpu = f" of {self.cpu_model}" if self.cpu_model else ""
+        runs = listed([*self.services, *([plural(self.workers, "worker")] if self.workers else [])])
+        return f"{plural(self.cores or 0, 'core')}{cpu}{memory}, {self.kernel}, engine {self.engine}: {runs}"
 
 
 class PlacementEntry(ManifestPart):

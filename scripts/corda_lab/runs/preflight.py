@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 
@@ -115,7 +115,7 @@ def plan_on(
     nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge
 ) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
-    options, workload = run.options, run.workload
+    options, workload = with_workers(run.options, compose), run.workload
     check_uploads(workload, settings)
     if not run.may_break:
         check_attachments(workload, settings)
@@ -123,6 +123,19 @@ def plan_on(
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     check_admission(options, min(bridge.outstanding_max(node) for node in subject.nodes), len(subject.nodes))
     return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
+
+
+def with_workers(options: LoadOptions, compose: Deployed) -> LoadOptions:
+    """Return the options of a load with the workers that the lab has for it. Raises LabError if there are too few.
+
+    Without ``--workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
+    single process does.
+    """
+    if options.workers is not None:
+        compose.load_engine(options.workers)
+        return options
+    most = min(compose.workers, options.users)
+    return replace(options, workers=most) if most and not options.is_counted else options
 
 
 def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:

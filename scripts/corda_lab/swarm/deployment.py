@@ -63,6 +63,11 @@ class DeployedStack:
         return tuple(Engine(name) for name in dict.fromkeys(names))
 
     @property
+    def workers(self) -> int:
+        """The workers of the placement."""
+        return len(self.known.workers)
+
+    @property
     def load_label(self) -> str:
         """The label of all that the lab makes for a stack with the engine alone."""
         return f"{LABEL}={self.project}"

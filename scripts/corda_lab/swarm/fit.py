@@ -11,6 +11,8 @@ from corda_lab.text import words
 from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source
 
+GENERATOR = "locust"
+"""The service from which workers are made."""
 CLUSTER = ("notary2", "notary3", "notary4")
 """Members of a notary that is a cluster."""
 
@@ -69,6 +71,7 @@ def fit(placement: Placement, project: Project) -> Fitted:
         is_for_each = placement.fields.hosts[host].each is not None
         places[name] = Place(name if is_for_each else host, reserved.cores, reserved.memory)
         problems += _limit_problems(name, service, where, reserved, placement.source)
+    problems += _worker_problems(placement, running)
     problems += _room_problems(placement, places)
     if problems:
         raise LabError(problems=in_file_order(problems))
@@ -104,6 +107,14 @@ def _limit_problems(
     if service.cpus is not None and service.cpus > reserved.cores:
         text = f"{reserved.cores:g} cores are reserved, but the limit of {whose} is {service.cpus:g}"
         yield source.problem((*where, "cores"), text, f"Reserve {service.cpus:g}, or lower the limit in .env.")
+
+
+def _worker_problems(placement: Placement, running: Mapping[str, Service]) -> Iterator[Problem]:
+    """Yield where a worker may use more than its host keeps free for it. It has the limits of the generator."""
+    for name, host in placement.fields.hosts.items():
+        if host.workers is not None and GENERATOR in running:
+            where = ("hosts", name, "workers")
+            yield from _limit_problems("each worker", running[GENERATOR], where, host.workers, placement.source)
 
 
 def _cluster_problems(running: Mapping[str, Service]) -> Iterator[Problem]:

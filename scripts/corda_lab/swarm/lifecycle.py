@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import plugins
 from corda_lab.host.processes import last_words
 from corda_lab.lab import doctor as machine_doctor
-from corda_lab.lab import exposure, images, lifecycle, shape
+from corda_lab.lab import exposure, images, lifecycle, ownership, shape
 from corda_lab.lab.checks import Check, Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import run_docker
@@ -141,8 +141,11 @@ def require_sound(checks: Sequence[Check]) -> None:
     ui.note("; ".join(f"{one.name}: {one.finding}" for one in checks if one.name.startswith("host ")))
 
 
-def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None) -> None:
-    """Build all images, and start the stack. Raises LabError."""
+def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
+    """Build all images, and start the stack. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` during the start.
+    """
     lifecycle.require_engine()
     lifecycle.check_extra_cordapps(settings)
     prepare_images(settings, forced)
@@ -150,6 +153,7 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None) -> N
         prepared = prepare(settings, name)
         require_sound(check(prepared))
     build(settings)
+    ownership.mark(prepared.folder.stack, mark)
     start(prepared, name)
 
 
@@ -275,9 +279,13 @@ def hosts_left(folder: StackFolder, name: str | None, found: Sequence[Member]) -
     return [Host(one) for one in dict.fromkeys(names)]
 
 
-def down(settings: Settings, name: str | None, *, volumes: bool) -> None:
-    """Stop the stack. Ledgers and identities are kept, unless ``volumes``. Raises LabError."""
+def down(settings: Settings, name: str | None, *, volumes: bool, mark: str | None = None) -> None:
+    """Stop the stack. Ledgers and identities are kept, unless ``volumes``. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` for anything that remains.
+    """
     folder = StackFolder.of(settings.project)
     # From an engine that is no manager, nothing of the stack could be seen or removed.
     hosts = hosts_left(folder, name, members())
+    ownership.mark(folder.stack, mark)
     remove(settings, folder, hosts, volumes=volumes)

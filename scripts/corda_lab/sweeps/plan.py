@@ -50,7 +50,9 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
     return shape.with_options(settings, values, size=size)
 
 
-def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
+def check_points(
+    sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings, *, cores: int | None = None
+) -> None:
     """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
@@ -65,16 +67,16 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
         if point.key in seen:
             problems.append(Problem.of(where, f"has the same file name as {seen[point.key].label!r}"))
         seen[point.key] = point
-        found = [*_point_problems(sweep, point, settings), *_peak_problems(point, points)]
+        found = [*_point_problems(sweep, point, settings, cores), *_peak_problems(point, points)]
         problems += [Problem.of(where, problem.finding, problem.remedy) for problem in found]
     if problems:
         raise LabError(problems=list(dict.fromkeys(problems)))
 
 
-def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> Iterator[Problem]:
+def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings, cores: int | None) -> Iterator[Problem]:
     try:
         wanted = settings_of(point.variables, settings)
-        yield from shape.problems(wanted)
+        yield from shape.problems(wanted, cores=cores)
     except LabError as error:
         yield from error.problems
         return
@@ -236,15 +238,17 @@ class CheckedPlan:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
+def plan_sweep(sweep: SweepFile, settings: Settings, *, cores: int | None = None) -> CheckedPlan:
     """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points.
 
-    If the sweep says so, the points that this machine cannot have are left out before.
+    If the sweep says so, the points that this machine cannot have are left out before. ``cores`` is the most that a
+    shape may ask for if the labs run on other machines; None if they run on this one.
     """
     points = points_of(sweep)
-    left_out = impossible_points(sweep, points, settings) if sweep.fields.impossible == "skip" else []
+    may_lack = sweep.fields.impossible == "skip" and cores is None
+    left_out = impossible_points(sweep, points, settings) if may_lack else []
     points = without(points, left_out)
-    check_points(sweep, points, settings)
+    check_points(sweep, points, settings, cores=cores)
     return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [], left_out)
 
 

@@ -124,8 +124,10 @@ def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:
         run.manifest.environments[0], read_environment(Compose(settings)), KNOWN_BEFORE_START
     )
     rerun = require_same(run, changes, anyway=wanted.anyway)
-    repeats = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
-    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, *repeats)
+    repeats, seed = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
+    placed = run.manifest.environments[0].placement
+    placement = placed.name if placed else None
+    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, repeats, seed, placement)
     images = {image.name: image.id for one in run.manifest.environments for image in one.images.values()}
     return command.begin(request, settings, rerun, images if not wanted.anyway else execute.NO_IMAGES)
 
