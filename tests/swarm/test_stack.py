@@ -3,16 +3,26 @@
 `scripts/lab test --suite swarm` starts the engines, and runs this on the first of them, the manager.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
 from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import LabError
+from corda_lab.lab import engine
 from corda_lab.lab.checks import Level
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container, run_docker
 from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.results import audits, folders, stored
+from corda_lab.runs import containers, execute, running
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.lifecycle import Prepared
@@ -85,6 +95,115 @@ def test_the_network_between_hosts_is_measured(prepared: Prepared, stack: str) -
     checks = {check.name: check for check in lifecycle.measure_network(prepared)}
     assert {check.level for check in checks.values()} == {Level.OK}
     assert "Mbit/s" in checks["one to two"].finding
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of results of its own, in which a test finds only its own runs."""
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def measured(workload: str, settings: Settings) -> StepEntry:
+    """A short load on the stack, as `lab run` makes it, with a stored run and report."""
+    folder, step = execute.execute(LoadOptions(workload, users=4, duration_seconds=10, warm_up_seconds=5), settings)
+    assert (folder / "report.html").is_file()
+    return step
+
+
+def test_commands_find_the_stack_with_its_shape(prepared: Prepared, stack: str) -> None:
+    lab = running.deployed(prepared.settings)
+    assert (lab.project, lab.is_here) == (stack, False)
+    services = {service.name: service for service in lab.services()}
+    assert {name: service.container.engine.name for name, service in services.items()} == {
+        name: place.host for name, place in prepared.fitted.places.items()
+    }
+    assert all(service.is_ready for service in services.values())
+    assert lab.run("exec", "-T", "partyb", "hostname").stdout.strip() == "partyb"
+
+
+@pytest.mark.parametrize("workload", ["iou", "cash-issue-and-pay"])
+def test_a_load_has_no_errors_and_counts_and_audit_agree(
+    workload: str, settings: Settings, stack: str, results: Path
+) -> None:
+    assert stack
+    step = measured(workload, settings)
+    assert step.requests.ok > 0
+    assert (step.requests.failed, step.requests.unknown) == (0, 0)
+    assert step.counts.verdict == "agree"
+    run = stored.read(folders.find_run("latest"))
+    assert audits.read(run.folder)[1].verdict == "passed"
+    placed = run.environment(run.steps[0]).placement
+    assert placed is not None
+    assert set(placed.hosts) == {"one", "two", "three"}
+    assert placed.hosts["two"].services == ["partyb", "partyc"]
+    assert results in run.folder.parents
+
+
+def test_a_load_has_rows_stage_rows_and_clocks_of_all_hosts(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    step = measured("iou", settings)
+    assert set(step.clocks) == {"one", "two", "three"}
+    for clock in step.clocks.values():
+        assert clock.before is not None
+        assert clock.after is not None
+        # All hosts are this machine, so they have one clock.
+        assert abs(clock.before.offset_ms) <= clock.before.error_ms + 1
+    (table,) = step.stages.flows
+    assert table.rows == table.requests
+    assert step.stages.reason is None
+    # The counters of this machine are not those of the hosts.
+    assert step.calibration is None
+    assert step.resources.host_busy_percent is None
+
+
+def test_workers_generate_load_on_the_host_of_the_driver(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    options = LoadOptions("iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=2)
+    _, step = execute.execute(options, settings)
+    assert step.requests.failed == 0
+    assert step.counts.verdict == "agree"
+
+
+def test_nothing_of_a_load_is_left_on_any_host(prepared: Prepared, stack: str) -> None:
+    for host in hosts(prepared):
+        assert lines(host, "ps", "--all", "--quiet", "--filter=label=org.cordalab.run") == set(), host.name
+    three = Host("three")
+    (locust,) = lines(three, "ps", "--filter=name=_locust", "--format={{.Names}}")
+    assert Container(locust, three).inside("ls", "/var/lib/corda-lab/rows").stdout.split() == []
+    assert stack
+
+
+def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
+    settings: Settings, stack: str, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stack
+    let_go = containers.let_go
+
+    def lose(lab: Deployed, plan: RunPlan) -> None:
+        let_go(lab, plan)
+        # A context whose engine is gone: this host is not reached any more.
+        monkeypatch.setattr(engine, "run_docker", lost("two"))
+
+    monkeypatch.setattr(containers, "let_go", lose)
+    with pytest.raises(LabError, match="two: its engine does not answer"):
+        measured("iou", settings)
+    monkeypatch.undo()
+    assert [folder.name for folder in results.glob("unfinished/*")]
+
+
+def lost(name: str) -> Callable[..., CompletedProcess[str]]:
+    """Docker's client on a machine from which a host is not reached."""
+    real = engine.run_docker
+
+    def run(arguments: Sequence[str], **options: Any) -> CompletedProcess[str]:
+        if list(arguments[:2]) == ["--context", name]:
+            return CompletedProcess(arguments, 1, "", "error during connect: no route to host")
+        return real(arguments, **options)
+
+    return run
 
 
 def test_a_second_start_changes_no_container(prepared: Prepared, stack: str) -> None:

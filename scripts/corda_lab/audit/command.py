@@ -63,13 +63,14 @@ def audit_load(
     *,
     at_rest: float | None = None,
     stateful: Collection[str] = (),
+    slack_seconds: float = 0.0,
 ) -> Audit:
     """Audit a load from its rows with their resolutions. The lab is at rest. Raises nothing.
 
     ``at_rest`` is when it was so first after the load, in unix seconds; None if the load has just ended. ``stateful``
-    are the parts of its workload that name states.
+    are the parts of its workload that name states. ``slack_seconds`` is by how much a node's clock may be behind.
     """
-    load = load_of(rows, at_rest=at_rest, stateful=stateful)
+    load = load_of(rows, at_rest=at_rest, stateful=stateful, slack_seconds=slack_seconds)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:

@@ -136,6 +136,7 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     folders.require_writable()
     inject.heal_left(settings.project)
     lab = RunningLab.of(settings)
+    inject.require_possible(loads[0].faults, lab.compose)
     with ui.phase("Checking the trials"):
         for load in loads:
             inject.check(load.faults, settings)

@@ -27,6 +27,15 @@ def check(faults: Sequence[Fault], settings: Settings) -> None:
         raise LabError(problems=found)
 
 
+def require_possible(faults: Sequence[Fault], lab: Deployed) -> None:
+    """Raise LabError if a lab cannot have faults because of where it runs."""
+    if faults and not lab.is_here:
+        raise LabError(
+            f"faults: {faults[0].name} cannot be made on the stack {lab.project}, but only in a lab on one machine",
+            "Leave out the faults, or stop the stack and use this machine.",
+        )
+
+
 def problems_of(faults: Sequence[Fault], settings: Settings) -> list[Problem]:
     """What is wrong with the faults of a load on a lab with these settings."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))

@@ -19,6 +19,7 @@ from corda_lab.lab.deployed import LoadStart, Service
 from corda_lab.lab.engine import COMMAND_SECONDS_MAX, HERE, Container, Engine, run_docker, run_docker_to_file
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
+from corda_lab.steps.entry import ClockReading
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
@@ -254,6 +255,10 @@ class Compose:
         """All generate load here."""
         del worker
         return HERE
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """There is one clock."""
+        return {}
 
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""

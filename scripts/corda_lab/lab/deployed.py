@@ -12,6 +12,7 @@ from typing import Protocol
 from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
+from corda_lab.steps.entry import ClockReading
 
 RUN_LABEL = "org.cordalab.run"
 """Label of the containers of a load; its value is the id of the run."""
@@ -154,6 +155,13 @@ class Deployed(Protocol):
 
     def load_engine(self, worker: int) -> Engine:
         """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0."""
+        ...
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """Read the clocks of the hosts against that of this machine. Empty on one machine. Never raises LabError.
+
+        A host whose clock cannot be read is left out, with a warning.
+        """
         ...
 
     def start_load(self, load: LoadStart) -> None:

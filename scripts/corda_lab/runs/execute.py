@@ -22,12 +22,14 @@ from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
+from corda_lab.runs.host_clocks import HostClocks
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.clocks import slack_seconds
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
@@ -93,6 +95,7 @@ def check(
         tell(lab.compose)
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         environment = environment or read_environment(lab.compose)
+        inject.require_possible(planned.options.faults, lab.compose)
         inject.check(planned.options.faults, lab.settings)
         ui.note(describe(planned))
         recording.begin(lab.compose, planned, environment)
@@ -130,7 +133,8 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
     measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
-        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful)
+        slack = slack_seconds(measured.step.clocks)
+        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
     return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
 
@@ -164,6 +168,7 @@ def _observe(
             recording.note("counters.json", Snapshot, observer.before)
             watched = sampling.watched(lab.compose, names.names)
             before = calibrate() if lab.compose.is_here else None
+            clocks = HostClocks.read(lab.compose, names)
             sampler.start(watched)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
@@ -172,7 +177,8 @@ def _observe(
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
                 watchers.profiling.end()
                 collected = collect(lab.compose, plan, names, recording.rows)
-            requests, end = collected.requests, collected.end
+            clocks.end()
+            requests, end = clocks.requests(collected.requests), collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         places = plan.options.places
         settled = faulty.settle(lab) if plan.options.faults else Settled()
@@ -183,7 +189,8 @@ def _observe(
             )
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
         counted = observer.count(requests, end.ended_at, places)
-        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
+        stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
+        own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
@@ -197,11 +204,12 @@ def _observe(
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
-            stage_values=observer.stage_values(counted_rows(requests, plan.options.flows_after), stage_rows),
+            stage_values=observer.stage_values(own, stage_rows, clocks.entries),
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
             samples=sampler.samples(),
+            clocks=clocks.entries,
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)

@@ -12,8 +12,9 @@ from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Engine, on_each, run_docker, run_docker_to_file
+from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker, run_docker_to_file
 from corda_lab.results.folders import RUN_NAME
+from corda_lab.text import ui
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
 from lab_workload.row import ROWS_DIRECTORY
 
@@ -44,7 +45,14 @@ class RowsVolume:
                 return engine.arguments("exec", own.container.name)
             return self._reader_on(engine)
 
-        return [place for place in on_each(self._compose.engines, place_on).values() if place is not None]
+        found = outcomes(self._compose.engines, place_on)
+        errors = [one for one in found.values() if isinstance(one, LabError)]
+        if len(errors) == len(found):
+            raise errors[0]
+        for problem in problems_of(found):
+            # The rows of the others can be had, and those of this one when its host is back.
+            ui.warn(f"rows of loads may be left: {problem.finding}")
+        return [one for one in found.values() if one is not None and not isinstance(one, LabError)]
 
     def _reader_on(self, engine: Engine) -> list[str] | None:
         volume = f"{self._compose.project}_locust-rows"

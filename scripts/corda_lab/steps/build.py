@@ -12,6 +12,7 @@ from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
+    ClockEntry,
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
@@ -77,6 +78,8 @@ class Observed:
     """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
+    clocks: Mapping[str, ClockEntry] = field(default_factory=dict)
+    """The clocks of the hosts before and after the load; empty on one machine."""
     measured_until: float | None = None
     """The end of the measuring window, in unix seconds; None: when the generator is told to stop."""
 
@@ -369,6 +372,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         costs=costs_entry,
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
+        clocks=dict(seen.clocks),
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,

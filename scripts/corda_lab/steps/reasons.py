@@ -101,6 +101,7 @@ SENTENCES: Mapping[str, str] = {
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
     "stage_rows_missing": "{missing:,} of {requests:,} {part} flows have no stage row",
+    "clocks_apart": "left out: {figures}, because the clocks of the hosts {known}",
     "stage_rows_dropped": "{node} dropped {count:,} stage rows",
     # What the sweep asks for.
     "latency_above": "{name} is {seen_ms:,.0f} ms, above the limit of {limit_ms:,.0f} ms",

@@ -18,15 +18,26 @@ from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab import images, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
-from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine, on_each, run_docker_to_file
+from corda_lab.lab.engine import (
+    COMMAND_SECONDS_MAX,
+    Container,
+    Engine,
+    on_each,
+    outcomes,
+    problems_of,
+    run_docker_to_file,
+)
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
+from corda_lab.steps.entry import ClockReading
+from corda_lab.swarm import clocks
 from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments
 from corda_lab.swarm.overlays import LABEL
 from corda_lab.swarm.tasks import services_of
+from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
 LIST_SECONDS_MAX = 30.0
@@ -250,6 +261,22 @@ class DeployedStack:
                 )
             return Engine(self.known.workers[worker - 1])
         return Engine(self._host_of(SERVICE))
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """Read the clocks of the hosts against that of this machine, all at once.
+
+        A host whose clock cannot be read is left out, with a warning.
+        """
+        found = outcomes(self.engines, lambda engine: clocks.measure(engine, self.helper_image, self.load_label))
+        for problem in problems_of(found):
+            ui.warn(problem.finding)
+        return {
+            name: ClockReading(
+                offset_ms=round(1000 * one.offset_seconds, 4), error_ms=round(1000 * one.error_seconds, 4)
+            )
+            for name, one in found.items()
+            if not isinstance(one, LabError)
+        }
 
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""

@@ -121,6 +121,10 @@ def begin(
     sweep = read(wanted)
     checked = plan.plan_sweep(sweep, settings, cores=wanted.site.cores_max)
     show_plan(sweep, checked, settings)
+    if wanted.placement is not None and any(step.faults for step in checked.steps):
+        raise LabError(
+            f"{sweep.source.path}: has faults, which cannot be made on several hosts", "Leave them out, or --on swarm."
+        )
     with lock.held(settings.project):
         folders.require_writable()
         lab = lab_of(sweep, settings, wanted.site)

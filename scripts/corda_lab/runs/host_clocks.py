@@ -1,0 +1,57 @@
+"""The clocks of the hosts of a lab around one load, and the times of its tables as those of one host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from corda_lab.lab.deployed import Deployed
+from corda_lab.runs.containers import LoadContainers
+from corda_lab.steps import clocks
+from corda_lab.steps.entry import ClockEntry, ClockReading
+from corda_lab.steps.stages import ROW_TIMES
+
+BRIDGE = "bridge"
+
+
+@dataclass
+class HostClocks:
+    """The clocks of a lab on several hosts, read before a load and after it. On one machine, it changes nothing."""
+
+    lab: Deployed
+    names: LoadContainers
+    before: Mapping[str, ClockReading]
+    hosts: Mapping[str, str]
+    """The host of each service."""
+    entries: Mapping[str, ClockEntry] = field(default_factory=dict)
+    """What the step has of them; empty as long as the load has not ended."""
+
+    @classmethod
+    def read(cls, lab: Deployed, names: LoadContainers) -> "HostClocks":
+        """Read the clocks before a load. Raises LabError if the services are not known."""
+        if lab.is_here:
+            return cls(lab, names, {}, {})
+        hosts = {service.name: service.container.engine.name for service in lab.services()}
+        return cls(lab, names, lab.read_clocks(), hosts)
+
+    def end(self) -> None:
+        """Read them after the load."""
+        if not self.lab.is_here:
+            all_hosts = [engine.name for engine in self.lab.engines]
+            reference = self.names.driver.engine.name
+            self.entries = clocks.entries(self.before, self.lab.read_clocks(), reference, all_hosts)
+
+    def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return rows with the times of the host of the load generator."""
+        if not self.entries:
+            return rows
+        workers = {index: worker.engine.name for index, worker in enumerate(self.names.workers, start=1)}
+        workers[0] = self.names.driver.engine.name
+        return clocks.corrected_requests(rows, workers, self.hosts.get(BRIDGE, ""), self.entries)
+
+    def stage_rows(self, rows: pl.DataFrame | None) -> pl.DataFrame | None:
+        """Return stage rows with the times of the host of the load generator."""
+        if rows is None or not self.entries:
+            return rows
+        hosts = {node: self.hosts[node.lower()] for node in self.lab.settings.nodes if node.lower() in self.hosts}
+        return clocks.corrected_stage_rows(rows, hosts, self.entries, ROW_TIMES)
