@@ -136,10 +136,9 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     folders.require_writable()
     inject.heal_left(settings.project)
     lab = RunningLab.of(settings)
-    inject.require_possible(loads[0].faults, lab.compose)
     with ui.phase("Checking the trials"):
         for load in loads:
-            inject.check(load.faults, settings)
+            inject.check(load.faults, lab.settings, lab.compose.hosts)
         plan = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge)
         nodes = lab.bridge.nodes()
         if not all(nodes[node].keeps_client_ids for node in plan.subject.nodes):

@@ -21,25 +21,23 @@ from lab_workload.problems import Problem
 TOO_LATE = "the load had ended before"
 
 
-def check(faults: Sequence[Fault], settings: Settings) -> None:
-    """Check that a lab with these settings can have the faults. Raises LabError with all problems."""
-    if found := problems_of(faults, settings):
+def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> None:
+    """Check that a lab with these settings, on these hosts, can have the faults. Raises LabError with all problems."""
+    if found := problems_of(faults, settings, hosts):
         raise LabError(problems=found)
 
 
-def require_possible(faults: Sequence[Fault], lab: Deployed) -> None:
-    """Raise LabError if a lab cannot have faults because of where it runs."""
-    if faults and not lab.is_here:
-        raise LabError(
-            f"faults: {faults[0].name} cannot be made on the stack {lab.project}, but only in a lab on one machine",
-            "Leave out the faults, or stop the stack and use this machine.",
-        )
-
-
-def problems_of(faults: Sequence[Fault], settings: Settings) -> list[Problem]:
-    """What is wrong with the faults of a load on a lab with these settings."""
+def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> list[Problem]:
+    """What is wrong with the faults of a load on a lab with these settings, on these hosts if there are several."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
-    return problems(faults, targets, links_of(settings.values.get("LINKS", "")))
+    # A host that has the name of a node is cut off with it.
+    others = [name for name in hosts if name not in targets]
+    found = problems(faults, [*targets, *others], links_of(settings.values.get("LINKS", "")))
+    for place, fault in enumerate(faults):
+        if fault.target in others and fault.kind != "partition":
+            text = f"{fault.target} is a host, which can only be cut off"
+            found.append(Problem(text, ("faults", place, "target"), "Use partition, or name a service of the host."))
+    return found
 
 
 @dataclass

@@ -5,10 +5,8 @@ without a container that is privileged or has the socket of the engine. Healing 
 times, and by another process than the one that made the fault.
 """
 
-import ipaddress
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -17,7 +15,8 @@ from pydantic import Field
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed, Service
-from corda_lab.lab.engine import HERE, Container, Engine
+from corda_lab.lab.engine import HERE, Container, Engine, addresses_in
+from corda_lab.lab.replacing import replace_ended
 from corda_lab.lab.settings import parse_size
 from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
 
@@ -34,13 +33,18 @@ HELPER = "org.cordalab.fault"
 
 
 class Wound(Part):
-    """A fault on certain containers of a lab. ``notes`` has what the kind needs to heal, as texts by name."""
+    """A fault on certain containers of a lab. ``notes`` has what the kind needs to heal, as texts by name.
+
+    If a host is cut off, they name all of its containers, of which ``container`` is the first.
+    """
 
     kind: FaultKind
     target: str
     container: str
     context: str = ""
     """The docker context of the container's engine; empty for the engine of this machine."""
+    replacer: str = ""
+    """The service of Swarm that makes a new container when this one has ended; empty if the engine starts it again."""
     image: str
     """The image of the helper: that of the load generator, which every lab has, with Python."""
     notes: dict[str, str] = Field(default_factory=dict)
@@ -101,6 +105,8 @@ _SILENCE = [
 def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
     """What a fault is about to change. Changes nothing. Raises LabError."""
     services = compose.services()
+    if fault.kind == "partition" and fault.target in compose.hosts and not _is_part(fault.target, services):
+        return host_wound(fault, compose)
     place = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(place, services, generator)
     notes = dict(TREATMENTS[fault.kind].look(fault, container, compose))
@@ -116,7 +122,8 @@ def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
         target=fault.target,
         container=container.name,
         context=container.engine.name,
-        image=compose.settings.own_image("locust"),
+        replacer="" if fault.target == GENERATOR else compose.replacer_of(place),
+        image=compose.helper_image,
         notes=notes,
     )
 
@@ -137,16 +144,21 @@ def heal(wound: Wound) -> None:
 
     What is as before already stays so.
     """
-    if state_of(wound.place) == "gone":
+    if state_of(wound.place) == "gone" and "containers" not in wound.notes:
         return
     TREATMENTS[wound.kind].heal(wound)
-    revive(wound.place, is_generator=wound.target == GENERATOR)
+    if "containers" not in wound.notes:
+        revive(wound)
 
 
-def revive(container: Container, *, is_generator: bool) -> None:
+def revive(wound: Wound) -> None:
     """Start a container that has ended. That of a load stays ended: its rows are all there will be. Raises LabError."""
-    if not is_generator and state_of(container) in ("exited", "dead"):
-        docker("start", container.name, on=container.engine, seconds_max=STOP_SECONDS_MAX)
+    if wound.target == GENERATOR or state_of(wound.place) not in ("exited", "dead"):
+        return
+    if wound.replacer:
+        replace_ended(wound.replacer)
+    else:
+        docker("start", wound.container, on=wound.place.engine, seconds_max=STOP_SECONDS_MAX)
 
 
 def nothing(_fault: Fault, _container: Container, _compose: Deployed) -> Mapping[str, str]:
@@ -182,21 +194,12 @@ def thaw(wound: Wound) -> None:
 def addresses_of(container: Container) -> list[str]:
     """The addresses of a container, in all its networks."""
     form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-    return _addresses(inspected(container, form).split())
+    return addresses_in(inspected(container, form))
 
 
 def inspected(container: Container, form: str) -> str:
     """What the engine says of a container, in a format. Raises LabError."""
     return docker("container", "inspect", "--format", form, container.name, on=container.engine)
-
-
-def _addresses(words: Iterable[str]) -> list[str]:
-    """The IPv4 addresses among words, without their masks. An engine may also print words for one that is not there."""
-    found = []
-    for word in words:
-        with suppress(ValueError):
-            found.append(str(ipaddress.IPv4Interface(word).ip))
-    return found
 
 
 def is_linked(fault: Fault, compose: Deployed) -> bool:
@@ -205,16 +208,32 @@ def is_linked(fault: Fault, compose: Deployed) -> bool:
     return any(set(link.split("-")) == set(fault.ends) for link in links)
 
 
-def neighbours_of(fault: Fault, container: Container, _compose: Deployed) -> Mapping[str, str]:
+def neighbours_of(fault: Fault, container: Container, compose: Deployed) -> Mapping[str, str]:
     """The addresses of everything in the networks of a container, and their gateways."""
-    if len(fault.ends) == 2:
-        return {}
-    form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
-    own, found = set(addresses_of(container)), set()
-    for network in inspected(container, form).split():
-        about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
-        found |= set(_addresses(docker("network", "inspect", "--format", about, network, on=container.engine).split()))
-    return {"addresses": " ".join(sorted(found - own))}
+    return {} if len(fault.ends) == 2 else {"addresses": " ".join(compose.neighbours(container))}
+
+
+def _is_part(target: str, services: Sequence[Service]) -> bool:
+    """Whether a target is a part of the lab. A host may have the name of a node."""
+    return target == GENERATOR or any(service.name == target for service in services)
+
+
+def host_wound(fault: Fault, compose: Deployed) -> Wound:
+    """What it changes to cut a host off from all others: every container there loses the addresses of all elsewhere.
+
+    Raises LabError if the host has no container.
+    """
+    found = compose.addresses()
+    inside = sorted((one for one in found if one.engine.name == fault.target), key=lambda one: one.name)
+    if not inside:
+        raise LabError(f"no container runs on the host {fault.target}", exit_code=1)
+    elsewhere = sorted({address for one in found if one.engine.name != fault.target for address in found[one]})
+    notes = {"containers": " ".join(one.name for one in inside), "addresses": " ".join(elsewhere)}
+    first = inside[0]
+    image = compose.helper_image
+    return Wound(
+        kind=fault.kind, target=fault.target, container=first.name, context=first.engine.name, image=image, notes=notes
+    )
 
 
 def part(wound: Wound, _fault: Fault) -> None:
@@ -232,7 +251,8 @@ def join(wound: Wound) -> None:
 
 
 def _neighbours(wound: Wound, verb: str) -> None:
-    ends = {wound.place: wound.notes["addresses"]}
+    names = wound.notes.get("containers", wound.container).split()
+    ends = {Container(name, wound.place.engine): wound.notes["addresses"] for name in names}
     if "other" in wound.notes:
         ends[wound.noted("other")] = wound.notes["back"]
     for container, addresses in ends.items():

@@ -16,13 +16,24 @@ from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images
 from corda_lab.lab.deployed import LoadStart, Service
-from corda_lab.lab.engine import COMMAND_SECONDS_MAX, HERE, Container, Engine, run_docker, run_docker_to_file
+from corda_lab.lab.engine import (
+    COMMAND_SECONDS_MAX,
+    HERE,
+    Container,
+    Engine,
+    addresses_in,
+    inspect_all,
+    run_docker,
+    run_docker_to_file,
+)
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 from corda_lab.steps.entry import ClockReading
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
+START_SECONDS_MAX = 150.0
+"""Longer than the longest time that a service gets to stop."""
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
 BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX", "BRIDGE_FLOW_TIMEOUT_SECONDS")
@@ -255,6 +266,41 @@ class Compose:
         """All generate load here."""
         del worker
         return HERE
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """One machine cannot be cut off from itself."""
+        return ()
+
+    def replacer_of(self, service: str) -> str:
+        """The engine starts the same container again."""
+        del service
+        return ""
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers of the project that run."""
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+        filters = f"--filter=label=com.docker.compose.project={self.project}"
+        names = HERE.checked("ps", filters, "--format={{.Names}}").split()
+        return {one: addresses_in(text) for one, text in inspect_all(map(Container, names), form).items()}
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
+        form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
+        about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
+        found: set[str] = set()
+        for network in container.checked(form).split():
+            found |= set(addresses_in(HERE.checked("network", "inspect", "--format", about, network)))
+        own = addresses_in(container.checked("{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
+        return sorted(found - set(own))
+
+    def start_again(self, service: Service) -> None:
+        """Start a service that has ended. Raises LabError."""
+        HERE.checked("start", service.container.name, seconds_max=START_SECONDS_MAX)
+
+    def restart(self, service: Service) -> None:
+        """Let a service end as it should, and start it again. Raises LabError."""
+        HERE.checked("restart", service.container.name, seconds_max=START_SECONDS_MAX)
 
     def read_clocks(self) -> dict[str, ClockReading]:
         """There is one clock."""

@@ -157,6 +157,34 @@ class Deployed(Protocol):
         """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0."""
         ...
 
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The hosts that a fault can cut off from the others; none if all of it runs on this machine."""
+        ...
+
+    def replacer_of(self, service: str) -> str:
+        """Return the service of Swarm that makes a new container of a service when it is updated.
+
+        It is empty if the engine starts the same container again.
+        """
+        ...
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers that the lab has in its networks, those of a load too."""
+        ...
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
+        ...
+
+    def start_again(self, service: Service) -> None:
+        """Start a service that has ended. Raises LabError."""
+        ...
+
+    def restart(self, service: Service) -> None:
+        """Let a service end as it should, and start it again. Raises LabError."""
+        ...
+
     def read_clocks(self) -> dict[str, ClockReading]:
         """Read the clocks of the hosts against that of this machine. Empty on one machine. Never raises LabError.
 

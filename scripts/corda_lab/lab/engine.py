@@ -4,12 +4,14 @@ Every command could also be typed by hand in the checkout. A context is the clie
 host, over ssh, TLS or a socket: ``docker context create``.
 """
 
+import ipaddress
 import os
 import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -149,9 +151,22 @@ class Container:
         """Return what ``docker container inspect`` prints in a format; nothing if there is no such container."""
         return self.engine.run("container", "inspect", "--format", form, self.name).stdout
 
+    def checked(self, form: str) -> str:
+        """Return what ``docker container inspect`` prints in a format. Raises LabError if it does not exist."""
+        return self.engine.checked("container", "inspect", "--format", form, self.name)
+
     def inside(self, *command: str, seconds_max: float = COMMAND_SECONDS_MAX) -> CompletedProcess[str]:
         """Run a command in the container. Its status is not checked. Raises LabError as ``Engine.run``."""
         return self.engine.run("exec", self.name, *command, seconds_max=seconds_max)
+
+
+def addresses_in(text: str) -> list[str]:
+    """Return the IPv4 addresses in a text, without masks. An engine also prints words for one that is not there."""
+    found = []
+    for word in text.split():
+        with suppress(ValueError):
+            found.append(str(ipaddress.IPv4Interface(word).ip))
+    return found
 
 
 def names_on(containers: Iterable[Container]) -> dict[Engine, list[str]]:

@@ -354,7 +354,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "stage_meanings": STAGE_MEANINGS,
         "more_files": more_files(run.folder),
         "has_conditioning": step.conditioning is not None,
-        "up_command": commands.up(environment.shape),
+        "up_command": commands.up(environment),
         "value_table": value_table.by_node(step),
         "waterfalls": waterfalls.of_run(run, step),
         "clock": waterfalls.CLOCK,

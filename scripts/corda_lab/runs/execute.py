@@ -95,8 +95,7 @@ def check(
         tell(lab.compose)
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         environment = environment or read_environment(lab.compose)
-        inject.require_possible(planned.options.faults, lab.compose)
-        inject.check(planned.options.faults, lab.settings)
+        inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
         ui.note(describe(planned))
         recording.begin(lab.compose, planned, environment)
         if conditioned is not None:

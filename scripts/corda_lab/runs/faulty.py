@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.faults import inject, wounds
+from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
@@ -26,7 +26,6 @@ BACK_SECONDS_MAX = 300.0
 REST_SECONDS_MAX = 90.0
 """How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
 but some of it only after its own restart: flows that lost their database are parked until then."""
-RESTART_SECONDS_MAX = 150.0
 POLL_SECONDS = 1.0
 IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
 
@@ -128,7 +127,7 @@ def revive(lab: RunningLab) -> bool:
         if service.state in ("exited", "dead"):
             ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
             with suppress(LabError):
-                wounds.revive(service.container, is_generator=False)
+                lab.compose.start_again(service)
     return all(service.is_ready for service in services)
 
 
@@ -150,8 +149,5 @@ def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
     """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
     for service in lab.compose.services():
         if service.name in {node.lower() for node in nodes}:
-            container = service.container
-            done = container.engine.run("restart", container.name, seconds_max=RESTART_SECONDS_MAX)
-            if done.returncode != 0:
-                raise LabError(f"{service.name} could not be started again: {done.stderr.strip()}", exit_code=1)
+            lab.compose.restart(service)
     await_back(lab, BACK_SECONDS_MAX)

@@ -16,12 +16,14 @@ from pydantic import JsonValue
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab import images, shape
+from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
     Container,
     Engine,
+    addresses_in,
+    inspect_all,
     on_each,
     outcomes,
     problems_of,
@@ -261,6 +263,36 @@ class DeployedStack:
                 )
             return Engine(self.known.workers[worker - 1])
         return Engine(self._host_of(SERVICE))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts, by name."""
+        return tuple(engine.name for engine in self.engines)
+
+    def replacer_of(self, service: str) -> str:
+        """Return the service of Swarm that makes a new container of a service."""
+        return f"{self.project}_{service}"
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers in the overlay of the stack, those of a load too."""
+        listing = ("ps", f"--filter=network={self.project}_default", "--format={{.Names}}")
+        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
+        found = [Container(name, engine) for engine in self.engines for name in said[engine.name].split()]
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+        return {one: addresses_in(text) for one, text in inspect_all(found, form).items()}
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of all other containers in the overlay of the stack, sorted."""
+        found = self.addresses()
+        return sorted({address for one in found if one != container for address in found[one]})
+
+    def start_again(self, service: Service) -> None:
+        """Let Swarm make a new container of a service that has ended, unless it does so by itself. Raises LabError."""
+        replacing.replace_ended(self.replacer_of(service.name))
+
+    def restart(self, service: Service) -> None:
+        """Let Swarm end the container of a service, and make a new one. Raises LabError."""
+        replacing.replace(self.replacer_of(service.name))
 
     def read_clocks(self) -> dict[str, ClockReading]:
         """Read the clocks of the hosts against that of this machine, all at once.

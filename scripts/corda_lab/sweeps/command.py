@@ -76,7 +76,7 @@ def find_file(text: str) -> Path:
 def dry_run(wanted: SweepRequest, settings: Settings) -> None:
     """Print the plan of a sweep and its duration."""
     sweep = read(wanted)
-    show_plan(sweep, plan.plan_sweep(sweep, settings, cores=wanted.site.cores_max), settings)
+    show_plan(sweep, plan.plan_sweep(sweep, settings, wanted.site.room), settings)
 
 
 def show_detection(wanted: SweepRequest, change: str) -> None:
@@ -119,12 +119,8 @@ def begin(
 ) -> SweepResult:
     """Run a sweep from its first step. ``rerun`` and ``images`` are those of ``execute.begin``."""
     sweep = read(wanted)
-    checked = plan.plan_sweep(sweep, settings, cores=wanted.site.cores_max)
+    checked = plan.plan_sweep(sweep, settings, wanted.site.room)
     show_plan(sweep, checked, settings)
-    if wanted.placement is not None and any(step.faults for step in checked.steps):
-        raise LabError(
-            f"{sweep.source.path}: has faults, which cannot be made on several hosts", "Leave them out, or --on swarm."
-        )
     with lock.held(settings.project):
         folders.require_writable()
         lab = lab_of(sweep, settings, wanted.site)

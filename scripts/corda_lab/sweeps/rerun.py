@@ -100,10 +100,10 @@ def single(run: StoredRun, wanted: Wanted, settings: Settings) -> tuple[Path, St
     with lock.held(settings.project):
         before, now = run.environment(run.steps[0]), read_environment(deployed(settings))
         if not now.images:
-            raise LabError("The lab is not up", f"Start it in the shape of the run: {commands.up(before.shape)}")
+            raise LabError("The lab is not up", f"Start it in the shape of the run: {commands.up(before)}")
         changes = [*workload_changes(run), *environment_changes(before, now)]
         if any(change.startswith("shape, ") for change in changes):
-            ui.note(f"the lab of the run was started with: {commands.up(before.shape)}")
+            ui.note(f"the lab of the run was started with: {commands.up(before)}")
         rerun = require_same(run, changes, anyway=wanted.anyway)
         options = replace(options, name=run.manifest.name)
         first = conditioning.again(options, run.steps[0].conditioning)

@@ -11,16 +11,18 @@ from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.placement import NODE_NAMES, find_placement
 from corda_lab.swarm.schema import CORES_MAX
 from corda_lab.swarm.tasks import services_of
+from corda_lab.sweeps.plan import HERE, Room
 
 
 class Site(Protocol):
     """Where a sweep starts its labs."""
 
     @property
-    def cores_max(self) -> int | None:
-        """The most cores that a shape may ask for; None for those of this machine."""
+    def room(self) -> Room:
+        """What a point of the sweep may be there. Raises LabError."""
         ...
 
     @property
@@ -48,7 +50,7 @@ class Site(Protocol):
 class Machine:
     """This machine."""
 
-    cores_max: int | None = None
+    room = HERE
     bridge_cores: int | None = None
 
     def __init__(self, images: lifecycle.ImageChoice | None) -> None:
@@ -89,12 +91,18 @@ class Machine:
 class Swarm:
     """The hosts of a placement."""
 
-    cores_max: int | None = CORES_MAX
     bridge_cores: int | None = 1
 
     def __init__(self, images: lifecycle.ImageChoice | None, placement: str) -> None:
         self._images = images
         self._placement = placement
+
+    @property
+    def room(self) -> Room:
+        """The placement says what its hosts have, and is checked against each shape when it starts. Raises LabError."""
+        fields = find_placement(self._placement).fields
+        names = [NODE_NAMES if host.each else (name,) for name, host in fields.hosts.items()]
+        return Room(CORES_MAX, tuple(name for one in names for name in one))
 
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a stack that no sweep started, or a lab on this machine, which would disturb."""

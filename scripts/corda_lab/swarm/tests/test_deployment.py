@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed, LoadStart
+from corda_lab.lab.deployed import Deployed, LoadStart, Service
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
@@ -214,6 +214,35 @@ def test_the_manifest_says_what_ran_where_on_what(stack: DeployedStack, docker: 
     assert (found.name, found.text, found.overlay) == ("three", KNOWN.text, "plain")
     assert found.hosts["one"].services == ["notary", "partya"]
     assert (found.hosts["one"].cores, found.hosts["one"].cpu_model) == (4, "Fast 3000")
+
+
+def test_a_service_that_has_ended_is_replaced_unless_swarm_does_so_itself(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker('case "$*" in "service inspect"*partya) echo none;; "service inspect"*) echo on-failure;; esac')
+    for name in ("partya", "bridge"):
+        stack.start_again(Service(name, Container(name), "exited", "", 137))
+    updated = [call for call in calls(tmp_path) if call.startswith("service update")]
+    assert updated == ["service update --detach --force --quiet lab-swarm_partya"]
+    stack.restart(Service("bridge", Container("bridge"), "running", "healthy", 0))
+    assert calls(tmp_path)[-1] == "service update --detach --force --quiet lab-swarm_bridge"
+
+
+ADDRESSES = """
+    case "$*" in
+        "--context one ps --filter=network=lab-swarm_default"*) echo "a driver";;
+        "--context two ps --filter=network=lab-swarm_default"*) echo "b c";;
+        *" ps --filter=network"*) ;;
+        "--context one container inspect --format {{.Name}}"*) echo "/a 10.0.0.1 "; echo "/driver 10.0.0.2 ";;
+        "--context two container inspect --format {{.Name}}"*) echo "/b 10.0.0.3 "; echo "/c 10.0.0.4 invalid ";;
+        *"{{.State.Status}}"*) echo running;;
+    esac
+    case "$*" in *" --all "*) ;; *) exit 0;; esac"""
+
+
+def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, docker: Install) -> None:
+    docker(ADDRESSES)
+    assert stack.neighbours(Container("b", Engine("two"))) == ["10.0.0.1", "10.0.0.2", "10.0.0.4"]
 
 
 def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

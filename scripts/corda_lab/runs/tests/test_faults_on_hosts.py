@@ -1,0 +1,110 @@
+"""Faults on a stack: on the container of a service on its host, and on a whole host. What was made heals later."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import LabError
+from corda_lab.faults import inject, wounds
+from corda_lab.faults.wounds import Wound
+from corda_lab.lab.engine import Container, Engine
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.steps.faults import Fault
+from corda_lab.swarm.deployment import DeployedStack
+from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.testing.docker import docker_client
+
+SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
+KNOWN = Deployment(
+    placement="two",
+    text="",
+    overlay="plain",
+    services={"notary": "one", "partya": "one", "partyb": "two", "partyc": "two", "locust": "one"},
+    workers=[],
+    images={},
+    tools="lab-swarm/tools:1",
+)
+ADDRESSES = """
+case "$*" in
+    "--context one ps --filter=network=lab-swarm_default"*) echo "a driver";;
+    "--context two ps --filter=network=lab-swarm_default"*) echo "b c";;
+    "--context one container inspect --format {{.Name}}"*) echo "/a 10.0.0.1 "; echo "/driver 10.0.0.2 ";;
+    "--context two container inspect --format {{.Name}}"*) echo "/b 10.0.0.3 "; echo "/c 10.0.0.4 invalid ";;
+    *"{{.State.Status}}"*) echo running;;
+esac"""
+
+Install = Callable[[str], None]
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    return DeployedStack(SETTINGS, StackFolder.of("lab"), KNOWN)
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Put a client on PATH that writes down its calls, and answers with a script."""
+
+    def install(script: str) -> None:
+        (tmp_path / "bin").mkdir()
+        docker_client(tmp_path / "bin", monkeypatch, f'PATH=/usr/bin:/bin; echo "$@" >> {tmp_path}/calls\n{script}')
+
+    return install
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+def test_a_host_is_cut_off_by_what_each_of_its_containers_loses(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker(ADDRESSES)
+    fault = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
+    wound = wounds.wound_of(fault, stack, Container("driver", Engine("one")))
+    assert wound.place == Container("b", Engine("two"))
+    assert wound.notes == {"containers": "b c", "addresses": "10.0.0.1 10.0.0.2"}
+    wounds.make(wound, fault)
+    # It is healed by another process too, which has only what was written.
+    wounds.heal(Wound.model_validate_json(wound.model_dump_json()))
+    said = calls(tmp_path)
+    helpers = [call for call in said if " run --rm " in call]
+    assert ["--context two run" in call for call in helpers] == [True] * 4
+    assert ["container:b " in call for call in helpers] == [True, False, True, False]
+    # The text of the script, which has many lines, stands before its arguments.
+    assert [call.strip() for call in said if call.endswith(" 10.0.0.1 10.0.0.2")] == [
+        *["lose 10.0.0.1 10.0.0.2"] * 2,
+        *["find 10.0.0.1 10.0.0.2"] * 2,
+    ]
+
+
+def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker(
+        """
+        case "$*" in
+            *" ps --all "*) printf 'lab-swarm_partya.1.x\\trunning\\tUp 2 minutes\\tlab-swarm_partya\\n';;
+            *State.Status*) echo exited;;
+            "service inspect"*) echo none;;
+        esac"""
+    )
+    fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0)
+    wound = wounds.wound_of(fault, stack, Container("driver", Engine("three")))
+    wounds.make(wound, fault)
+    assert calls(tmp_path)[-1] == "--context one kill --signal KILL lab-swarm_partya.1.x"
+    wounds.heal(Wound.model_validate_json(wound.model_dump_json()))
+    assert calls(tmp_path)[-1] == "service update --detach --force --quiet lab-swarm_partya"
+
+
+def test_a_host_can_only_be_cut_off(stack: DeployedStack) -> None:
+    cut = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
+    inject.check([cut], SETTINGS, stack.hosts)
+    with pytest.raises(LabError, match="two is a host, which can only be cut off"):
+        inject.check([cut.model_copy(update={"kind": "kill"})], SETTINGS, stack.hosts)
+    with pytest.raises(LabError, match="the lab has no 'two'"):
+        inject.check([cut], SETTINGS)
