@@ -27,8 +27,21 @@ from corda_lab.swarm import lifecycle
 from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.swarm.tasks import newest, services_of, tasks_of
+from corda_lab.sweeps import command
+from corda_lab.sweeps.command import SweepRequest
 
 PLACEMENT = str(Path(__file__).parent / "placement.yaml")
+
+CUT_OFF = """\
+description: IOU flows while the host of two parties is cut off.
+workload: iou
+load: {users: 4, faults: [{kind: partition, target: two, at: 15s, for: 8s}]}
+repeats: 1
+retries: 0
+condition: none
+warm_up: {min: 5s, max: 5s}
+measure: {min: 60s, max: 60s}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -165,6 +178,28 @@ def test_workers_generate_load_on_the_host_of_the_driver(settings: Settings, sta
     _, step = execute.execute(options, settings)
     assert step.requests.failed == 0
     assert step.counts.verdict == "agree"
+
+
+def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
+    settings: Settings, stack: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts a stack of its own in place of that of the other tests, in the same shape and with the same images."""
+    for name in ("prepare_images", "build"):
+        monkeypatch.setattr(lifecycle, name, lambda *_: None)
+    file = tmp_path / "cut-off.yaml"
+    file.write_text(CUT_OFF, encoding="utf-8")
+    outcome = command.begin(SweepRequest(str(file), replace=True, placement=PLACEMENT), settings)
+    assert outcome.folder is not None
+    run = stored.read(outcome.folder)
+    (step,) = run.steps
+    (fault,) = step.faults
+    assert (fault.problem, fault.was_made) == (None, True)
+    assert fault.healed_at is not None
+    assert step.requests.ok > 0
+    assert step.counts.verdict == "agree"
+    assert audits.read(run.folder)[1].verdict == "passed"
+    assert results in run.folder.parents
+    assert running.deployed(settings).project == stack
 
 
 def test_nothing_of_a_load_is_left_on_any_host(prepared: Prepared, stack: str) -> None:
