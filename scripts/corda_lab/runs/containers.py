@@ -127,7 +127,8 @@ def remove(names: LoadContainers, label: str) -> None:
 
     def remove_on(engine: Engine) -> None:
         labelled = engine.run("ps", "--all", "--quiet", "--filter", f"label={label}").stdout.split()
-        engine.run("rm", "--force", *by_engine[engine], *labelled)
+        # On a host of a stack, the files of the load are in volumes without a name.
+        engine.run("rm", "--force", "--volumes", *by_engine[engine], *labelled)
 
     for problem in problems_of(outcomes(by_engine, remove_on)):
         ui.warn(f"containers of the load may be left: {problem.finding}")

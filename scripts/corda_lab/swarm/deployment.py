@@ -36,7 +36,7 @@ from corda_lab.swarm import clocks
 from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
-from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments
+from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments, environment_of
 from corda_lab.swarm.overlays import LABEL
 from corda_lab.swarm.tasks import services_of
 from corda_lab.text import ui
@@ -313,7 +313,8 @@ class DeployedStack:
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
         engine, subject = load.container.engine, self.subject
-        engine.checked(*create_arguments(subject, load), seconds_max=CREATE_SECONDS_MAX)
+        create = create_arguments(subject, load)
+        engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(subject))
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(subject.folders):
                 copies = copy_files(subject.files, target, Path(folder) / str(place))

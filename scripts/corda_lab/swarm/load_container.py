@@ -77,6 +77,15 @@ def create_arguments(subject: Subject, load: LoadStart) -> list[str]:
     return [*named, *options, subject.image, *entrypoint[1:], *load.arguments]
 
 
+def environment_of(subject: Subject) -> dict[str, str]:
+    """Return the environment of a docker command that creates a container: it has the values of the container's.
+
+    Other users of this machine can read a command line, and one of the values is a token.
+    """
+    values = _mapping(subject.service.get("environment"))
+    return {name: "" if value is None else _text(value) for name, value in values.items()}
+
+
 def _fields_of(subject: Subject) -> list[str]:
     """Return the fields of the service, with dots between levels. Raises LabError for one without a rule."""
     found = []
@@ -101,8 +110,7 @@ def _text(value: JsonValue) -> str:
 
 
 def _environment(subject: Subject) -> list[str]:
-    values = _mapping(subject.service["environment"])
-    return [f"--env={name}={_text('' if value is None else value)}" for name, value in values.items()]
+    return [f"--env={name}" for name in environment_of(subject)]
 
 
 def _labels(subject: Subject) -> list[str]:

@@ -109,7 +109,7 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     assert [call[call.index("--master-host") + 1] for call in started[1:]] == ["0123456789ab"] * 2
     (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
     # By name and by label: also one that the client started but was not there to tell of.
-    assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
+    assert removed[2:] == ["--volumes", DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
     assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
 
 

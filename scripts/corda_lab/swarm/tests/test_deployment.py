@@ -169,12 +169,18 @@ def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Inst
 
 
 def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
-    docker(f'case "$*" in *" cp "*) ls -l "${{4%.}}" >> {tmp_path}/copied;; esac')
+    docker(
+        f"""case "$*" in
+            *" cp "*) ls -l "${{4%.}}" >> {tmp_path}/copied;;
+            *" create "*) echo "$PRICE" > {tmp_path}/price;;
+        esac"""
+    )
     load = LoadStart(Container("load", stack.load_engine(0)), "org.cordalab.run=x", ("--headless",), has_alias=True)
     stack.start_load(load)
     created, copied, started = calls(tmp_path)
     assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
-    assert "--env=PRICE=5$ " in created
+    assert "--env=PRICE " in created
+    assert (tmp_path / "price").read_text() == "5$\n"
     assert created.endswith(" 127.0.0.1:5000/lab/locust --headless")
     assert copied.endswith("/. load:/etc/corda-lab/workloads")
     assert started == "--context three start load"
