@@ -94,6 +94,7 @@ def up(
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        lifecycle.require_engine()
         if stack := deployment.find(settings):
             leftovers.stop_loads(stack)
         swarm.up(settings, needed(placement), forced_images(images))

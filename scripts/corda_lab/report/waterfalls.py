@@ -48,10 +48,7 @@ def clocks_note(step: StepEntry | None) -> str:
     error = error_ms(step.clocks)
     if error is None:
         return "The clocks of the hosts are not all known, so spans of different actors cannot be compared."
-    return (
-        f"The actors ran on several hosts: their spans may be off by {error:.1f} ms against each other, and those of"
-        " the notary's log by the offset of its clock."
-    )
+    return f"The actors ran on several hosts: their spans may be off by {error:.1f} ms against each other."
 
 
 def by_identity(run: StoredRun, identity: str) -> Waterfall:

@@ -22,7 +22,7 @@ from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
-from corda_lab.runs.host_clocks import HostClocks
+from corda_lab.runs.host_clocks import HostClocks, with_notary_times
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
@@ -135,6 +135,7 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
         slack = slack_seconds(measured.step.clocks)
         found = audit_load(checked.lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
+    found = with_notary_times(found, measured.environment.placement, measured.step.clocks)
     return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
 
 

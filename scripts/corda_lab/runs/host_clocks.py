@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.lab.deployed import Deployed
+from corda_lab.results.audits import Audit
+from corda_lab.results.manifest import PlacementEntry
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.steps import clocks
 from corda_lab.steps.entry import ClockEntry, ClockReading
 from corda_lab.steps.stages import ROW_TIMES
 
-BRIDGE = "bridge"
+BRIDGE, NOTARY = "bridge", "notary"
+"""Services with times of their own in the tables of a run."""
 
 
 @dataclass
@@ -55,3 +58,16 @@ class HostClocks:
             return rows
         hosts = {node: self.hosts[node.lower()] for node in self.lab.settings.nodes if node.lower() in self.hosts}
         return clocks.corrected_stage_rows(rows, hosts, self.entries, ROW_TIMES)
+
+
+def with_notary_times(found: Audit, placement: PlacementEntry | None, known: Mapping[str, ClockEntry]) -> Audit:
+    """Return an audit whose times of the notary's log are those of the host of the load generator.
+
+    They are left out if the clock of the notary's host is not known. On one machine, nothing changes.
+    """
+    if placement is None:
+        return found
+    host = next((name for name, one in placement.hosts.items() if NOTARY in one.services), "")
+    own = clocks.corrections(known).get(host)
+    times = {} if own is None else {name: at - own.offset_seconds for name, at in found.notary_requests.items()}
+    return found.model_copy(update={"notary_requests": times})

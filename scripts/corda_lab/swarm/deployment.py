@@ -339,7 +339,11 @@ def find(settings: Settings) -> DeployedStack | None:
     known = folder.deployed()
     if known is None:
         return None
-    services = services_of(folder.stack)
+    try:
+        services = services_of(folder.stack)
+    except LabError as error:
+        remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
+        raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
     if not services:
         return None
     labels = {service.name: service.labels.get(shape.LABEL, "") for service in services}

@@ -105,26 +105,27 @@ class StackFolder:
             raise LabError(f"{self._record_file}: is damaged", "Delete it, and give --placement.") from None
 
     @property
-    def _deployment_file(self) -> Path:
+    def deployment_file(self) -> Path:
+        """What runs where, as long as the stack runs."""
         return self.root / "deployment.json"
 
     def note_deployed(self, deployment: Deployment) -> None:
         """Write that the stack runs."""
-        atomic.write_text(self._deployment_file, deployment.model_dump_json(indent=2) + "\n")
+        atomic.write_text(self.deployment_file, deployment.model_dump_json(indent=2) + "\n")
 
     def note_ended(self) -> None:
         """Write that it is not known to run: it is about to be started or stopped."""
-        self._deployment_file.unlink(missing_ok=True)
+        self.deployment_file.unlink(missing_ok=True)
 
     def deployed(self) -> Deployment | None:
         """Return what runs where; None if the stack is not known to run. Raises LabError if it cannot be read."""
         try:
-            return Deployment.model_validate_json(self._deployment_file.read_bytes())
+            return Deployment.model_validate_json(self.deployment_file.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError):
             remedy = "Write it again: `scripts/lab up --on swarm`. If there is no stack, delete it."
-            raise LabError(f"{self._deployment_file}: is damaged", remedy) from None
+            raise LabError(f"{self.deployment_file}: is damaged", remedy) from None
 
     def forget(self) -> None:
         """Delete the record: nothing of the stack is left on any host but what was asked to be kept."""

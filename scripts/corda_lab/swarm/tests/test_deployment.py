@@ -278,3 +278,13 @@ def test_a_record_without_services_is_no_stack(
     (tmp_path / "bin").mkdir()
     docker_client(tmp_path / "bin", monkeypatch, "true")
     assert deployment.find(SETTINGS) is None
+
+
+def test_an_engine_that_has_left_the_swarm_is_told_with_what_to_do(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, "echo 'This node is not a swarm manager.' >&2; exit 1")
+    with pytest.raises(LabError, match="not a swarm manager") as caught:
+        deployment.find(SETTINGS)
+    assert str(stack.folder.deployment_file) in caught.value.remedy
