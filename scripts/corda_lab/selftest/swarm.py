@@ -13,7 +13,7 @@ SUFFIX = "swarm-test"
 TESTS = "tests/swarm"
 HOSTS = ("one", "two", "three")
 """The hosts of tests/swarm/placement.yaml. The first is the manager."""
-SECONDS_MAX = 2400.0
+SECONDS_MAX = 4800.0
 
 
 def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
