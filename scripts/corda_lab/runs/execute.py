@@ -188,7 +188,7 @@ def _observe(
                 lab.bridge, lab.prometheus, since=end.ended_at, seconds_max=counters.rest_seconds_max(places)
             )
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, end.ended_at, places)
+        counted = observer.count(requests, end.ended_at + slack_seconds(clocks.entries), places)
         stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.

@@ -111,7 +111,7 @@ def error_ms(clocks: Mapping[str, ClockEntry]) -> float | None:
 
 
 def slack_seconds(clocks: Mapping[str, ClockEntry]) -> float:
-    """By how much a clock of a node may be behind that of the generator: what it records seems to be earlier."""
+    """By how much a clock may differ from that of the generator: what is seen there may seem earlier, or later."""
     return max((abs(one.offset_seconds) + one.error_seconds for one in corrections(clocks).values()), default=0.0)
 
 
