@@ -300,7 +300,9 @@ class Compose:
 
     def restart(self, service: Service) -> None:
         """Let a service end as it should, and start it again. Raises LabError."""
-        HERE.checked("restart", service.container.name, seconds_max=START_SECONDS_MAX)
+        done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
+        if done.returncode != 0:
+            raise LabError(f"{service.name} could not be started again: {last_words(done.stderr)}", exit_code=1)
 
     def read_clocks(self) -> dict[str, ClockReading]:
         """There is one clock."""
