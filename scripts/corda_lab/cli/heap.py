@@ -12,7 +12,6 @@ from rich.markup import escape
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.runs.running import deployed
 from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
@@ -54,6 +53,7 @@ def heap(
     from corda_lab.lab import lifecycle, project
     from corda_lab.profile import disk, histogram, jvm
     from corda_lab.profile import dump as dumps
+    from corda_lab.runs.running import deployed
 
     if not 1 <= top <= TOP_MAX:
         raise LabError(f"--top: {top} is out of range", f"Use 1 to {TOP_MAX}.")
