@@ -131,16 +131,25 @@ class Compose:
     def _container(self, service: str, seconds_max: float) -> str:
         """Return the name of the running container of a service; empty if there is none, or more than one."""
         if service not in self._containers:
-            labels = {"project": self.project, "service": service, "oneoff": "False"}
-            filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
             limit = min(seconds_max, COMMAND_SECONDS_MAX)
-            done = run_docker(["ps", *filters, "--format={{.Names}}"], seconds_max=limit)
+            done = run_docker(self._listing(service), seconds_max=limit)
             names = done.stdout.split()
             if done.returncode != 0 or len(names) != 1:
                 return ""
             # A container that replaces another one gets its name.
             self._containers[service] = names[0]
         return self._containers[service]
+
+    def _listing(self, service: str) -> list[str]:
+        """Return the arguments with which ``docker`` names the running container of a service, and none of a load."""
+        labels = {"project": self.project, "service": service, "oneoff": "False"}
+        filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
+        return ["ps", *filters, "--format={{.Names}}"]
+
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run. Raises LabError."""
+        names = HERE.checked(*self._listing("locust")).split()
+        return Container(names[0]) if names else None
 
     def shown(self, *arguments: str) -> str:
         """Return the command as it can be typed in the checkout."""

@@ -123,6 +123,10 @@ class Deployed(Protocol):
         """Return the running containers by the name of their service. It takes less time than ``services``."""
         ...
 
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run."""
+        ...
+
     def shown(self, *arguments: str) -> str:
         """Return a command such as ``exec -T partya ls`` or ``logs partya`` as it can be typed."""
         ...

@@ -13,7 +13,7 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab import project
 from corda_lab.lab.deployed import RUN_LABEL, Deployed
-from corda_lab.lab.engine import on_each
+from corda_lab.lab.engine import Engine, outcomes, problems_of
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.containers import FLUSH_SECONDS
@@ -56,24 +56,33 @@ def stop_loads(compose: Deployed) -> None:
 def stop_orphans(compose: Deployed) -> None:
     """Remove the containers whose command has ended, whether there is a folder of their run or not.
 
-    The folder may be gone, or be in another folder of results than the one of this command. Raises LabError if the
-    engine does not answer.
+    The folder may be gone, or be in another folder of results than the one of this command. A host that does not
+    answer is a warning. Raises LabError if no engine answers.
     """
+    found = outcomes(compose.engines, lambda engine: _stop_on(engine, compose.load_label))
+    errors = [one for one in found.values() if isinstance(one, LabError)]
+    if len(errors) == len(found):
+        raise errors[0]
+    for problem in problems_of(found):
+        ui.warn(f"containers of killed commands may be left: {problem.finding}")
+
+
+def _stop_on(engine: Engine, label: str) -> None:
+    """Remove the containers with a label whose command has ended. Raises LabError if the engine does not answer."""
     form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
-    filters = (f"label={compose.load_label}", f"label={RUN_LABEL}")
+    filters = (f"label={label}", f"label={RUN_LABEL}")
     listing = ("ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form)
-    listed = on_each(compose.engines, lambda engine: engine.run(*listing))
-    for engine in compose.engines:
-        done = listed[engine.name]
-        if done.returncode != 0:
-            raise LabError(f"the engine did not list the containers: {last_words(done.stderr)}")
-        for line in done.stdout.splitlines():
-            container, _, identity = line.partition(" ")
-            folder = evidence.find(identity)
-            if folder is None or not locks.is_locked(folder):
-                ui.warn(f"removed a container of {identity}, whose command has ended")
-                engine.run("stop", "-t", str(FLUSH_SECONDS), container)
-                engine.run("rm", "--force", "--volumes", container)
+    done = engine.run(*listing)
+    if done.returncode != 0:
+        where = f"{engine.name}: " if engine.name else ""
+        raise LabError(f"{where}the engine did not list the containers: {last_words(done.stderr)}")
+    for line in done.stdout.splitlines():
+        container, _, identity = line.partition(" ")
+        folder = evidence.find(identity)
+        if folder is None or not locks.is_locked(folder):
+            ui.warn(f"removed a container of {identity}, whose command has ended")
+            engine.run("stop", "-t", str(FLUSH_SECONDS), container)
+            engine.run("rm", "--force", "--volumes", container)
 
 
 def collect_one(compose: Deployed, volume: RowsVolume, identity: str) -> None:

@@ -5,7 +5,9 @@ nothing from the measured system, and a killed command line or a crashed machine
 """
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
@@ -26,6 +28,9 @@ _TITLE = "== "
 """What the name of a file begins with, before its text. No line of an indented JSON file begins with it."""
 
 
+Found = TypeVar("Found")
+
+
 class RowsVolume:
     """The volume of a lab, through its Locust container or, where that is not running, a container for one command.
 
@@ -38,11 +43,17 @@ class RowsVolume:
 
     def _find_places(self) -> list[list[str]]:
         """Return the arguments of ``docker`` before a command that sees a volume, for each engine that has one."""
-        own = next((one for one in self._compose.services() if one.name == "locust" and one.state == "running"), None)
+        own = None
+        try:
+            own = self._compose.web_ui()
+        except LabError:
+            # A host that does not answer is asked again below, and named. It decides nothing about the others.
+            if self._compose.is_here:
+                raise
 
         def place_on(engine: Engine) -> list[str] | None:
-            if own is not None and own.container.engine == engine:
-                return engine.arguments("exec", own.container.name)
+            if own is not None and own.engine == engine:
+                return engine.arguments("exec", own.name)
             return self._reader_on(engine)
 
         found = outcomes(self._compose.engines, place_on)
@@ -67,8 +78,24 @@ class RowsVolume:
             f"The volume {volume} cannot be read, because no image with a shell exists", "Run `scripts/lab up`."
         )
 
+    def _at_each(self, act: Callable[[list[str]], Found]) -> list[Found]:
+        """Do the same at every place. Raises LabError if it fails at the only one, or at the last one that is left.
+
+        A place where it fails is left alone from then on, so that nothing is deleted that was not fetched.
+        """
+        found = []
+        for place in list(self._places):
+            try:
+                found.append(act(place))
+            except LabError as error:
+                if len(self._places) == 1:
+                    raise
+                self._places.remove(place)
+                ui.warn(f"rows of loads may be left: {error}")
+        return found
+
     def _run(self, script: str) -> str:
-        return "".join(self._run_at(place, script) for place in self._places)
+        return "".join(self._at_each(lambda place: self._run_at(place, script)))
 
     def _run_at(self, place: list[str], script: str) -> str:
         done = run_docker([*place, "sh", "-c", script])
@@ -76,18 +103,14 @@ class RowsVolume:
             raise LabError(f"The volume with the rows cannot be read: {last_words(done.stderr)}", exit_code=1)
         return done.stdout
 
-    def _files(self) -> list[tuple[list[str], str]]:
-        """Return the place and the name of every file."""
-        return [
-            (place, name)
-            for place in self._places
-            for name in self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
-            if not name.startswith(".")
-        ]
+    def _files_at(self, place: list[str]) -> list[str]:
+        """Return the name of every file."""
+        names = self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
+        return [name for name in names if not name.startswith(".")]
 
     def identities(self) -> list[str]:
         """Return the ids of the runs with files in the volume, oldest first. Runs of the web UI have other ids."""
-        found = {name.partition(".")[0] for _, name in self._files()}
+        found = {name.partition(".")[0] for names in self._at_each(self._files_at) for name in names}
         return sorted(identity for identity in found if RUN_NAME.fullmatch(identity))
 
     def texts_by_hand(self) -> dict[str, str]:
@@ -114,18 +137,22 @@ class RowsVolume:
     def fetch(self, identity: str, directory: Path) -> None:
         """Copy the rows and the end file of a run to ``directory``, each whole or not at all. Raises LabError."""
         directory.mkdir(parents=True, exist_ok=True)
-        for place, name in self._files():
-            if not (name.startswith(f"{identity}.") and name.endswith(KEPT)):
-                continue
-            command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
-            with atomic.whole_file(directory / name) as partial:
-                run_docker_to_file(
-                    partial,
-                    [*place, *command],
-                    shown=shlex.join(command),
-                    seconds_max=FETCH_SECONDS_MAX,
-                )
+
+        def fetch_from(place: list[str]) -> None:
+            for name in self._files_at(place):
+                if not (name.startswith(f"{identity}.") and name.endswith(KEPT)):
+                    continue
+                command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
+                with atomic.whole_file(directory / name) as partial:
+                    run_docker_to_file(
+                        partial,
+                        [*place, *command],
+                        shown=shlex.join(command),
+                        seconds_max=FETCH_SECONDS_MAX,
+                    )
+
+        self._at_each(fetch_from)
 
     def delete(self, identity: str) -> None:
-        """Delete all files of a run. Raises LabError."""
+        """Delete all files of a run, where they could be read before. Raises LabError."""
         self._run(f"rm -f {ROWS_DIRECTORY}/{identity}.*")

@@ -178,6 +178,12 @@ class DeployedStack:
             self._containers[service] = Container(names[0], engine)
         return self._containers[service]
 
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run. Only its host is asked."""
+        # Rows are read once, so a container that was replaced must not be known by its old name.
+        self._containers.pop(SERVICE, None)
+        return self._container_of(SERVICE)
+
     def _host_of(self, service: str) -> str:
         if service not in self.known.services:
             raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status --on swarm` shows all.")
@@ -287,7 +293,7 @@ class DeployedStack:
         return sorted({address for one in found if one != container for address in found[one]})
 
     def start_again(self, service: Service) -> None:
-        """Let Swarm make a new container of a service that has ended, unless it does so by itself. Raises LabError."""
+        """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError."""
         replacing.replace_ended(self.replacer_of(service.name))
 
     def restart(self, service: Service) -> None:

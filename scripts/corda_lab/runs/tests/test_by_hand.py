@@ -28,6 +28,7 @@ DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
 *" ps --all --format json") echo '{LOCUST}' ;;
+"ps "*"oneoff=False"*) echo locust-1 ;;
 "exec locust-1 "*) shift 2; exec "$@" ;;
 *" stop locust") echo stopped >> "${{0%/*}}/calls" ;;
 esac

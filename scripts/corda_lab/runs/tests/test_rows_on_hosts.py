@@ -10,8 +10,10 @@ from corda_lab.audit import sources
 from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.queries import Wanted
 from corda_lab.errors import LabError
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.runs import leftovers
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
@@ -66,6 +68,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
             echo "$@" >> {tmp_path}/calls
             {first}
             case "$*" in {LISTED}
+                "--context load ps --filter"*) echo locust-1;;
                 "--context one volume inspect"*) exit 1;;
                 *" ls /var/lib/corda-lab/rows") echo {RUN}.$2.ndjson {RUN}.go web-20260102T030405Z.ndjson;;
                 *" cat /var/lib/corda-lab/rows/"*) echo "rows of $2";;
@@ -97,11 +100,48 @@ def test_rows_are_fetched_from_every_host_that_has_some(stack: DeployedStack, do
 def test_a_host_that_is_lost_keeps_no_rows_of_the_others(
     stack: DeployedStack, docker: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    docker('case "$*" in "--context far volume"*) echo "error during connect" >&2; exit 1;; esac')
+    docker('case "$*" in "--context far "*) echo "error during connect" >&2; exit 1;; esac')
     volume = RowsVolume(stack)
     volume.fetch(RUN, tmp_path / "rows")
     assert {path.name for path in (tmp_path / "rows").iterdir()} == {f"{RUN}.load.ndjson", f"{RUN}.two.ndjson"}
     assert "far: its engine does not answer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("lost", ["load", "far"])
+def test_a_host_that_is_lost_while_rows_are_fetched_keeps_none_of_the_others_and_loses_none(
+    stack: DeployedStack, docker: Install, tmp_path: Path, lost: str
+) -> None:
+    docker(f'case "$*" in "--context {lost} "*" cat "*) echo "error during connect" >&2; exit 1;; esac')
+    volume = RowsVolume(stack)
+    volume.fetch(RUN, tmp_path / "rows")
+    volume.delete(RUN)
+    left = {"load", "two", "far"} - {lost}
+    assert {path.name for path in (tmp_path / "rows").iterdir()} == {f"{RUN}.{host}.ndjson" for host in left}
+    deleted = {call.split()[1] for call in calls(tmp_path) if " rm -f " in call}
+    assert deleted == left, "what was not fetched stays"
+
+
+def test_what_a_lost_host_has_does_not_keep_loads_on_the_others(
+    stack: DeployedStack, docker: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docker(
+        f"""case "$*" in
+            "--context far "*) echo "error during connect" >&2; exit 1;;
+            "--context two ps "*org.cordalab.run*) echo "load-1 {RUN}"; exit;;
+            *" ps "*org.cordalab.run*) exit;;
+        esac"""
+    )
+    leftovers.stop_orphans(stack)
+    assert "--context two rm --force --volumes load-1" in calls(tmp_path)
+    assert "far: its engine does not answer" in capsys.readouterr().out
+
+
+def test_the_rows_of_a_lab_on_this_machine_are_not_read_through_a_load(docker: Install, tmp_path: Path) -> None:
+    docker('case "$*" in *" ps --all"*) echo "{}"; exit;; "ps "*oneoff=False*) echo lab-locust-1; exit;; esac')
+    RowsVolume(Compose(SETTINGS)).delete(RUN)
+    listed, deleted = calls(tmp_path)
+    assert "--filter=label=com.docker.compose.oneoff=False" in listed
+    assert deleted.startswith("exec lab-locust-1 sh -c rm -f ")
 
 
 def test_without_any_host_there_is_an_error(stack: DeployedStack, docker: Install) -> None:
