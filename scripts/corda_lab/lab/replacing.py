@@ -4,18 +4,21 @@ from corda_lab.errors import LabError
 from corda_lab.lab.engine import HERE
 
 UPDATE_SECONDS_MAX = 60.0
-NEVER = "none"
-"""The restart policy with which Swarm itself makes no new container."""
+STOP_SECONDS_MAX = 150.0
+"""How long a container may take to end before Swarm makes another one: as for the engine of one machine."""
 
 
 def replace_ended(service: str) -> None:
-    """Let Swarm make a new container of a service that has ended, unless it does so by itself. Raises LabError.
+    """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError.
+
+    Each update ends what the one before it has begun, so it must not be repeated until there is a container. Whether
+    Swarm means to run a task shows in its tasks: a restart policy may have used up its attempts. In the moment before
+    Swarm has noticed the end, nothing is done; callers that wait ask again.
 
     This machine is a manager of the swarm. ``service`` is the whole name of the service.
     """
-    form = "{{if .Spec.TaskTemplate.RestartPolicy}}{{.Spec.TaskTemplate.RestartPolicy.Condition}}{{end}}"
-    condition = HERE.checked("service", "inspect", "--format", form, service, seconds_max=UPDATE_SECONDS_MAX).strip()
-    if condition == NEVER:
+    wanted = ("--filter=desired-state=ready", "--filter=desired-state=running")
+    if not HERE.checked("service", "ps", "--quiet", *wanted, service, seconds_max=UPDATE_SECONDS_MAX).strip():
         replace(service)
 
 

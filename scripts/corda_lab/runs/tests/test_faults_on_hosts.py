@@ -90,7 +90,6 @@ def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
         case "$*" in
             *" ps --all "*) printf 'lab-swarm_partya.1.x\\trunning\\tUp 2 minutes\\tlab-swarm_partya\\n';;
             *State.Status*) echo exited;;
-            "service inspect"*) echo none;;
         esac"""
     )
     fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0)
