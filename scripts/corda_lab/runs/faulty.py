@@ -128,7 +128,9 @@ def revive(lab: RunningLab) -> bool:
             ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
             with suppress(LabError):
                 lab.compose.start_again(service)
-    return all(service.is_ready for service in services)
+    # While Swarm replaces a container, there may be none.
+    is_whole = lab.compose.is_here or {service.name for service in services} == needed
+    return is_whole and all(service.is_ready for service in services)
 
 
 def nodes_in_flight(lab: RunningLab) -> list[str]:

@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
+from corda_lab.host.processes import come_true, last_words
 from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
 from corda_lab.lab.engine import (
@@ -297,8 +297,14 @@ class DeployedStack:
         replacing.replace_ended(self.replacer_of(service.name))
 
     def restart(self, service: Service) -> None:
-        """Let Swarm end the container of a service, and make a new one. Raises LabError."""
+        """Let Swarm end the container of a service, and make a new one. Wait until it has ended. Raises LabError.
+
+        Otherwise the old one, which still answers, would be taken for the new one.
+        """
         replacing.replace(self.replacer_of(service.name))
+        if not come_true(partial(_has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
+            words = f"{service.name} did not end within {replacing.STOP_SECONDS_MAX:.0f} s"
+            raise LabError(words, f"`docker service ps {self.replacer_of(service.name)}` shows its tasks.", exit_code=1)
 
     def read_clocks(self) -> dict[str, ClockReading]:
         """Read the clocks of the hosts against that of this machine, all at once.
@@ -396,6 +402,10 @@ def _service_in(arguments: Sequence[str]) -> str:
 
 def _is_gone(detail: str) -> bool:
     return "no such container" in detail.lower() or "is not running" in detail.lower()
+
+
+def _has_ended(container: Container) -> bool:
+    return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
 
 
 def _log(container: Container, *options: str) -> str:

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
+from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import Prometheus
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.wounds import Wound
 from corda_lab.lab.engine import Container, Engine
-from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.runs import faulty
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
@@ -98,6 +103,22 @@ def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
     assert calls(tmp_path)[-1] == "--context one kill --signal KILL lab-swarm_partya.1.x"
     wounds.heal(Wound.model_validate_json(wound.model_dump_json()))
     assert calls(tmp_path)[-1] == "service update --detach --force --quiet lab-swarm_partya"
+
+
+def test_a_stack_is_not_back_while_a_service_has_no_container(stack: DeployedStack, docker: Install) -> None:
+    needed = {*SETTINGS.services} - {BOOTSTRAP, GRAFANA}
+    known = KNOWN.model_copy(update={"services": dict.fromkeys(sorted(needed), "one")})
+
+    def back(names: set[str]) -> bool:
+        rows = "".join(f"lab-swarm_{name}.1.x;running;Up (healthy);lab-swarm_{name}\n" for name in names)
+        listed.write_text(rows.replace(";", "\t"))
+        whole = DeployedStack(SETTINGS, stack.folder, known)
+        return faulty.revive(RunningLab(SETTINGS, whole, cast(Bridge, None), cast(Prometheus, None)))
+
+    listed = paths.CACHE.parent / "listed"
+    docker(f'case "$*" in *" ps --all "*) cat {listed};; esac')
+    assert back(needed)
+    assert not back(needed - {"partya"})
 
 
 def test_a_host_can_only_be_cut_off(stack: DeployedStack) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
+from corda_lab.lab import replacing
 from corda_lab.lab.deployed import Deployed, LoadStart, Service
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import Settings, load_settings
@@ -237,6 +238,25 @@ def test_a_service_that_has_ended_is_replaced_unless_swarm_is_about_to(
         stack.start_again(Service(name, Container(name), "exited", "", 137))
     updated = [call for call in calls(tmp_path) if call.startswith("service update")]
     assert updated == ["service update --detach --force --quiet lab-swarm_partya"]
+
+
+def test_a_service_is_replaced_when_its_old_container_has_ended(
+    stack: DeployedStack, docker: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker(
+        f"""case "$*" in
+            *State.Status*) [ -f {tmp_path}/asked ] && echo exited || echo running; : > {tmp_path}/asked;;
+        esac"""
+    )
+    bridge = Service("bridge", Container("lab-swarm_bridge.1.x", Engine("two")), "running", "healthy", 0)
+    stack.restart(bridge)
+    update, *asked = calls(tmp_path)
+    assert update == "service update --detach --force --quiet lab-swarm_bridge"
+    assert asked == ["--context two container inspect --format {{.State.Status}} lab-swarm_bridge.1.x"] * 2
+    monkeypatch.setattr(replacing, "STOP_SECONDS_MAX", 0.0)
+    (tmp_path / "asked").unlink()
+    with pytest.raises(LabError, match="bridge did not end within 0 s"):
+        stack.restart(bridge)
 
 
 ADDRESSES = """
