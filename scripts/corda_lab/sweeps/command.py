@@ -124,6 +124,7 @@ def begin(
     with lock.held(settings.project):
         folders.require_writable()
         lab = lab_of(sweep, settings, wanted.site)
+        lab.require_alone()
         if not wanted.replace:
             lab.require_replaceable()
         kept = execute.begin(sweep, checked, settings, rerun, images, placement=wanted.placement)
@@ -140,6 +141,7 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
         lab = lab_of(sweep, settings, resumed_site(wanted, kept))
+        lab.require_alone()
         if not wanted.replace:
             lab.require_replaceable()
         return run(sweep, kept, settings, lab)

@@ -36,6 +36,10 @@ class Lab:
         self.started_at = 0.0
         """Unix seconds of the last start of the lab. Its Prometheus has no older data."""
 
+    def require_alone(self) -> None:
+        """Raise LabError if a lab is up elsewhere. ``--replace`` changes nothing about that."""
+        self._site.require_alone(self.settings)
+
     def require_replaceable(self) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
         self._site.require_replaceable(self.settings)

@@ -30,6 +30,10 @@ class Site(Protocol):
         """The cores that the bridge has at least; None for those of this machine."""
         ...
 
+    def require_alone(self, settings: Settings) -> None:
+        """Raise LabError if a lab is up elsewhere: commands on the lab that is up would find two."""
+        ...
+
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
         ...
@@ -56,14 +60,17 @@ class Machine:
     def __init__(self, images: lifecycle.ImageChoice | None) -> None:
         self._images = images
 
-    def require_replaceable(self, settings: Settings) -> None:
-        """Raise LabError if there is a lab that no sweep started, or one on other hosts, which would be measured."""
-        lifecycle.prepare_engine()
+    def require_alone(self, settings: Settings) -> None:
+        """Raise LabError if a stack is up."""
         if stack := deployment.find(settings):
             raise LabError(
                 f"The stack {stack.project} is up, but the sweep is to run on this machine",
                 "Add --on swarm, or stop the stack with `scripts/lab down --on swarm`.",
             )
+
+    def require_replaceable(self, settings: Settings) -> None:
+        """Raise LabError if there is a lab that no sweep started."""
+        lifecycle.prepare_engine()
         if not ownership.is_replaceable(settings.project):
             raise LabError(
                 "A lab (or its volumes) already exists, but a sweep needs an empty ledger",
@@ -104,14 +111,17 @@ class Swarm:
         names = [NODE_NAMES if host.each else (name,) for name, host in fields.hosts.items()]
         return Room(CORES_MAX, tuple(name for one in names for name in one))
 
-    def require_replaceable(self, settings: Settings) -> None:
-        """Raise LabError if there is a stack that no sweep started, or a lab on this machine, which would disturb."""
+    def require_alone(self, settings: Settings) -> None:
+        """Raise LabError if a lab is up on this machine."""
         lifecycle.require_engine()
         if Compose(settings).running_containers():
             raise LabError(
                 f"The lab {settings.project} is up on this machine, but the sweep is to run on several hosts",
                 "Stop it with `scripts/lab down`, which keeps its ledgers, or leave out --on swarm.",
             )
+
+    def require_replaceable(self, settings: Settings) -> None:
+        """Raise LabError if there is a stack that no sweep started."""
         stack = StackFolder.of(settings.project).stack
         found = stack_present(settings)
         if found is not None and ownership.marked(stack) not in (found, ownership.STARTING):

@@ -1,6 +1,7 @@
 """Where a sweep starts its labs, and what it may replace there."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -10,10 +11,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, ownership
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.sweeps import command, site
+from corda_lab.sweeps import command, execute, site
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.site import Machine, Swarm
 from corda_lab.sweeps.store import Unfinished
@@ -74,7 +76,7 @@ def test_volumes_of_a_stack_that_was_stopped_may_be_a_ledger(
 def test_a_lab_on_this_machine_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine(tmp_path, monkeypatch, here="lab-partya-1 partya")
     with pytest.raises(LabError, match="The lab lab is up on this machine"):
-        Swarm(None, "three").require_replaceable(SETTINGS)
+        Swarm(None, "three").require_alone(SETTINGS)
 
 
 def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.MonkeyPatch, folder: StackFolder) -> None:
@@ -83,8 +85,44 @@ def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(deployment, "find", lambda _: Stack())
     with pytest.raises(LabError, match="The stack lab-swarm is up") as caught:
-        Machine(None).require_replaceable(SETTINGS)
+        Machine(None).require_alone(SETTINGS)
     assert "Add --on swarm" in caught.value.remedy
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("placement", [None, "one-node-per-host"])
+def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, resumed: bool, placement: str | None
+) -> None:
+    def found_elsewhere(*_: object) -> None:
+        raise LabError("another lab is up")
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("the sweep began")
+
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    for place in (Machine, Swarm):
+        monkeypatch.setattr(place, "require_alone", found_elsewhere)
+    monkeypatch.setattr(execute, "begin", begun)
+    monkeypatch.setattr(command, "run", begun)
+    request = SweepRequest("smoke", placement=placement, replace=True)
+    with pytest.raises(LabError, match="another lab is up"):
+        if resumed:
+            resume(request, monkeypatch, tmp_path)
+        else:
+            command.begin(request, SETTINGS)
+
+
+def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Resume a sweep that began as ``request`` says."""
+    began = SimpleNamespace(placement=request.placement)
+    kept = SimpleNamespace(identity="20260102T030405Z-smoke", plan=began, done=(), folder=folder / "kept")
+    kept.folder.mkdir()
+    monkeypatch.setattr(command, "unfinished", lambda _: kept)
+    monkeypatch.setattr(command, "stored_sweep", lambda _: command.read(request))
+    monkeypatch.setattr(execute, "require_unchanged", lambda *_: None)
+    command.resume(request, SETTINGS)
 
 
 @pytest.mark.usefixtures("folder")
