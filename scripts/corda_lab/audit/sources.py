@@ -62,9 +62,13 @@ def read(
     def read_on(engine: Engine) -> Answers:
         return _read_h2(compose, engine, chosen[engine], wanted, folder, deadline)
 
-    # All engines at once: they have the same deadline.
-    with ThreadPoolExecutor(max_workers=max(1, len(chosen))) as pool:
-        answers = list(pool.map(read_on, chosen))
+    if len(chosen) < 2:
+        # Without a thread, Ctrl-C ends the command at once.
+        answers = [read_on(engine) for engine in chosen]
+    else:
+        # All engines at once: they have the same deadline.
+        with ThreadPoolExecutor(max_workers=len(chosen)) as pool:
+            answers = list(pool.map(read_on, chosen))
     read_there = tuple(source for one in answers for source in one.sources)
     return Answers(read_there, (*absent, *(reason for one in answers for reason in one.reasons)))
 
