@@ -20,6 +20,7 @@ from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
+    HERE,
     Container,
     Engine,
     addresses_in,
@@ -345,6 +346,8 @@ class DeployedStack:
 def find(settings: Settings) -> DeployedStack | None:
     """Return the stack of a Compose project, if it runs, with its shape. Without a record, no engine is asked.
 
+    An engine that has left its swarm has no stack, whatever the record says.
+
     Raises LabError if the engine does not answer.
     """
     folder = StackFolder.of(settings.project)
@@ -354,6 +357,8 @@ def find(settings: Settings) -> DeployedStack | None:
     try:
         services = services_of(folder.stack)
     except LabError as error:
+        if has_left_swarm():
+            return None
         remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
         raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
     if not services:
@@ -361,6 +366,12 @@ def find(settings: Settings) -> DeployedStack | None:
     labels = {service.name: service.labels.get(shape.LABEL, "") for service in services}
     values = shape.parse_labels("\n".join(f"{name} {label}" for name, label in labels.items()))
     return DeployedStack(settings.with_values(values), folder, known)
+
+
+def has_left_swarm() -> bool:
+    """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
+    asked = ("info", "--format", "{{.Swarm.LocalNodeState}}")
+    return HERE.run(*asked, seconds_max=LIST_SECONDS_MAX).stdout.strip() == "inactive"
 
 
 def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:

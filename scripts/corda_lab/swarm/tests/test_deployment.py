@@ -305,11 +305,20 @@ def test_a_record_without_services_is_no_stack(
     assert deployment.find(SETTINGS) is None
 
 
-def test_an_engine_that_has_left_the_swarm_is_told_with_what_to_do(
+@pytest.mark.usefixtures("stack")
+def test_an_engine_that_has_left_its_swarm_has_no_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    said = "case $1 in info) echo inactive;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac"
+    docker_client(tmp_path / "bin", monkeypatch, said)
+    assert deployment.find(SETTINGS) is None
+
+
+def test_an_engine_that_does_not_say_what_runs_is_told_with_what_to_do(
     stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
-    docker_client(tmp_path / "bin", monkeypatch, "echo 'This node is not a swarm manager.' >&2; exit 1")
+    said = "case $1 in info) echo active;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac"
+    docker_client(tmp_path / "bin", monkeypatch, said)
     with pytest.raises(LabError, match="not a swarm manager") as caught:
         deployment.find(SETTINGS)
     assert str(stack.folder.deployment_file) in caught.value.remedy
