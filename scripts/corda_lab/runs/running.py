@@ -31,6 +31,15 @@ def deployed(settings: Settings) -> Deployed:
     return stack
 
 
+def machine_only(settings: Settings) -> None:
+    """Raise LabError if a stack is up: the command would use that lab for one part, and this machine for another."""
+    if stack := deployment.find(settings):
+        raise LabError(
+            f"The stack {stack.project} is up, but this command uses this machine",
+            "Stop the stack: `scripts/lab down --on swarm`. Its ledgers are kept.",
+        )
+
+
 def tell(lab: Deployed) -> None:
     """Say which lab is used, unless it is that of this machine."""
     if not lab.is_here:

@@ -1,16 +1,20 @@
 """``--on swarm``: what is wrong before any host is asked."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from corda_lab import paths
 from corda_lab.cli import lab, status
+from corda_lab.cli.app import app
 from corda_lab.cli.options import Where
 from corda_lab.errors import LabError
+from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.swarm import lifecycle
+from corda_lab.swarm import deployment, lifecycle
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.members import Member
 from corda_lab.testing.docker import docker_client
@@ -25,6 +29,22 @@ def test_a_lab_on_several_hosts_needs_a_placement() -> None:
 def test_a_placement_is_not_for_one_machine() -> None:
     with pytest.raises(LabError, match="--placement: is for the lab on several hosts"):
         lab.examine(Where.MACHINE, "one-node-per-host")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("bench peers", "bench bridge", "bench overhead", "bench overload", "bench stages", "bench repeats"),
+        *("bench kills", "quickstart", "reproduce iitb-latency --quick", "reproduce --all"),
+    ],
+)
+def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    monkeypatch.setattr(project, "settle", lambda: None)
+    monkeypatch.setattr(lock, "held", lambda _: nullcontext())
+    monkeypatch.setattr(deployment, "find", lambda _: SimpleNamespace(project="lab-swarm"))
+    with pytest.raises(LabError, match="The stack lab-swarm is up, but this command uses this machine") as caught:
+        app(words.split(), standalone_mode=False)
+    assert "`scripts/lab down --on swarm`" in caught.value.remedy
 
 
 def member(host: str) -> Member:
