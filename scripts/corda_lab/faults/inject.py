@@ -87,6 +87,7 @@ class Injection:
         name = f"{place} {fault.name}"
         try:
             wound = wounds.wound_of(fault, self.compose, self.generator)
+            seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
         except (LabError, ValueError, KeyError) as error:
@@ -95,9 +96,9 @@ class Injection:
             self._heal(place, name)
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})
-        ui.note(f"{fault.name}, for {fault.for_seconds:g} s")
+        ui.note(f"{fault.name}, for {seconds:g} s" + (", then Swarm starts it" if seconds < fault.for_seconds else ""))
         self._show()
-        self._ended.wait(fault.for_seconds - (time.time() - (self._made[place].began_at or 0.0)))
+        self._ended.wait(seconds - (time.time() - (self._made[place].began_at or 0.0)))
         self._heal(place, name)
         self._show()
 

@@ -16,7 +16,7 @@ from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import HERE, Container, Engine, addresses_in
-from corda_lab.lab.replacing import replace_ended
+from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended
 from corda_lab.lab.settings import parse_size
 from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
 
@@ -132,6 +132,13 @@ def note_of(name: str, container: Container) -> dict[str, str]:
     """The notes with which ``Wound.noted`` finds a container."""
     context = {f"{name}_context": container.engine.name} if container.engine.name else {}
     return {name: container.name, **context}
+
+
+def seconds_of(wound: Wound, fault: Fault) -> float:
+    """How long a fault lasts: as long as it is meant to, unless Swarm starts its service again. Raises LabError."""
+    if wound.kind == "kill" and wound.replacer and is_restarted(wound.replacer):
+        return min(fault.for_seconds, RESTART_SECONDS)
+    return fault.for_seconds
 
 
 def make(wound: Wound, fault: Fault) -> None:

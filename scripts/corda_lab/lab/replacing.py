@@ -8,6 +8,19 @@ STOP_SECONDS_MAX = 150.0
 """How long a container may take to end before Swarm makes another one: as for the engine of one machine."""
 
 
+RESTART_SECONDS = 5.0
+"""After this time, Swarm starts what has failed again, if the policy wants it: the delay that it takes by itself."""
+NEVER = "none"
+"""The restart policy with which it does not."""
+
+
+def is_restarted(service: str) -> bool:
+    """Whether Swarm by itself starts a service again that was killed. Raises LabError."""
+    form = "{{if .Spec.TaskTemplate.RestartPolicy}}{{.Spec.TaskTemplate.RestartPolicy.Condition}}{{end}}"
+    condition = HERE.checked("service", "inspect", "--format", form, service, seconds_max=UPDATE_SECONDS_MAX)
+    return condition.strip() != NEVER
+
+
 def replace_ended(service: str) -> None:
     """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError.
 

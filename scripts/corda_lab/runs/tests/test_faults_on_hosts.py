@@ -105,6 +105,25 @@ def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
     assert calls(tmp_path)[-1] == "service update --detach --force --quiet lab-swarm_partya"
 
 
+def test_a_kill_lasts_until_swarm_starts_the_service_again(
+    stack: DeployedStack, docker: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker(
+        """
+        case "$*" in
+            *" ps --all "*) printf 'lab-swarm_partya.1.x\trunning\tUp 2 minutes\tlab-swarm_partya\n';;
+            "service inspect"*partya) echo "$POLICY";;
+        esac"""
+    )
+
+    def seconds(policy: str, wanted: float) -> float:
+        monkeypatch.setenv("POLICY", policy)
+        fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=wanted)
+        return wounds.seconds_of(wounds.wound_of(fault, stack, Container("driver", Engine("three"))), fault)
+
+    assert [seconds(*given) for given in (("none", 30), ("on-failure", 30), ("on-failure", 2))] == [30, 5, 2]
+
+
 def test_a_stack_is_not_back_while_a_service_has_no_container(stack: DeployedStack, docker: Install) -> None:
     needed = {*SETTINGS.services} - {BOOTSTRAP, GRAFANA}
     known = KNOWN.model_copy(update={"services": dict.fromkeys(sorted(needed), "one")})
