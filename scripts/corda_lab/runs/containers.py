@@ -100,10 +100,11 @@ def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
     label = f"{RUN_LABEL}={plan.identity}"
     try:
         # Prometheus scrapes the containers that have the service's name as an alias: the driver, but not its workers.
-        start(compose, LoadStart(names.driver, label, tuple(plan.driver_arguments()), has_alias=True))
+        file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
+        start(compose, LoadStart(names.driver, label, driver, has_alias=True, workload=file))
         for index, worker in enumerate(names.workers, start=1):
             arguments = plan.worker_arguments(index, host_name(names.driver))
-            start(compose, LoadStart(worker, label, tuple(arguments)))
+            start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
         await_workers(names)
         yield names if plan.options.faults else replace(names, nodes=running_nodes(compose))
     except BaseException:

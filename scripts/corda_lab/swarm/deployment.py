@@ -47,6 +47,8 @@ LIST_SECONDS_MAX = 30.0
 CREATE_SECONDS_MAX = 60.0
 COPY_SECONDS_MAX = 600.0
 """All rows of a worker may be hundreds of megabytes."""
+WORKLOADS = "/etc/corda-lab/workloads"
+"""The folder of the workloads in the containers of the load generator."""
 EXEC = ("exec", "-T")
 SERVICE_LABEL = "com.docker.swarm.service.name"
 _HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
@@ -326,11 +328,14 @@ class DeployedStack:
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
         engine, subject = load.container.engine, self.subject
+        files = dict(subject.files)
+        if load.workload is not None:
+            files[f"{WORKLOADS}/{load.workload.name}"] = load.workload
         create = create_arguments(subject, load)
         engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(subject))
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(subject.folders):
-                copies = copy_files(subject.files, target, Path(folder) / str(place))
+                copies = copy_files(files, target, Path(folder) / str(place))
                 engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
         engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)
 
@@ -393,15 +398,22 @@ def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:
 
 
 def copy_files(files: Mapping[str, Path], target: str, folder: Path) -> Path:
-    """Copy the files of one folder of a container to ``folder``, so that every user can read them, and return it."""
+    """Copy the files of one folder of a container to ``folder``, so that every user can read them, and return it.
+
+    Raises LabError if one cannot be read.
+    """
     folder.mkdir()
     folder.chmod(0o755)
     for place, path in files.items():
         parent, _, name = place.rpartition("/")
         if parent == target:
             copy = folder / name
-            shutil.copyfile(path, copy)
-            copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
+            try:
+                shutil.copyfile(path, copy)
+                copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
+            except OSError as error:
+                text = f"{path}: cannot be read ({error.strerror}), but the load generator of the stack has it"
+                raise LabError(text, "Restore it, or run `scripts/lab up --on swarm` again.") from None
     return folder
 
 
