@@ -134,8 +134,8 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     After every trial, all of them are audited together too, so that an interrupted command has that verdict.
     """
     folders.require_writable()
-    inject.heal_left(settings.project)
     lab = RunningLab.of(settings)
+    inject.heal_left(lab.compose.project)
     with ui.phase("Checking the trials"):
         for load in loads:
             inject.check(load.faults, lab.settings, lab.compose.hosts)

@@ -18,6 +18,7 @@ from corda_lab.cli.options import (
     refuse,
     takes,
 )
+from corda_lab.errors import LabError
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
@@ -96,6 +97,8 @@ def up(
 
         lifecycle.require_engine()
         if stack := deployment.find(settings):
+            if inject.is_left(stack.project):
+                inject.heal_left(stack.project)
             leftovers.stop_loads(stack)
         swarm.up(settings, needed(placement), forced_images(images))
         if stack := deployment.find(settings):
@@ -141,10 +144,16 @@ def down(
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
-        stack = deployment.find(settings) if volumes else None
-        if stack is not None:
+        stack = deployment.find(settings)
+        if stack is not None and inject.is_left(stack.project):
+            try:
+                inject.heal_left(stack.project)
+            except LabError as error:
+                # What is ended with the stack need not be healed, and a host may be gone for good.
+                ui.warn(error.message)
+        if known := stack or deployment.former(settings):
             # Rows of a run whose command was killed are not the lab's to delete.
-            leftovers.collect(stack)
+            leftovers.collect(known)
         swarm.down(settings, placement, volumes=volumes)
         return
     refuse(placement)

@@ -89,7 +89,8 @@ def heal_left(project: str) -> list[str]:
     if failed:
         raise LabError(
             f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
-            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`.",
+            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`. For a stack, pass both"
+            " --on swarm.",
             exit_code=1,
         )
     return healed

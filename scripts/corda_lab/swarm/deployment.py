@@ -373,6 +373,16 @@ def find(settings: Settings) -> DeployedStack | None:
     return DeployedStack(settings.with_values(values), folder, known)
 
 
+def former(settings: Settings) -> DeployedStack | None:
+    """Return the stack that was deployed last, to collect what is in its volumes; None if there was none.
+
+    It need not run: it was stopped, or its last start failed. Raises LabError.
+    """
+    folder = StackFolder.of(settings.project)
+    known = folder.deployed() or folder.ended()
+    return None if known is None else DeployedStack(settings, folder, known)
+
+
 def has_left_swarm() -> bool:
     """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
     asked = ("info", "--format", "{{.Swarm.LocalNodeState}}")

@@ -5,6 +5,7 @@ It contains the keys of all nodes, so only its user may open it.
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -109,23 +110,36 @@ class StackFolder:
         """What runs where, as long as the stack runs."""
         return self.root / "deployment.json"
 
+    @property
+    def _ended_file(self) -> Path:
+        """What ran where before."""
+        return self.root / "ended.json"
+
     def note_deployed(self, deployment: Deployment) -> None:
         """Write that the stack runs."""
         atomic.write_text(self.deployment_file, deployment.model_dump_json(indent=2) + "\n")
 
     def note_ended(self) -> None:
-        """Write that it is not known to run: it is about to be started or stopped."""
-        self.deployment_file.unlink(missing_ok=True)
+        """Write that it is not known to run: it is about to be started or stopped. What ran where is kept."""
+        with suppress(FileNotFoundError):
+            self.deployment_file.replace(self._ended_file)
 
     def deployed(self) -> Deployment | None:
         """Return what runs where; None if the stack is not known to run. Raises LabError if it cannot be read."""
+        return self._deployment_in(self.deployment_file)
+
+    def ended(self) -> Deployment | None:
+        """Return what ran where before the stack was last started or stopped; None if nothing did. Raises LabError."""
+        return self._deployment_in(self._ended_file)
+
+    def _deployment_in(self, file: Path) -> Deployment | None:
         try:
-            return Deployment.model_validate_json(self.deployment_file.read_bytes())
+            return Deployment.model_validate_json(file.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError):
             remedy = "Write it again: `scripts/lab up --on swarm`. If there is no stack, delete it."
-            raise LabError(f"{self.deployment_file}: is damaged", remedy) from None
+            raise LabError(f"{file}: is damaged", remedy) from None
 
     def forget(self) -> None:
         """Delete the record: nothing of the stack is left on any host but what was asked to be kept."""

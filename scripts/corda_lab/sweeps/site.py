@@ -135,7 +135,8 @@ class Swarm:
         if stack_present(wanted) is not None:
             if stack := deployment.find(wanted):
                 inject.heal_left(stack.project)
-                leftovers.collect(stack)
+            if known := stack or deployment.former(wanted):
+                leftovers.collect(known)
             swarm.down(wanted, self._placement, volumes=True, mark=ownership.STARTING)
         swarm.up(wanted, self._placement, self._images, mark=ownership.STARTING)
 
