@@ -23,16 +23,22 @@ from corda_lab.paths import ROOT
 from lab_workload.problems import Problem
 
 COMMAND_SECONDS_MAX = 120.0
+POLL_SECONDS_MAX = 30.0
+"""How long the engine of a context may take to say how containers are. It is asked every few seconds during a load."""
 ENGINES_AT_ONCE = 16
 
 Found = TypeVar("Found")
 
 _NOT_REACHED = re.compile(
-    r"error during connect|cannot connect to the docker daemon|trying to connect to the docker daemon"
+    r"error during connect|cannot connect to the docker daemon|trying to connect to the docker (daemon|api)"
     r"|failed to connect to the docker api",
     re.IGNORECASE,
 )
 """What the client says itself. A program in a container may also say that it cannot connect."""
+
+
+class NoAnswerError(LabError):
+    """A command of the docker client did not end in time."""
 
 
 def run_docker(
@@ -63,7 +69,7 @@ def run_docker(
     except FileNotFoundError:
         raise LabError("There is no docker command on PATH", "`scripts/lab doctor` shows how to install it.") from None
     except subprocess.TimeoutExpired:
-        raise LabError(
+        raise NoAnswerError(
             f"`{shlex.join(['docker', *arguments])}` did not answer within {seconds_max:.0f} s",
             "Run `docker info` to check whether the engine answers; it may be overloaded.",
         ) from None
@@ -116,7 +122,15 @@ class Engine:
 
         Raises LabError if the engine does not answer within ``seconds_max``, and if that of a context is not reached.
         """
-        done = run_docker(self.arguments(*arguments), seconds_max=seconds_max, environment=environment)
+        try:
+            done = run_docker(self.arguments(*arguments), seconds_max=seconds_max, environment=environment)
+        except NoAnswerError:
+            if not self.name:
+                raise
+            raise LabError(
+                f"{self.name}: its engine did not answer within {seconds_max:.0f} s",
+                f"Try `docker --context {self.name} version`; `docker context inspect {self.name}` shows the address.",
+            ) from None
         if done.returncode != 0 and self.name:
             _require_reached(self.name, done.stderr)
         return done
@@ -184,7 +198,12 @@ def inspect_all(containers: Iterable[Container], form: str) -> dict[Container, s
     """
     names = names_on(containers)
     with_name = ("container", "inspect", "--format", f"{{{{.Name}}}} {form}")
-    said = on_each(names, lambda engine: engine.run(*with_name, *names[engine]).stdout)
+
+    def ask(engine: Engine) -> str:
+        seconds_max = POLL_SECONDS_MAX if engine.name else COMMAND_SECONDS_MAX
+        return engine.run(*with_name, *names[engine], seconds_max=seconds_max).stdout
+
+    said = on_each(names, ask)
     found = {}
     for engine in names:
         # For a missing container, Docker prints an empty line.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab import engine
 from corda_lab.lab.engine import HERE, Container, Engine, inspect_all, on_each, outcomes, problems_of
 from corda_lab.testing.docker import docker_client
 
@@ -32,10 +33,23 @@ def test_an_engine_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: py
         Engine("partya").run("info")
 
 
+def test_an_engine_that_its_user_may_not_use_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
+    docker_client(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    with pytest.raises(LabError, match="partya: its engine does not answer: permission denied"):
+        Engine("partya").run("info")
+
+
 def test_a_host_gets_no_more_than_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
-    with pytest.raises(LabError, match="did not answer within 0 s"):
+    with pytest.raises(LabError, match=r"^partya: its engine did not answer within 0 s") as caught:
         Engine("partya").run("info", seconds_max=0.2)
+    assert "docker --context partya version" in caught.value.remedy
+    monkeypatch.setattr(engine, "POLL_SECONDS_MAX", 0.2)
+    with pytest.raises(LabError, match=r"^partya: its engine did not answer within 0 s"):
+        inspect_all([Container("a", Engine("partya"))], "{{.State.Status}}")
+    with pytest.raises(LabError, match=r"^`docker info` did not answer within 0 s"):
+        HERE.run("info", seconds_max=0.2)
 
 
 def test_a_command_that_fails_is_shown_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
