@@ -287,7 +287,8 @@ class DeployedStack:
         listing = ("ps", f"--filter=network={self.project}_default", "--format={{.Names}}")
         said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
         found = [Container(name, engine) for engine in self.engines for name in said[engine.name].split()]
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+        # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
+        form = f'{{{{with index .NetworkSettings.Networks "{self.project}_default"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
         return {one: addresses_in(text) for one, text in inspect_all(found, form).items()}
 
     def neighbours(self, container: Container) -> list[str]:

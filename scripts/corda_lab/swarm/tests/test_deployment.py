@@ -291,9 +291,12 @@ ADDRESSES = """
     case "$*" in *" --all "*) ;; *) exit 0;; esac"""
 
 
-def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, docker: Install) -> None:
+def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker(ADDRESSES)
     assert stack.neighbours(Container("b", Engine("two"))) == ["10.0.0.1", "10.0.0.2", "10.0.0.4"]
+    asked = [call for call in calls(tmp_path) if "container inspect" in call]
+    assert len(asked) == 2
+    assert all('{{with index .NetworkSettings.Networks "lab-swarm_default"}}' in call for call in asked)
 
 
 def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
