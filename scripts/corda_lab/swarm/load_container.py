@@ -80,9 +80,12 @@ def create_arguments(subject: Subject, load: LoadStart) -> list[str]:
 def environment_of(subject: Subject) -> dict[str, str]:
     """Return the environment of a docker command that creates a container: it has the values of the container's.
 
-    Other users of this machine can read a command line, and one of the values is a token.
+    Other users of this machine can read a command line, and one of the values is a token. Raises LabError.
     """
     values = _mapping(subject.service.get("environment"))
+    if wrong := [name for name in values if name in ("HOME", "PATH") or name.startswith("DOCKER_")]:
+        text = f"{SERVICE}.environment.{wrong[0]}: the docker client would take it for its own"
+        raise LabError(text, "Give the variable another name in compose.yaml.")
     return {name: "" if value is None else _text(value) for name, value in values.items()}
 
 

@@ -54,6 +54,13 @@ def test_it_has_the_environment_and_the_limits_of_the_service(subject: Subject, 
     assert f"--stop-timeout={70}" in found
 
 
+@pytest.mark.parametrize("name", ["HOME", "PATH", "DOCKER_HOST"])
+def test_a_variable_that_the_docker_client_would_take_is_refused(name: str) -> None:
+    services: JsonValue = {"services": {SERVICE: {"environment": {"LAB": "x", name: "y"}}}}
+    with pytest.raises(LabError, match=f"locust.environment.{name}: the docker client would take it"):
+        environment_of(Subject("lab-swarm", services if isinstance(services, dict) else {}))
+
+
 def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(subject: Subject) -> None:
     found = options(subject)
     assert [word for word in found if word.startswith("--network=")] == [f"--network={subject.stack}_default"]
