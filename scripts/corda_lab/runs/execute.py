@@ -182,13 +182,13 @@ def _observe(
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         places = plan.options.places
         settled = faulty.settle(lab) if plan.options.faults else Settled()
+        # By any clock, also that of the host of Prometheus.
+        later = end.ended_at + slack_seconds(clocks.entries)
         if unknown.are_in(requests):
             # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-            counters.await_rest(
-                lab.bridge, lab.prometheus, since=end.ended_at, seconds_max=counters.rest_seconds_max(places)
-            )
+            counters.await_rest(lab.bridge, lab.prometheus, since=later, seconds_max=counters.rest_seconds_max(places))
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, end.ended_at + slack_seconds(clocks.entries), places)
+        counted = observer.count(requests, later, places)
         stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
@@ -204,7 +204,7 @@ def _observe(
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
-            stage_values=observer.stage_values(own, stage_rows, clocks.entries),
+            stage_values=observer.stage_values(own, stage_rows, clocks.of_figures),
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,

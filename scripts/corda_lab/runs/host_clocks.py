@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import PlacementEntry
@@ -31,11 +32,20 @@ class HostClocks:
 
     @classmethod
     def read(cls, lab: Deployed, names: LoadContainers) -> "HostClocks":
-        """Read the clocks before a load. Raises LabError if the services are not known."""
+        """Read the clocks before a load. Raises LabError if one is far off, or the services are not known."""
         if lab.is_here:
             return cls(lab, names, {}, {})
         hosts = {service.name: service.container.engine.name for service in lab.services()}
-        return cls(lab, names, lab.read_clocks(), hosts)
+        before = lab.read_clocks()
+        for host, one in before.items():
+            if abs(one.offset_ms) > 1000 * clocks.OFFSET_SECONDS_MAX:
+                text = f"{host}: its clock differs from that of this machine by {one.offset_ms / 1000:.1f} s"
+                raise LabError(
+                    f"{text}, and a load needs all within {clocks.OFFSET_SECONDS_MAX:g} s",
+                    "Let NTP set the clocks of all hosts; `scripts/lab doctor --on swarm` shows them.",
+                    exit_code=1,
+                )
+        return cls(lab, names, before, hosts)
 
     def end(self) -> None:
         """Read them after the load."""
@@ -43,6 +53,14 @@ class HostClocks:
             all_hosts = [engine.name for engine in self.lab.engines]
             reference = self.names.driver.engine.name
             self.entries = clocks.entries(self.before, self.lab.read_clocks(), reference, all_hosts)
+
+    @property
+    def of_figures(self) -> Mapping[str, ClockEntry]:
+        """The clocks from which times in figures come: those of nodes, the bridge and the load generator."""
+        services = {BRIDGE, *(node.lower() for node in self.lab.settings.nodes)}
+        hosts = {host for service, host in self.hosts.items() if service in services}
+        hosts |= {container.engine.name for container in self.names.all}
+        return {host: one for host, one in self.entries.items() if host in hosts}
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with the times of the host of the load generator."""

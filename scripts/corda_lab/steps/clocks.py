@@ -9,6 +9,8 @@ from corda_lab.steps.entry import ClockEntry, ClockReading, Distribution, FlowSt
 
 SHARE_MAX = 0.1
 """A figure is shown if the clocks behind it may be wrong by at most this share of its median."""
+OFFSET_SECONDS_MAX = 1.0
+"""With a clock that differs by more, no load begins: not all times of a run are corrected."""
 ROW_TIMES = ("intended_at", "started_at", "ended_at")
 """The columns of a request that are times of its worker."""
 BRIDGE_TIMES = ("bridge_received_at", "bridge_started_at")
@@ -111,8 +113,13 @@ def error_ms(clocks: Mapping[str, ClockEntry]) -> float | None:
 
 
 def slack_seconds(clocks: Mapping[str, ClockEntry]) -> float:
-    """By how much a clock may differ from that of the generator: what is seen there may seem earlier, or later."""
-    return max((abs(one.offset_seconds) + one.error_seconds for one in corrections(clocks).values()), default=0.0)
+    """By how much a clock may differ from that of the generator: what is seen there may seem earlier, or later.
+
+    A clock that could not be read may be as wrong as one with which a load still begins.
+    """
+    known = corrections(clocks)
+    least = 0.0 if len(known) == len(clocks) else OFFSET_SECONDS_MAX
+    return max([least, *(abs(one.offset_seconds) + one.error_seconds for one in known.values())])
 
 
 def is_known_well(figure: Distribution, error: float | None) -> bool:

@@ -6,6 +6,7 @@ from typing import cast
 import polars as pl
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import Container, Engine
@@ -14,6 +15,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results.audits import Audit
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.host_clocks import HostClocks, with_notary_times
+from corda_lab.steps import clocks
 from corda_lab.steps.entry import ClockEntry, ClockReading
 from corda_lab.testing.runs import ON_HOSTS
 
@@ -67,6 +69,23 @@ def test_a_clock_that_was_not_read_again_corrects_nothing() -> None:
     found.end()
     assert found.requests(REQUESTS)["started_at"].to_list() == [10.0]
     assert found.entries["two"].after is None
+
+
+def test_no_load_begins_with_a_clock_that_is_far_off() -> None:
+    lab = lab_on_hosts([{"one": reading(-20.0), "two": reading(-1200.0)}])
+    with pytest.raises(LabError, match=r"^two: its clock differs from that of this machine by -1\.2 s") as caught:
+        HostClocks.read(lab, DRIVER)
+    assert "NTP" in caught.value.remedy
+
+
+def test_the_clock_of_a_host_without_times_in_figures_leaves_none_out() -> None:
+    lab = lab_on_hosts([{"one": reading(0.0), "two": reading(5.0)}] * 2)
+    lab.engines = (ONE, TWO, Engine("monitoring"))  # type: ignore[misc]
+    found = HostClocks.read(lab, DRIVER)
+    found.end()
+    assert {*found.entries} == {"one", "two", "monitoring"}
+    assert {*found.of_figures} == {"one", "two"}
+    assert clocks.error_ms(found.of_figures) is not None
 
 
 @pytest.mark.parametrize(("known", "times"), [(True, {"AB": 99.5}), (False, {})])

@@ -79,6 +79,7 @@ def test_a_time_between_two_hosts_may_be_wrong_by_both_errors() -> None:
 def test_an_audit_looks_as_far_back_as_a_clock_may_be_behind() -> None:
     assert clocks.slack_seconds({}) == 0.0
     assert clocks.slack_seconds({"a": clock(-30.0, -30.0, 1.0), "b": clock(2.0, 2.0)}) == pytest.approx(0.031)
+    assert clocks.slack_seconds({"a": clock(-30.0, -30.0, 1.0), "b": clock(2.0, None)}) == 1.0, "not known"
 
 
 def stages_of(consensus_ms: float) -> StagesEntry:
