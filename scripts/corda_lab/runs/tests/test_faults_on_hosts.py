@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 
 from corda_lab import paths
-from corda_lab.errors import LabError
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
+from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.wounds import Wound
 from corda_lab.lab.engine import Container, Engine

@@ -107,14 +107,15 @@ def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
     monkeypatch.setattr(execute, "begin", begun)
     monkeypatch.setattr(command, "run", begun)
     request = SweepRequest("smoke", placement=placement, replace=True)
+
+    def start() -> object:
+        return resume(request, monkeypatch, tmp_path) if resumed else command.begin(request, SETTINGS)
+
     with pytest.raises(LabError, match="another lab is up"):
-        if resumed:
-            resume(request, monkeypatch, tmp_path)
-        else:
-            command.begin(request, SETTINGS)
+        start()
 
 
-def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> object:
     """Resume a sweep that began as ``request`` says."""
     began = SimpleNamespace(placement=request.placement)
     kept = SimpleNamespace(identity="20260102T030405Z-smoke", plan=began, done=(), folder=folder / "kept")
@@ -122,7 +123,7 @@ def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path)
     monkeypatch.setattr(command, "unfinished", lambda _: kept)
     monkeypatch.setattr(command, "stored_sweep", lambda _: command.read(request))
     monkeypatch.setattr(execute, "require_unchanged", lambda *_: None)
-    command.resume(request, SETTINGS)
+    return command.resume(request, SETTINGS)
 
 
 @pytest.mark.usefixtures("folder")
