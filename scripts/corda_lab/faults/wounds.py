@@ -72,7 +72,8 @@ def docker(*arguments: str, on: Engine = HERE, seconds_max: float = HELPER_SECON
     """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
     done = on.run(*arguments, seconds_max=seconds_max)
     if done.returncode != 0:
-        raise LabError(f"`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
+        where = f"{on.name}: " if on.name else ""
+        raise LabError(f"{where}`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
     return done.stdout.strip()
 
 
@@ -233,7 +234,7 @@ def host_wound(fault: Fault, compose: Deployed) -> Wound:
     found = compose.addresses()
     inside = sorted((one for one in found if one.engine.name == fault.target), key=lambda one: one.name)
     if not inside:
-        raise LabError(f"no container runs on the host {fault.target}", exit_code=1)
+        raise LabError(f"no container of the lab runs on the host {fault.target}", exit_code=1)
     elsewhere = sorted({address for one in found if one.engine.name != fault.target for address in found[one]})
     notes = {"containers": " ".join(one.name for one in inside), "addresses": " ".join(elsewhere)}
     first = inside[0]

@@ -161,6 +161,10 @@ class Container:
     def __str__(self) -> str:
         return self.name
 
+    def shown(self, verb: str, *arguments: str) -> str:
+        """Return a command for the container, such as ``logs``, as it can be typed."""
+        return " ".join(["docker", *self.engine.arguments(verb, self.name, *arguments)])
+
     def inspected(self, form: str) -> str:
         """Return what ``docker container inspect`` prints in a format; nothing if there is no such container."""
         return self.engine.run("container", "inspect", "--format", form, self.name).stdout

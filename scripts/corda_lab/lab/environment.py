@@ -62,7 +62,7 @@ def java_versions(compose: Deployed) -> dict[str, str]:
 
 
 def versions(settings: Settings, compose: Deployed) -> Versions:
-    """Return the versions of Corda, Java, Docker, Deployed and Python."""
+    """Return the versions of Corda, Java, Docker, Compose and Python."""
     info = probe.engine_info()
     return Versions(
         corda=settings["CORDA_VERSION"],

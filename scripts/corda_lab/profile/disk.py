@@ -64,7 +64,7 @@ def copy_out(jvm: Jvm, path: str, target: Path) -> int:
     Raises LabError if not all of it arrives.
     """
     expected = size_of(jvm, path)
-    shown = f"docker exec {jvm.container} cat {path}"
+    shown = jvm.container.shown("exec", "cat", path)
     try:
         command = jvm.container.engine.arguments("exec", jvm.container.name, "cat", path)
         run_docker_to_file(target, command, shown=shown, seconds_max=COPY_SECONDS_MAX)

@@ -87,7 +87,7 @@ def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Coll
     if not counters.await_rest(lab.bridge, lab.prometheus, since=collected.end.ended_at):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
-            "Condition them with fewer users, or check `docker compose logs bridge`.",
+            f"Condition them with fewer users, or check `{lab.compose.shown('logs', 'bridge')}`.",
             exit_code=1,
         )
     for node in subject.nodes:

@@ -184,7 +184,7 @@ def await_workers(names: LoadContainers) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"{states.count('running')} of {len(names.workers)} workers started in {WORKERS_START_SECONDS_MAX} s",
-                "Reduce --workers. The machine may not have enough memory for so many.",
+                "Reduce --workers. Their machine may not have enough memory for so many.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)
@@ -299,7 +299,9 @@ def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadC
                 check_workers(names, {name: code for name, code in codes.items() if code != 0})
             if elapsed > limit:
                 raise LabError(
-                    f"The load did not end within {limit:.0f} s", "Check `docker compose logs bridge`.", exit_code=1
+                    f"The load did not end within {limit:.0f} s",
+                    f"Check `{compose.shown('logs', 'bridge')}`.",
+                    exit_code=1,
                 )
             timeline.note()
             is_ending = warm_up is not None or elapsed >= total
@@ -376,7 +378,7 @@ def await_end(names: LoadContainers) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"{len(running)} workers were still running {WORKERS_END_SECONDS_MAX} s after their master had ended",
-                f"Run again, and check `docker logs {running[0]}` while they are running.",
+                f"Run again, and check `{running[0].shown('logs')}` while they are running.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)

@@ -107,7 +107,7 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
         time.sleep(POLL_SECONDS)
     raise LabError(
         f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
-        "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
+        f"`scripts/lab status` shows what is missing, and `{lab.compose.shown('logs')}` of it why.",
         exit_code=1,
     )
 

@@ -20,13 +20,12 @@ def check_nodes(
 ) -> None:
     """Raise LabError if a node has ended, with its reason.
 
-    ``codes`` is None for containers that run. ``since`` is when the load
-    began, in unix seconds.
+    ``codes`` is None for containers that run. ``since`` is when the load began, in unix seconds.
     """
     ended = [node for container, node in nodes.items() if codes[container] is not None]
     if ended:
         raise LabError(
             broken.why_broken(compose, since) or f"{ended[0]} ended during the load",
-            f"See `{compose.shown('logs', ended[0].lower())}`. More --heap at the start of the lab gives it memory.",
+            f"See `{compose.shown('logs', ended[0].lower())}`. For more memory, start the lab with more --heap.",
             exit_code=1,
         )

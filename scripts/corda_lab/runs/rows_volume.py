@@ -74,8 +74,10 @@ class RowsVolume:
                 # The engine would store all that it prints once more, which is all rows.
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
                 return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
+        where = f"{engine.name}: " if engine.name else ""
+        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --on swarm`"
         raise LabError(
-            f"The volume {volume} cannot be read, because no image with a shell exists", "Run `scripts/lab up`."
+            f"{where}The volume {volume} cannot be read, because no image with a shell exists", f"Run {again}."
         )
 
     def _at_each(self, act: Callable[[list[str]], Found]) -> list[Found]:

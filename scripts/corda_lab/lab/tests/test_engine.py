@@ -33,6 +33,11 @@ def test_an_engine_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: py
         Engine("partya").run("info")
 
 
+def test_a_command_for_a_container_can_be_typed() -> None:
+    assert Container("a", Engine("partya")).shown("exec", "cat", "/x") == "docker --context partya exec a cat /x"
+    assert Container("a").shown("logs") == "docker logs a"
+
+
 def test_an_engine_that_its_user_may_not_use_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
     docker_client(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
