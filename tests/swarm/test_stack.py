@@ -13,6 +13,7 @@ import pytest
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
+from corda_lab.host.processes import come_true
 from corda_lab.lab import engine
 from corda_lab.lab.checks import Level
 from corda_lab.lab.deployed import Deployed
@@ -21,6 +22,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import lifecycle
@@ -171,13 +173,28 @@ def test_a_load_has_rows_stage_rows_and_clocks_of_all_hosts(settings: Settings, 
     assert step.resources.host_busy_percent is None
 
 
-def test_workers_generate_load_on_the_host_of_the_driver(settings: Settings, stack: str, results: Path) -> None:
+def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Settings, stack: str, results: Path) -> None:
     assert stack
     assert results
-    options = LoadOptions("iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=2)
+    options = LoadOptions("iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=1)
     _, step = execute.execute(options, settings)
     assert step.requests.failed == 0
     assert step.counts.verdict == "agree"
+
+
+def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str, results: Path) -> None:
+    assert results
+    before = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    kill = Fault(kind="kill", target="partyb", at_seconds=10, for_seconds=5)
+    options = LoadOptions("iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
+    _, step = execute.execute(options, settings)
+    (fault,) = step.faults
+    assert (fault.problem, fault.was_made) == (None, True)
+    assert fault.healed_at is not None
+    assert step.requests.ok > 0
+    after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    assert len(after - before) == 1
+    assert all(service.is_ready for service in running.deployed(settings).services())
 
 
 def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
@@ -219,6 +236,7 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
 
     def lose(lab: Deployed, plan: RunPlan) -> None:
         let_go(lab, plan)
+        assert come_true(rows_are_written, seconds_max=60)
         # A context whose engine is gone: this host is not reached any more.
         monkeypatch.setattr(engine, "run_docker", lost("two"))
 
@@ -226,7 +244,15 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
     with pytest.raises(LabError, match="two: its engine does not answer"):
         measured("iou", settings)
     monkeypatch.undo()
-    assert [folder.name for folder in results.glob("unfinished/*")]
+    assert any(file.stat().st_size for file in results.glob("unfinished/*/rows/*.ndjson")), "those of the others"
+
+
+def rows_are_written() -> bool:
+    """Whether the worker has written rows."""
+    host = Host("one")
+    names = lines(host, "ps", "--filter=label=org.cordalab.run", "--format={{.Names}}")
+    command = ("sh", "-c", "cat /var/lib/corda-lab/rows/*.ndjson")
+    return any(Container(name, host).inside(*command).stdout for name in names)
 
 
 def lost(name: str) -> Callable[..., CompletedProcess[str]]:
@@ -241,7 +267,10 @@ def lost(name: str) -> Callable[..., CompletedProcess[str]]:
     return run
 
 
-def test_a_second_start_changes_no_container(prepared: Prepared, stack: str) -> None:
+def test_a_second_start_changes_no_container(settings: Settings, stack: str) -> None:
+    # The sweep has started a stack of its own, whose variables may differ.
+    prepared = lifecycle.prepare(settings, PLACEMENT)
+    lifecycle.start(prepared, PLACEMENT)
     before = {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)}
     lifecycle.start(prepared, PLACEMENT)
     assert {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)} == before

@@ -9,11 +9,13 @@ from pydantic import JsonValue
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import LoadStart
 from corda_lab.lab.engine import Container, Engine
+from corda_lab.paths import ROOT
 from corda_lab.swarm.load_container import RULES, SERVICE, Subject, create_arguments, environment_of
 from corda_lab.swarm.project import Project
 from corda_lab.swarm.rules import RULES as STACK_RULES
 from corda_lab.swarm.rules import Derivation
 from corda_lab.swarm.stack import PLACED, derive
+from lab_workload.row import ROWS_DIRECTORY
 
 LOAD = LoadStart(Container("lab-load", Engine("generator")), "org.cordalab.run=x", ("--headless", "--run-id", "x"))
 
@@ -68,6 +70,14 @@ def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(subj
     assert len(rows) == 1
     assert f"volume-label=com.docker.stack.namespace={subject.stack}" in rows[0]
     assert "--tmpfs=/tmp" in found
+
+
+def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(subject: Subject, project: Project) -> None:
+    """A container of a load is removed with its volumes without a name, so its rows must not be in one of these."""
+    assert f"VOLUME {ROWS_DIRECTORY}\n" in (ROOT / "loadgen" / "locust" / "Dockerfile").read_text(encoding="utf-8")
+    (mount,) = [one for one in project.services[SERVICE].volumes if one.source == "locust-rows"]
+    assert mount.target == ROWS_DIRECTORY
+    assert any(f"source={subject.stack}_locust-rows,target={ROWS_DIRECTORY}," in word for word in options(subject))
 
 
 def test_only_the_driver_has_the_name_of_the_service(subject: Subject) -> None:
