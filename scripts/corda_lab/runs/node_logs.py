@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -71,12 +72,11 @@ def errors_since(compose: Deployed, since: float, *, seconds_max: float) -> list
     known, services = compose.settings.secrets(), compose.services()
     for node in compose.settings.nodes:
         errors = Errors()
-        with suppress(LabError), tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
+        with suppress(LabError):
             place = lab_logs.find(compose, node, services)
             about = lab_logs.about(place, known, deadline=deadline)
-            for entry in entries(lab_logs.copied(place, about, since, Path(scratch), deadline=deadline)):
-                if is_within(entry, since, time.time()):
-                    errors.add(entry)
+            for entry in _entries_of(place, about, (since, time.time()), deadline):
+                errors.add(entry)
         told = sorted(errors.kinds, key=lambda kind: kind.exception is None)
         found += [(node, kind) for kind in told[:1]]
     return found
@@ -113,14 +113,11 @@ def _keep(compose: Deployed, folder: Path, why: str, since: float, until: float)
 def _keep_one(place: NodeLog, about: About, folder: Path, span: tuple[float, float], deadline: float) -> KeptLog | None:
     """Store the log of one node; None if it has no entry of a span of time. Raises LabError."""
     text, errors, count = BoundedText(), Errors(), 0
-    with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
-        for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
-            if not is_within(entry, *span):
-                continue
-            count += 1
-            errors.add(entry)
-            for line in entry.lines:
-                text.add(line)
+    for entry in _entries_of(place, about, span, deadline):
+        count += 1
+        errors.add(entry)
+        for line in entry.lines:
+            text.add(line)
     if not count:
         return None
     return KeptLog(
@@ -131,6 +128,14 @@ def _keep_one(place: NodeLog, about: About, folder: Path, span: tuple[float, flo
         errors=[LogErrorKind(**vars(kind)) for kind in errors.kinds],
         others=errors.others,
     )
+
+
+def _entries_of(place: NodeLog, about: About, span: tuple[float, float], deadline: float) -> Iterator[LogEntry]:
+    """The entries of a log in a span of time (unix seconds). Raises LabError."""
+    with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
+        for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
+            if is_within(entry, *span):
+                yield entry
 
 
 def is_within(entry: LogEntry, since: float, until: float) -> bool:

@@ -63,3 +63,8 @@ class RunningLab:
         bridge = Bridge(settings.bridge_url, settings.bridge_token)
         prometheus = Prometheus(settings.url("PROMETHEUS_PORT"))
         return cls(settings, compose, bridge, prometheus)
+
+    def close(self) -> None:
+        """Close the connections of the clients."""
+        self.bridge.close()
+        self.prometheus.close()

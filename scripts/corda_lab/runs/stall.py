@@ -15,6 +15,9 @@ from corda_lab.text.words import plural
 
 STALL_SECONDS = 30.0
 """How long no flow has to end until it is said. Nearly all flows take less."""
+USUAL_TIMES = 2
+"""Where flows take long, it has to be so many times as long as between two ends before: reading the logs of nodes takes
+something from a load that is measured."""
 LOGS_SECONDS_MAX = 20.0
 """How long reading the logs of the nodes may take."""
 
@@ -28,19 +31,24 @@ class Stall:
         self._began_at = began_at
         self._ended = 0.0
         self._since = time.monotonic()
+        self._longest = 0.0
+        """The longest time between two ends so far, in seconds."""
         self._is_said = False
 
     def note(self, live: LiveRate) -> None:
         """Take what the bridge said last, and say it if no flow has ended for long although some are in flight."""
         now = time.monotonic()
-        if not live.in_flight or live.ended != self._ended:
+        seconds = now - self._since
+        if not live.in_flight:
             self._ended, self._since = live.ended, now
-        elif not self._is_said and now - self._since >= STALL_SECONDS:
+        elif live.ended != self._ended:
+            self._ended, self._since, self._longest = live.ended, now, max(self._longest, seconds)
+        elif not self._is_said and seconds >= max(STALL_SECONDS, USUAL_TIMES * self._longest):
             self._is_said = True
-            self._say(now - self._since, live.in_flight)
+            self._say(seconds, live.in_flight)
 
     def _say(self, seconds: float, in_flight: float) -> None:
-        ui.warn(f"no flow has ended for {seconds:.0f} s, and {in_flight:.0f} in flight; Ctrl-C ends the load")
+        ui.warn(f"no flow has ended for {seconds:.0f} s, with {in_flight:.0f} in flight; Ctrl-C ends the load")
         try:
             found = node_logs.errors_since(self._compose, self._began_at, seconds_max=LOGS_SECONDS_MAX)
         except LabError as error:

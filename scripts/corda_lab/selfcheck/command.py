@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from corda_lab.lab import lifecycle
@@ -21,6 +22,7 @@ from corda_lab.selfcheck.checks import TIMER_ERROR_MS_MAX, Check, checks_of
 from corda_lab.selfcheck.stub_lab import FOLDER, StubLab, own_settings
 from corda_lab.selfcheck.truth import TrueFlow, Truth
 from corda_lab.steps.build import build_step
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text import tables, ui
 
@@ -67,25 +69,35 @@ def truth_of(case: Case, flows: Sequence[TrueFlow], seen: Observation) -> Truth:
     return truth.of_full_pool(case, flows, began, window)
 
 
-def measure(lab: StubLab, case: Case) -> CaseResult:
-    """Measure one case on the stub nodes. Raises LabError."""
-    with ui.phase(f"Starting the stub nodes: {case.title}"):
-        lab.start(case)
-    running = RunningLab.of(lab.settings, lab.compose)
-    run = preflight.prepare(options_of(case))
+def measure_load(lab: StubLab, options: LoadOptions) -> tuple[Observation, StepEntry]:
+    """Measure a load on the stub nodes that run now, and store it as a run. Raises LabError."""
+    with closing(RunningLab.of(lab.settings, lab.compose)) as running:
+        return _measure_load(lab, running, options)
+
+
+def _measure_load(lab: StubLab, running: RunningLab, options: LoadOptions) -> tuple[Observation, StepEntry]:
+    run = preflight.prepare(options)
     nodes = running.bridge.nodes()
     planned = preflight.plan_on(nodes, run, lab.settings, lab.compose, running.bridge)
     environment = read_environment(lab.compose)
     with recorded(folders.unfinished_folder(results=RESULTS) / run.identity) as recording:
         recording.begin(lab.compose, planned, environment)
         seen = observe(running, planned, environment, recording)
-        found = truth_of(case, lab.flows(), seen)
         measured = seen.measured()
         with folders.new_run(run.identity, results=RESULTS) as folder:
             files.write_run(folder, files.single(run.identity, measured, run.options), [measured])
             page.render(folder)
     folders.remove_unfinished(recording.folder)
-    return CaseResult(case, found, seen, checks_of(case, found, measured.step))
+    return seen, measured.step
+
+
+def measure(lab: StubLab, case: Case) -> CaseResult:
+    """Measure one case on the stub nodes. Raises LabError."""
+    with ui.phase(f"Starting the stub nodes: {case.title}"):
+        lab.start(case)
+    seen, step = measure_load(lab, options_of(case))
+    found = truth_of(case, lab.flows(), seen)
+    return CaseResult(case, found, seen, checks_of(case, found, step))
 
 
 def measure_undisturbed(lab: StubLab, case: Case) -> CaseResult:

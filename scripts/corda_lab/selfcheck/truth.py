@@ -35,6 +35,9 @@ class Truth:
     resolved_ok: int
     dropped_share: float
     timer_error_ms: float
+    start_delay_ms: float = 0.0
+    """How much later than intended the flows of the window started, at p99.9: the generator's timers and the way to the
+    node. 0 if it is not known, as with a pool that is too small."""
 
 
 def read_flow(line: Mapping[str, Any]) -> TrueFlow:
@@ -79,6 +82,9 @@ def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, flo
         flow = by_request.get(number)
         is_answered = flow is not None and flow.has_succeeded and number not in case.lost | case.dropped
         latencies.append((flow.ended_at - at) * 1000 if flow and is_answered else math.inf)
+    delays_ms = [
+        (flow.started_at - intended[flow.request]) * 1000 for flow in flows if start <= intended[flow.request] < end
+    ]
     answered = [flow for flow in flows if flow.has_succeeded and flow.request not in case.lost]
     return Truth(
         throughput_per_second=sum(start <= flow.ended_at < end for flow in answered) / (end - start),
@@ -89,6 +95,7 @@ def of_open_load(case: Case, flows: Sequence[TrueFlow], window: tuple[float, flo
         resolved_ok=sum(flow.has_succeeded for flow in flows if flow.request in case.lost),
         dropped_share=0.0,
         timer_error_ms=_timer_error_ms(flows, window),
+        start_delay_ms=nearest_rank(delays_ms, QUANTILES["p999"]),
     )
 
 

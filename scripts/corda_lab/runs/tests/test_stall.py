@@ -49,20 +49,33 @@ def test_it_is_said_once_with_what_the_nodes_logged(
     watch(clock, [(0, 0, 4), (3, 2, 4), (33, 2, 4), (36, 2, 4), (99, 2, 4)])
     said = " ".join(capsys.readouterr().out.split())
     assert said.count("no flow has ended for") == 1
-    assert "no flow has ended for 30 s, and 4 in flight" in said
+    assert "no flow has ended for 30 s, with 4 in flight" in said
     assert 'PartyA has logged 4 times: failed – E: column "x" does not exist' in said
 
 
 @pytest.mark.parametrize(
     "readings",
-    [[(0, 0, 4), (20, 1, 4), (40, 2, 4), (60, 3, 4)], [(0, 5, 0), (40, 5, 0), (80, 5, 0)], [(0, 0, 4), (29, 0, 4)]],
-    ids=["flows end slowly", "none is in flight", "not long enough"],
+    [
+        [(0, 0, 4), (20, 1, 4), (40, 2, 4), (60, 3, 4)],
+        [(0, 5, 0), (40, 5, 0), (80, 5, 0)],
+        [(0, 0, 4), (29, 0, 4)],
+        [(0, 0, 1), (20, 1, 1), (59, 1, 1)],
+    ],
+    ids=["flows end slowly", "none is in flight", "not long enough", "less than twice as long as before"],
 )
 def test_nothing_is_said_while_flows_end_or_none_is_in_flight(
     clock: Clock, capsys: pytest.CaptureFixture[str], readings: list[tuple[float, float, float]]
 ) -> None:
     watch(clock, readings)
     assert not capsys.readouterr().out
+
+
+def test_it_is_said_when_it_takes_twice_as_long_as_before(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(node_logs, "errors_since", lambda *_, **__: [])
+    watch(clock, [(0, 0, 1), (20, 1, 1), (59, 1, 1), (60, 1, 1)])
+    assert "no flow has ended for 40 s" in capsys.readouterr().out
 
 
 def test_a_load_goes_on_when_the_logs_cannot_be_read(

@@ -25,7 +25,7 @@ from corda_lab.selfcheck.cases import (
 )
 from corda_lab.selfcheck.checks import Check, checks_of
 from corda_lab.selfcheck.proxy import handler
-from corda_lab.selfcheck.truth import TrueFlow, nearest_rank, read_flow
+from corda_lab.selfcheck.truth import TrueFlow, nearest_rank, of_open_load, read_flow
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
@@ -175,7 +175,7 @@ def test_a_check_holds_within_its_tolerance() -> None:
     assert not Check("c", "n", 7, 8, 0.0).holds
 
 
-def test_a_percentile_cannot_be_told_by_no_more_than_the_timers_were_late() -> None:
+def test_a_percentile_cannot_be_told_by_no_more_than_it_is_in_doubt() -> None:
     within = Check("c", "p999", 400, 440, 0.02, doubt=48)
     assert (within.holds, within.cannot_be_told, within.fails) == (False, True, False)
     beyond = Check("c", "p999", 400, 460, 0.02, doubt=48)
@@ -185,17 +185,28 @@ def test_a_percentile_cannot_be_told_by_no_more_than_the_timers_were_late() -> N
     assert Check("c", "flows counted by the node", 7, 8, 0.0).fails
 
 
-@pytest.mark.parametrize(("late_ms", "doubt"), [(5.0, 0.0), (48.0, 48.0)])
+@pytest.mark.parametrize(("late_ms", "doubt"), [(5.0, 0.0), (48.0, 48.0 + 11.0)])
 def test_only_percentiles_are_in_doubt_when_timers_were_late(
     results: list[command.CaseResult], late_ms: float, doubt: float
 ) -> None:
     one = results[0]
     step = build.build_step(one.observation.plan, one.observation.seen)
-    checks = checks_of(one.case, replace(one.truth, timer_error_ms=late_ms), step)
+    checks = checks_of(one.case, replace(one.truth, timer_error_ms=late_ms, start_delay_ms=11.0), step)
     assert {check.name: check.doubt for check in checks if check.doubt or check.name in {"p50", "throughput"}} == {
         "throughput": 0.0,
         **dict.fromkeys(("p50", "p99", "p999") if doubt else ("p50",), doubt),
     }
+
+
+def test_starts_that_were_late_are_known_from_the_stub_nodes_alone() -> None:
+    case = all_cases()[0]
+    flows = [
+        TrueFlow(number, 100 + (number - 1) / RATE, 101 + number / RATE, has_succeeded=True, timer_error_ms=0.0)
+        for number in range(1, 401)
+    ]
+    late = replace(flows[300], started_at=flows[300].started_at + 0.025)
+    found = [of_open_load(case, known, (101.0, 102.0)) for known in (flows, [*flows[:300], late, *flows[301:]])]
+    assert [one.start_delay_ms for one in found] == pytest.approx([0.0, 25.0])
 
 
 def test_the_proxy_breaks_the_chosen_connections_only() -> None:

@@ -46,7 +46,14 @@ def test_the_slow_ones_are_left_out_by_their_marker() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     left_out = {path.stem for path in FOLDER.glob("test_*.py")} - set(modules(done.stdout))
     of_own_labs = {"test_finance", "test_more_parties", "test_own_image"}
-    assert left_out == {*of_own_labs, "test_bridge_restart", "test_outcomes", "test_overhead", "test_peers"}
+    assert left_out == {
+        *of_own_labs,
+        "test_bridge_restart",
+        "test_outcomes",
+        "test_overhead",
+        "test_peers",
+        "test_ten_workers",
+    }
 
 
 def test_a_module_that_names_no_lab_is_refused(tmp_path: Path) -> None:
