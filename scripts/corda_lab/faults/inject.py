@@ -14,8 +14,9 @@ from corda_lab.host import interrupts
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
-from corda_lab.steps.faults import Fault, FaultEntry, known_targets, links_of, problems
+from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
+from corda_lab.text.words import listed
 from lab_workload.problems import Problem
 
 TOO_LATE = "the load had ended before"
@@ -30,13 +31,13 @@ def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()
 def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> list[Problem]:
     """What is wrong with the faults of a load on a lab with these settings, on these hosts if there are several."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
-    # A host that has the name of a node is cut off with it.
+    # A host that has the name of a node has its faults with it.
     others = [name for name in hosts if name not in targets]
     found = problems(faults, [*targets, *others], links_of(settings.values.get("LINKS", "")))
     for place, fault in enumerate(faults):
-        if fault.target in others and fault.kind != "partition":
-            text = f"{fault.target} is a host, which can only be cut off"
-            found.append(Problem(text, ("faults", place, "target"), "Use partition, or name a service of the host."))
+        if fault.target in others and fault.kind not in HOST_KINDS:
+            remedy = f"A host can have {listed([*HOST_KINDS])}. Or name a service of the host."
+            found.append(Problem(f"{fault.target} is a host, not a service", ("faults", place, "target"), remedy))
     return found
 
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from corda_lab import atomic, locks, paths
 from corda_lab.errors import LabError
 from corda_lab.faults import wounds
-from corda_lab.faults.wounds import Wound
+from corda_lab.faults.wound import Wound
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""What a fault changes in a lab, as far as healing needs it. It is written to a file before anything is changed.
+"""Makes and heals each kind of fault.
 
 Everything is done with the client of the engine, by the names of containers: as a user could do it, without root, and
 without a container that is privileged or has the socket of the engine. Healing is possible at any time, any number of
@@ -10,19 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from pydantic import Field
-
 from corda_lab.errors import LabError
+from corda_lab.faults import hosts
+from corda_lab.faults.wound import STOP_SECONDS_MAX, Wound, docker, inspected, state_of
 from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed, Service
-from corda_lab.lab.engine import HERE, Container, Engine, addresses_in
+from corda_lab.lab.engine import Container, Engine, addresses_in
 from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended
 from corda_lab.lab.settings import parse_size
-from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
+from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
-STOP_SECONDS_MAX = 150.0
-"""Longer than the longest time that a service gets to stop."""
-HELPER_SECONDS_MAX = 60.0
 MIB = 1024**2
 ROOMS = (1.0, 1.05, 1.15, 1.3)
 """A kernel may refuse a memory limit at what is in use. Then more room is left."""
@@ -32,33 +29,6 @@ HELPER = "org.cordalab.fault"
 """The label of the containers that change a namespace. Each runs for less than a second."""
 
 
-class Wound(Part):
-    """A fault on certain containers of a lab. ``notes`` has what the kind needs to heal, as texts by name.
-
-    If a host is cut off, they name all of its containers, of which ``container`` is the first.
-    """
-
-    kind: FaultKind
-    target: str
-    container: str
-    context: str = ""
-    """The docker context of the container's engine; empty for the engine of this machine."""
-    replacer: str = ""
-    """The service of Swarm that makes a new container when this one has ended; empty if the engine starts it again."""
-    image: str
-    """The image of the helper: that of the load generator, which every lab has, with Python."""
-    notes: dict[str, str] = Field(default_factory=dict)
-
-    @property
-    def place(self) -> Container:
-        """The container, on its engine."""
-        return Container(self.container, Engine(self.context))
-
-    def noted(self, name: str) -> Container:
-        """Another container, of which ``note_of`` has written the name and the context into the notes."""
-        return Container(self.notes[name], Engine(self.notes.get(f"{name}_context", "")))
-
-
 @dataclass(frozen=True)
 class Treatment:
     """How faults of a kind are made and healed. ``look`` reads what healing will need, and changes nothing."""
@@ -66,25 +36,6 @@ class Treatment:
     look: Callable[[Fault, Container, Deployed], Mapping[str, str]]
     make: Callable[[Wound, Fault], None]
     heal: Callable[[Wound], None]
-
-
-def docker(*arguments: str, on: Engine = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
-    """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
-    done = on.run(*arguments, seconds_max=seconds_max)
-    if done.returncode != 0:
-        where = f"{on.name}: " if on.name else ""
-        raise LabError(f"{where}`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
-    return done.stdout.strip()
-
-
-def state_of(container: Container) -> str:
-    """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
-    done = container.engine.run("container", "inspect", "--format", "{{.State.Status}}", container.name)
-    if done.returncode == 0:
-        return done.stdout.strip()
-    if "no such container" in done.stderr.lower():
-        return "gone"
-    raise LabError(f"the engine does not say how {container} is: {last_words(done.stderr)}")
 
 
 def container_of(target: str, services: Sequence[Service], generator: Container) -> Container:
@@ -106,8 +57,8 @@ _SILENCE = [
 def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
     """What a fault is about to change. Changes nothing. Raises LabError."""
     services = compose.services()
-    if fault.kind == "partition" and fault.target in compose.hosts and not _is_part(fault.target, services):
-        return host_wound(fault, compose)
+    if hosts.is_host(fault.target, compose, services):
+        return hosts.wound_of(fault, compose, services)
     place = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(place, services, generator)
     notes = dict(TREATMENTS[fault.kind].look(fault, container, compose))
@@ -142,20 +93,24 @@ def seconds_of(wound: Wound, fault: Fault) -> float:
     return fault.for_seconds
 
 
+def _treatment_of(wound: Wound) -> Treatment:
+    return HOST_TREATMENTS[wound.kind] if wound.is_of_host else TREATMENTS[wound.kind]
+
+
 def make(wound: Wound, fault: Fault) -> None:
     """Make a fault. Raises LabError."""
-    TREATMENTS[wound.kind].make(wound, fault)
+    _treatment_of(wound).make(wound, fault)
 
 
 def heal(wound: Wound) -> None:
-    """Undo what a fault has changed, and start its container again if it has ended. Raises LabError.
+    """Undo what a fault has changed, and start its containers again that have ended. Raises LabError.
 
     What is as before already stays so.
     """
-    if state_of(wound.place) == "gone" and "containers" not in wound.notes:
-        return
-    TREATMENTS[wound.kind].heal(wound)
-    if "containers" not in wound.notes:
+    if wound.is_of_host:
+        _treatment_of(wound).heal(wound)
+    elif state_of(wound.place) != "gone":
+        _treatment_of(wound).heal(wound)
         revive(wound)
 
 
@@ -205,11 +160,6 @@ def addresses_of(container: Container) -> list[str]:
     return addresses_in(inspected(container, form))
 
 
-def inspected(container: Container, form: str) -> str:
-    """What the engine says of a container, in a format. Raises LabError."""
-    return docker("container", "inspect", "--format", form, container.name, on=container.engine)
-
-
 def is_linked(fault: Fault, compose: Deployed) -> bool:
     """Whether the two ends of a partition reach each other through a link, and not directly."""
     links = links_of(compose.settings.values.get("LINKS", ""))
@@ -219,29 +169,6 @@ def is_linked(fault: Fault, compose: Deployed) -> bool:
 def neighbours_of(fault: Fault, container: Container, compose: Deployed) -> Mapping[str, str]:
     """The addresses of everything in the networks of a container, and their gateways."""
     return {} if len(fault.ends) == 2 else {"addresses": " ".join(compose.neighbours(container))}
-
-
-def _is_part(target: str, services: Sequence[Service]) -> bool:
-    """Whether a target is a part of the lab. A host may have the name of a node."""
-    return target == GENERATOR or any(service.name == target for service in services)
-
-
-def host_wound(fault: Fault, compose: Deployed) -> Wound:
-    """What it changes to cut a host off from all others: every container there loses the addresses of all elsewhere.
-
-    Raises LabError if the host has no container.
-    """
-    found = compose.addresses()
-    inside = sorted((one for one in found if one.engine.name == fault.target), key=lambda one: one.name)
-    if not inside:
-        raise LabError(f"no container of the lab runs on the host {fault.target}", exit_code=1)
-    elsewhere = sorted({address for one in found if one.engine.name != fault.target for address in found[one]})
-    notes = {"containers": " ".join(one.name for one in inside), "addresses": " ".join(elsewhere)}
-    first = inside[0]
-    image = compose.helper_image
-    return Wound(
-        kind=fault.kind, target=fault.target, container=first.name, context=first.engine.name, image=image, notes=notes
-    )
 
 
 def part(wound: Wound, _fault: Fault) -> None:
@@ -259,8 +186,7 @@ def join(wound: Wound) -> None:
 
 
 def _neighbours(wound: Wound, verb: str) -> None:
-    names = wound.notes.get("containers", wound.container).split()
-    ends = {Container(name, wound.place.engine): wound.notes["addresses"] for name in names}
+    ends = dict.fromkeys(wound.places, wound.notes["addresses"])
     if "other" in wound.notes:
         ends[wound.noted("other")] = wound.notes["back"]
     for container, addresses in ends.items():
@@ -381,3 +307,9 @@ TREATMENTS: Mapping[FaultKind, Treatment] = {
     "full-disk": Treatment(user_of, forbid_files, allow_files),
     "memory-limit": Treatment(memory_of, limit_memory, free_memory),
 }
+HOST_TREATMENTS: Mapping[FaultKind, Treatment] = {
+    "kill": Treatment(nothing, hosts.kill, hosts.start_again),
+    "restart": Treatment(nothing, hosts.drain, hosts.activate),
+    "partition": Treatment(nothing, part, join),
+}
+"""Those of a whole host. What healing needs, ``hosts.wound_of`` has read."""

@@ -11,13 +11,13 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
-from corda_lab.faults.wounds import Wound
+from corda_lab.faults.wound import Wound
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.faults import Fault
+from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.testing.docker import docker_client
@@ -140,10 +140,46 @@ def test_a_stack_is_not_back_while_a_service_has_no_container(stack: DeployedSta
     assert not back(needed - {"partya"})
 
 
-def test_a_host_can_only_be_cut_off(stack: DeployedStack) -> None:
+TWO = r"""
+case "$*" in
+    "--context two ps --all "*) for name in b c; do
+        printf 'lab-swarm_party%s.1.x\trunning\tUp 2 minutes\tlab-swarm_party%s\n' $name $name
+    done;;
+    *"State.Status"*b.1.x) echo exited;;
+    *"State.Status"*) echo 'Error: No such container' >&2; exit 1;;
+    *NodeID*) echo n2;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "healed"),
+    [
+        ("kill", ["--context two kill --signal KILL lab-swarm_partyb.1.x lab-swarm_partyc.1.x"], []),
+        ("restart", ["node update --availability drain n2"], ["node update --availability active n2"]),
+    ],
+)
+def test_all_services_of_a_host_end_and_start_again(
+    stack: DeployedStack, docker: Install, tmp_path: Path, kind: FaultKind, made: list[str], healed: list[str]
+) -> None:
+    docker(TWO)
+    fault = Fault(kind=kind, target="two", at_seconds=5, for_seconds=5)
+    wound = wounds.wound_of(fault, stack, Container("driver", Engine("one")))
+    before = len(calls(tmp_path))
+    wounds.make(wound, fault)
+    wounds.heal(Wound.model_validate_json(wound.model_dump_json()))
+    reads = ("container inspect", "service ps")
+    assert [call for call in calls(tmp_path)[before:] if not any(word in call for word in reads)] == [
+        *made,
+        *healed,
+        *(f"service update --detach --force --quiet lab-swarm_{name}" for name in ("partyb", "partyc")),
+    ]
+
+
+def test_a_host_has_faults_of_its_own(stack: DeployedStack) -> None:
     cut = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
-    inject.check([cut], SETTINGS, stack.hosts)
-    with pytest.raises(LabError, match="two is a host, which can only be cut off"):
-        inject.check([cut.model_copy(update={"kind": "kill"})], SETTINGS, stack.hosts)
+    for kind in ("partition", "kill", "restart"):
+        inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, stack.hosts)
+    with pytest.raises(LabError, match="two is a host, not a service"):
+        inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, stack.hosts)
     with pytest.raises(LabError, match="the lab has no 'two'"):
         inject.check([cut], SETTINGS)
