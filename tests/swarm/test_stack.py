@@ -22,7 +22,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.faults import Fault
+from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import lifecycle
@@ -173,6 +173,22 @@ def test_a_load_has_rows_stage_rows_and_clocks_of_all_hosts(settings: Settings, 
     assert step.resources.host_busy_percent is None
 
 
+def test_a_load_says_what_every_host_and_container_used(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    step = measured("iou", settings)
+    assert set(step.hosts) == {"one", "two", "three"}
+    for host, use in step.hosts.items():
+        assert 0 < use.busy_percent <= 100, host
+        assert use.memory_used_bytes > 0, host
+    # The flows of PartyA, on the first host, have their other end on the second.
+    assert step.hosts["two"].received_bytes_per_second
+    assert step.hosts["two"].sent_bytes_per_second
+    used = step.usage.cpu_percent_max
+    assert set(used) == {*settings.nodes, "bridge", "locust", "prometheus"}
+    assert all(percent > 0 for percent in used.values()), used
+
+
 def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Settings, stack: str, results: Path) -> None:
     assert stack
     assert results
@@ -194,6 +210,25 @@ def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str,
     assert step.requests.ok > 0
     after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
     assert len(after - before) == 1
+    assert all(service.is_ready for service in running.deployed(settings).services())
+
+
+@pytest.mark.parametrize("kind", ["kill", "restart"])
+def test_the_services_of_a_host_that_was_killed_or_drained_run_again(
+    kind: FaultKind, settings: Settings, stack: str, results: Path
+) -> None:
+    assert results
+    before = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    fault = Fault(kind=kind, target="two", at_seconds=10, for_seconds=5)
+    options = LoadOptions("iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
+    folder, step = execute.execute(options, settings)
+    (made,) = step.faults
+    assert (made.problem, made.was_made) == (None, True)
+    assert made.healed_at is not None
+    assert step.requests.ok > 0
+    assert audits.read(folder)[1].verdict == "passed"
+    after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    assert len(after - before) == 2
     assert all(service.is_ready for service in running.deployed(settings).services())
 
 

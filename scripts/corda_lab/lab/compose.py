@@ -317,6 +317,9 @@ class Compose:
         """There is one clock."""
         return {}
 
+    def meters(self) -> None:
+        """Return nothing: the counters of this machine tell what its containers use."""
+
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""
         alias = ("--use-aliases",) if load.has_alias else ()

@@ -3,11 +3,13 @@
 ``Compose`` is the lab on one machine. The lab on several hosts is another class, with the same methods.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Protocol
+
+import polars as pl
 
 from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, Settings
@@ -62,6 +64,28 @@ class LoadStart:
     """Whether other containers also find it under the name of the service, as Prometheus does."""
     workload: Path | None = None
     """The file of its workload, which may be newer than the lab."""
+
+
+@dataclass(frozen=True)
+class HostSamples:
+    """What hosts and containers used during a load, with times of the clock of each host."""
+
+    containers: pl.DataFrame
+    """The columns of ``usage.SAMPLES_SCHEMA``, with the ``host`` of each row."""
+    hosts: pl.DataFrame
+    """The columns of ``host_use.HOSTS_SCHEMA``."""
+
+
+class Meters(Protocol):
+    """What samples the use of several hosts."""
+
+    def start(self, parts: Mapping[Container, str]) -> None:
+        """Begin. ``parts`` has the name of the part of the lab of each container. Raises LabError."""
+        ...
+
+    def stop(self) -> HostSamples:
+        """End, also what has begun only in part, and return the samples. A host without any is a warning."""
+        ...
 
 
 class Deployed(Protocol):
@@ -196,6 +220,10 @@ class Deployed(Protocol):
 
         A host whose clock cannot be read is left out, with a warning.
         """
+        ...
+
+    def meters(self) -> Meters | None:
+        """Return what samples the use of its hosts; None if the counters of this machine tell it."""
         ...
 
     def start_load(self, load: LoadStart) -> None:

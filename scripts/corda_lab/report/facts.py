@@ -22,6 +22,7 @@ NOTE_TITLES: Mapping[Kind, str] = {
 
 MORE_FILES = {
     "samples.parquet": "",
+    "hosts.parquet": "",
     "stages.parquet": "",
     "notary.parquet": "",
     "drops.parquet": "",
@@ -101,8 +102,8 @@ def _machines(environment: Environment) -> list[tuple[str, str]]:
 
 
 NOT_ON_HOSTS = (
-    "processor, memory and disk writes of containers, and how busy and how fast the hosts were: these counters are read"
-    " on one machine only"
+    "PostgreSQL's processor time and the disk writes of one flow, and how fast the processors of the hosts were: these"
+    " are read on one machine only"
 )
 """What a run on several hosts lacks."""
 

@@ -35,6 +35,7 @@ from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
@@ -76,7 +77,9 @@ class Observation:
         step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
         tables = (seen.requests, seen.metrics, seen.stage_rows)
         about = (self.environment, workload.name, text)
-        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
+        return Measured(
+            step, *tables, *about, drops=seen.drops, samples=seen.samples, hosts=seen.hosts, profiles=profiles
+        )
 
 
 def check(
@@ -166,10 +169,9 @@ def _observe(
             size = plan.options.database_size or "file"
             observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
-            watched = sampling.watched(lab.compose, names.names)
             before = calibrate() if lab.compose.is_here else None
             clocks = HostClocks.read(lab.compose, names)
-            sampler.start(watched)
+            sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
             watchers.profiling.begin()
@@ -196,6 +198,7 @@ def _observe(
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
+        on_hosts = None if sampler.on_hosts is None else clocks.samples(sampler.on_hosts)
         seen = Observed(
             requests=requests,
             drops=collected.drops,
@@ -208,7 +211,8 @@ def _observe(
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
-            samples=sampler.samples(),
+            samples=sampler.samples() if on_hosts is None else on_hosts.containers,
+            hosts=NO_HOSTS if on_hosts is None else on_hosts.hosts,
             clocks=clocks.entries,
         )
         for node in plan.subject.nodes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.deployed import Deployed, HostSamples
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import PlacementEntry
 from corda_lab.runs.containers import LoadContainers
@@ -61,6 +61,13 @@ class HostClocks:
         hosts = {host for service, host in self.hosts.items() if service in services}
         hosts |= {container.engine.name for container in self.names.all}
         return {host: one for host, one in self.entries.items() if host in hosts}
+
+    def samples(self, found: HostSamples) -> HostSamples:
+        """Return samples with the times of the host of the load generator."""
+        return HostSamples(
+            containers=clocks.corrected_samples(found.containers, self.entries).drop("host"),
+            hosts=clocks.corrected_samples(found.hosts, self.entries),
+        )
 
     def requests(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows with the times of the host of the load generator."""

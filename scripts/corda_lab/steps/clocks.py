@@ -93,6 +93,12 @@ def corrected_stage_rows(
     return _shifted(rows, "node", offsets, times)
 
 
+def corrected_samples(samples: pl.DataFrame, clocks: Mapping[str, ClockEntry]) -> pl.DataFrame:
+    """Samples of hosts, by the column ``host``, with the times of the load generator's host."""
+    offsets = {host: one.offset_seconds for host, one in corrections(clocks).items()}
+    return _shifted(samples, "host", offsets, ("time",))
+
+
 def _shifted(table: pl.DataFrame, by: str, offsets: Mapping[str, float], times: Sequence[str]) -> pl.DataFrame:
     if not any(offsets.values()):
         return table

@@ -526,6 +526,19 @@ class ResourcesEntry(Entry):
     """Not stored by schema 5."""
 
 
+class HostUseEntry(Entry):
+    """What a host of a stack used, over the measuring window. A value that is not known is None."""
+
+    busy_percent: float
+    """Share of the CPU time of all its cores. It includes ``stolen_percent``."""
+    stolen_percent: float
+    memory_used_bytes: float
+    """The mean of what programs cannot have."""
+    swapped_pages: int
+    received_bytes_per_second: float | None
+    sent_bytes_per_second: float | None
+
+
 class CalibrationEntry(Entry):
     """The milliseconds of a fixed piece of ``work`` on each core, at rest before and after the load.
 
@@ -669,6 +682,7 @@ class StepEntry(RequestValues):
     calibration: CalibrationEntry | None = None
     """None in schemas 5 and 6, and on several hosts."""
     clocks: dict[str, ClockEntry] = {}
+    hosts: dict[str, HostUseEntry] = {}
     """The clocks of the hosts, by name; empty on one machine. Times of all tables are those of the generator's host."""
     faults: tuple[FaultEntry, ...] = ()
     """What was done to the lab during the load, and what it cost."""

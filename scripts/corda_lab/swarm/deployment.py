@@ -36,6 +36,7 @@ from corda_lab.steps.entry import ClockReading
 from corda_lab.swarm import clocks
 from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.host_meters import StackMeters
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments, environment_of
 from corda_lab.swarm.overlays import LABEL
@@ -325,6 +326,10 @@ class DeployedStack:
             for name, one in found.items()
             if not isinstance(one, LabError)
         }
+
+    def meters(self) -> StackMeters:
+        """Return what samples the use of the hosts, by a program on each of them."""
+        return StackMeters(self.engines, self.helper_image, self.load_label)
 
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""

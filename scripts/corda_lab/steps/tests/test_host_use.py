@@ -1,0 +1,28 @@
+"""What hosts used in a window, from counters that are sampled each second."""
+
+import polars as pl
+import pytest
+
+from corda_lab.steps.host_use import HOSTS_SCHEMA, host_use
+from corda_lab.steps.rows import Window
+
+
+def test_use_is_the_rise_of_counters_in_the_window() -> None:
+    rows = [
+        ("one", 9.0, 0.0, 0.0, 0.0, 1, 0, 0, 0),
+        ("one", 10.0, 5.0, 1.0, 20.0, 100, 7, 1000, 50),
+        ("one", 12.0, 8.0, 1.5, 24.0, 300, 9, 3000, 50),
+        ("two", 10.0, 5.0, 1.0, 20.0, 100, 7, None, None),
+    ]
+    found = host_use(pl.DataFrame(rows, schema=HOSTS_SCHEMA, orient="row"), Window(10.0, 20.0))
+    assert list(found) == ["one"]
+    use = found["one"]
+    assert (use.busy_percent, use.stolen_percent) == (pytest.approx(75.0), pytest.approx(12.5))
+    assert (use.memory_used_bytes, use.swapped_pages) == (200, 2)
+    assert (use.received_bytes_per_second, use.sent_bytes_per_second) == (1000.0, 0.0)
+
+
+def test_an_interface_that_was_not_found_is_not_known() -> None:
+    rows = [("one", at, at, 0.0, 2 * at, 1, 0, None, None) for at in (10.0, 12.0)]
+    use = host_use(pl.DataFrame(rows, schema=HOSTS_SCHEMA, orient="row"), Window(10.0, 20.0))["one"]
+    assert (use.busy_percent, use.received_bytes_per_second) == (50.0, None)
