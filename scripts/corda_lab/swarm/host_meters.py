@@ -109,7 +109,7 @@ class StackMeters:
         return found
 
 
-CONTAINERS_SCHEMA = pl.Schema({"host": pl.String, **SAMPLES_SCHEMA})
+CONTAINERS_SCHEMA = pl.Schema([("host", pl.String()), *SAMPLES_SCHEMA.items()])
 NO_CONTAINERS = pl.DataFrame(schema=CONTAINERS_SCHEMA)
 
 
