@@ -254,6 +254,21 @@ def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
     assert running.deployed(settings).project == stack
 
 
+def test_the_sweep_that_is_compared_with_one_machine_has_agreeing_counts_and_ledgers(
+    settings: Settings, stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run is kept, in .cache/swarm-test-results. docs/scale-out.md compares it with one on this machine."""
+    for name in ("prepare_images", "build"):
+        monkeypatch.setattr(lifecycle, name, lambda *_: None)
+    outcome = command.begin(SweepRequest("hosts", replace=True, placement=PLACEMENT), settings)
+    assert outcome.folder is not None
+    run = stored.read(outcome.folder)
+    assert [step.counts.verdict for step in run.steps] == ["agree"] * 3
+    assert {one.verdict for one in audits.read(run.folder).values()} == {"passed"}
+    assert [step.requests.failed for step in run.steps] == [0] * 3
+    assert running.deployed(settings).project == stack
+
+
 def test_nothing_of_a_load_is_left_on_any_host(prepared: Prepared, stack: str) -> None:
     for host in hosts(prepared):
         assert lines(host, "ps", "--all", "--quiet", "--filter=label=org.cordalab.run") == set(), host.name
