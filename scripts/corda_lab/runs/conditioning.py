@@ -6,6 +6,7 @@ no value that is reported.
 """
 
 import math
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,8 +66,11 @@ def condition(
 
     Its evidence is in ``folder``, which is left. ``environment`` is that of the lab; it is read if it is None.
     """
-    with ui.phase("Conditioning the nodes"), recorded(folder) as recording:
-        lab = RunningLab.of(settings)
+    with (
+        ui.phase("Conditioning the nodes"),
+        recorded(folder) as recording,
+        closing(RunningLab.of(settings)) as lab,
+    ):
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         ui.note(f"{describe(planned)}, at most {run.options.total_seconds} s")
         recording.begin(lab.compose, planned, environment or read_environment(lab.compose))

@@ -1,6 +1,8 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -82,28 +84,31 @@ class Observation:
         )
 
 
-def check(
+@contextmanager
+def checked_run(
     run: PreparedRun,
     settings: Settings,
     recording: Recording,
     environment: Environment | None = None,
     conditioned: Conditioned | None = None,
-) -> CheckedRun:
+) -> Iterator[CheckedRun]:
     """Make all checks of a run, and store what is known before its load in ``recording``. Raises LabError.
 
     ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
+    The connections to the lab are closed with the block.
     """
-    with ui.phase("Checking the run"):
-        lab = RunningLab.of(settings)
-        tell(lab.compose)
-        planned = plan(run, lab.settings, lab.compose, lab.bridge)
-        environment = environment or read_environment(lab.compose)
-        inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
-        ui.note(describe(planned))
-        recording.begin(lab.compose, planned, environment)
-        if conditioned is not None:
-            recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
-        return CheckedRun(lab, planned, environment)
+    with ExitStack() as stack:
+        with ui.phase("Checking the run"):
+            lab = stack.enter_context(closing(RunningLab.of(settings)))
+            tell(lab.compose)
+            planned = plan(run, lab.settings, lab.compose, lab.bridge)
+            environment = environment or read_environment(lab.compose)
+            inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
+            ui.note(describe(planned))
+            recording.begin(lab.compose, planned, environment)
+            if conditioned is not None:
+                recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
+        yield CheckedRun(lab, planned, environment)
 
 
 def measure(
@@ -113,9 +118,12 @@ def measure(
     environment: Environment | None = None,
     conditioned: Conditioned | None = None,
 ) -> Measured:
-    """Run a load and measure it. An interrupted load is stopped. Raises LabError. Arguments are those of ``check``."""
-    checked = check(run, settings, recording, environment, conditioned)
-    measured = audited(checked, recording)
+    """Run a load and measure it. An interrupted load is stopped. Raises LabError.
+
+    Arguments are those of ``checked_run``.
+    """
+    with checked_run(run, settings, recording, environment, conditioned) as checked:
+        measured = audited(checked, recording)
     if conditioned is None:
         return measured
     return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
@@ -123,11 +131,11 @@ def measure(
 
 def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> Measured:
     """Run a load and measure it, with a warning if its nodes are cold. Raises LabError."""
-    checked = check(run, settings, recording)
-    cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
-    for one in cold:
-        ui.warn(str(one))
-    return audited(checked, recording).with_warnings(cold)
+    with checked_run(run, settings, recording) as checked:
+        cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
+        for one in cold:
+            ui.warn(str(one))
+        return audited(checked, recording).with_warnings(cold)
 
 
 def audited(checked: CheckedRun, recording: Recording) -> Measured:

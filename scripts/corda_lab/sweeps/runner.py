@@ -115,14 +115,14 @@ class Runner:
             return None
         try:
             settings, environment = self._lab.environment_of(step)
-            lab = RunningLab.of(settings)
-            why = broken.why_broken(lab.compose, began_at)
-            if why is None:
-                return None
-            # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
-            folder = None if self._is_conditioning else self._kept.attempt_folder(step)
-            why += ", while the nodes were conditioned" if self._is_conditioning else ""
-            found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
+            with contextlib.closing(RunningLab.of(settings)) as lab:
+                why = broken.why_broken(lab.compose, began_at)
+                if why is None:
+                    return None
+                # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
+                folder = None if self._is_conditioning else self._kept.attempt_folder(step)
+                why += ", while the nodes were conditioned" if self._is_conditioning else ""
+                found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
@@ -304,9 +304,8 @@ class Runner:
         """Store what all containers have printed last, without secrets. What the nodes have logged is in ``logs/``."""
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
-            lab = RunningLab.of(plan.settings_of(step.variables, self._lab.settings))
-            logs = lab.compose.log_tails(LOG_LINES)
-            text = redacted(logs, lab.settings.secrets())
+            lab = deployed(plan.settings_of(step.variables, self._lab.settings))
+            text = redacted(lab.log_tails(LOG_LINES), lab.settings.secrets())
             (folder / "logs.txt").write_text(text, encoding="utf-8")
 
     def tell(self, measured: Measured) -> None:
