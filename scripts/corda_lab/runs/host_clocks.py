@@ -12,6 +12,7 @@ from corda_lab.results.manifest import PlacementEntry
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.steps import clocks
 from corda_lab.steps.entry import ClockEntry, ClockReading
+from corda_lab.steps.host_use import by_part
 from corda_lab.steps.stages import ROW_TIMES
 
 BRIDGE, NOTARY = "bridge", "notary"
@@ -63,9 +64,9 @@ class HostClocks:
         return {host: one for host, one in self.entries.items() if host in hosts}
 
     def samples(self, found: HostSamples) -> HostSamples:
-        """Return samples with the times of the host of the load generator."""
+        """Return samples with the times of the host of the load generator, and containers by part of the lab."""
         return HostSamples(
-            containers=clocks.corrected_samples(found.containers, self.entries).drop("host"),
+            containers=by_part(clocks.corrected_samples(found.containers, self.entries)),
             hosts=clocks.corrected_samples(found.hosts, self.entries),
         )
 

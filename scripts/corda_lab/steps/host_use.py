@@ -22,8 +22,39 @@ HOSTS_SCHEMA = pl.Schema(
 cores; busy time includes the stolen. Bytes are those of the interface with the address of the host in the swarm, and
 null if it was not found."""
 
+COUNTED = ("cpu_seconds", "memory_bytes", "disk_written_bytes")
+"""What is added up over the containers of a part of the lab."""
+
 NO_HOSTS = pl.DataFrame(schema=HOSTS_SCHEMA)
 """The samples of a load on one machine."""
+
+
+NEAR_SECONDS = 1.5
+"""Samples of two hosts belong together if they are no further apart: they are taken each second."""
+
+
+def by_part(samples: pl.DataFrame) -> pl.DataFrame:
+    """Samples of containers without their ``host``: a part of the lab on several hosts is added up.
+
+    ``samples`` has the columns of ``usage.SAMPLES_SCHEMA`` and ``host``. To each sample of the host on which most were
+    taken, the nearest of every other host is added. One without a near sample there is left out.
+    """
+    parts = samples.sort("time").partition_by("container", maintain_order=True)
+    return pl.concat([samples.drop("host").clear(), *(_added_up(part) for part in parts)])
+
+
+def _added_up(part: pl.DataFrame) -> pl.DataFrame:
+    first, *others = sorted(part.partition_by("host", maintain_order=True), key=lambda one: -one.height)
+    total = first.drop("host")
+    for other in others:
+        beside = other.select("time", *(pl.col(name).alias(f"{name}_there") for name in COUNTED))
+        total = (
+            total.join_asof(beside, on="time", strategy="nearest", tolerance=NEAR_SECONDS)
+            .filter(pl.col("cpu_seconds_there").is_not_null())
+            .with_columns((pl.col(name) + pl.col(f"{name}_there")).alias(name) for name in COUNTED)
+            .drop(f"{name}_there" for name in COUNTED)
+        )
+    return total
 
 
 def host_use(samples: pl.DataFrame, window: Window) -> dict[str, HostUseEntry]:
