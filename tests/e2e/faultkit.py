@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from corda_lab.faults import inject
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import Fault, FaultKind
 
 MADE_SECONDS_MAX = 60
@@ -17,7 +18,7 @@ HEALTHY_SECONDS_MAX = 90
 def lasting(compose: Compose, kind: FaultKind, target: str, **parameters: float) -> Iterator[None]:
     """Make a fault, and heal it after the block."""
     fault = Fault(kind=kind, target=target, at_seconds=0.0, for_seconds=60.0, parameters=parameters)
-    with inject.injecting(compose, (fault,), "none") as injection:
+    with inject.injecting(compose, (fault,), Container("none")) as injection:
         deadline = time.monotonic() + MADE_SECONDS_MAX
         while not injection.entries[0].was_made:
             assert injection.entries[0].problem in (None, inject.TOO_LATE), injection.entries[0].problem
@@ -30,7 +31,7 @@ def lasting(compose: Compose, kind: FaultKind, target: str, **parameters: float)
 
 def inspected(compose: Compose, service: str, form: str) -> str:
     """What the engine says of the container of a service, in a form of its own."""
-    container = next(each.container for each in compose.services() if each.name == service)
+    container = next(each.container.name for each in compose.services() if each.name == service)
     command = ["docker", "container", "inspect", "--format", form, container]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -14,7 +14,9 @@ from corda_lab.audit import sources
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose, Service
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Service
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
 from corda_lab.results.audits import Audit, ViolationKind
 from ledger_databases import H2, Content, Postgres, moment, tables, text
@@ -51,7 +53,7 @@ class LocalCompose(Compose):
         self.containers = 0
 
     def services(self) -> list[Service]:
-        return [Service(node.lower(), node, "running", "healthy", 0) for node in self.present]
+        return [Service(node.lower(), Container(node), "running", "healthy", 0) for node in self.present]
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = 60) -> None:
         self.execute(path, arguments[3:], seconds_max)

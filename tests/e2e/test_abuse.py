@@ -218,7 +218,7 @@ def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kep
 def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
-    process = jvm.find(jvm.BRIDGE, lab.settings)
+    process = jvm.find(jvm.BRIDGE, lab.compose)
     rows, live_before = ledger_rows.count(lab), live_heap_bytes(process)
     for _ in range(ROUNDS):
         abuse(lab, bridge, kept)
@@ -262,7 +262,7 @@ def test_generated_bad_requests(lab: Lab) -> None:
 def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> None:
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)
-    process = jvm.find(jvm.BRIDGE, lab.settings)
+    process = jvm.find(jvm.BRIDGE, lab.compose)
     rows_before = ledger_rows.count(lab)
     (_, flows_before), live_before = hostile.started(bridge), live_heap_bytes(process)
     began = time.monotonic()
@@ -273,7 +273,7 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
     found = RequestsFile(
         id=folders.run_id(requests_file.KIND),
         lab_version=__version__,
-        environment=read_environment(lab.settings),
+        environment=read_environment(lab.compose),
         operations=operations,
         wanted=REQUESTS_LONG,
         answers=dict(seen),

@@ -147,7 +147,7 @@ def planted(lab: Lab, payments: list[str], forged: tuple[str, bytes]) -> Iterato
 
 
 def audited(lab: Lab, run: Path, files: dict[str, str] | None = None) -> Audit:
-    return audit_lab(shape.of_running(lab.settings), run, files=files)
+    return audit_lab(Compose(shape.of_running(lab.settings)), run, files=files)
 
 
 def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from hostile import FLOWS, is_ready_for_others, seconds_until, started
 from labkit import Lab
 
@@ -20,7 +20,7 @@ KILL = "import os, signal, sys; os.kill(int(sys.argv[1]), signal.SIGKILL)"
 
 
 def inspected(lab: Lab, form: str) -> str:
-    (bridge,) = [service.container for service in lab.compose.services() if service.name == "bridge"]
+    (bridge,) = [service.container.name for service in lab.compose.services() if service.name == "bridge"]
     done = run_docker(["container", "inspect", "--format", form, bridge])
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from corda_lab.lab.deployed import RUN_LABEL
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
-from corda_lab.runs.containers import RUN_LABEL
 from corda_lab.text.words import plural
 from lab_workload.row import ROWS_DIRECTORY
 from labkit import Lab

@@ -10,7 +10,7 @@ import pytest
 from corda_lab.bench.file import BENCH
 from corda_lab.bench.overhead.measurement import OverheadBench
 from corda_lab.clients.prometheus import Prometheus
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.results.folders import read_model
 from labkit import Lab
 

@@ -4,7 +4,7 @@ import pytest
 
 from corda_lab.bench.file import BENCH
 from corda_lab.bench.peers.measurement import PEERS, PeersBench
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.results.folders import read_model
 from labkit import Lab
 

@@ -97,7 +97,7 @@ def test_the_bridge_is_profiled_and_said_to_be_idle(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["PartyB", jvm.BRIDGE])
 def test_the_live_objects_of_a_jvm_are_counted_again_and_again(lab: Lab, name: str) -> None:
-    found = jvm.find(name, lab.settings)
+    found = jvm.find(name, lab.compose)
     first, second = live_heap_bytes(found), live_heap_bytes(found)
     assert 10 * MIB < first < 1024 * MIB
     assert second == pytest.approx(first, rel=0.1)

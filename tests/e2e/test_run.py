@@ -19,7 +19,7 @@ from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.host.standin_base import STANDIN_LABEL
 from corda_lab.host.standins import STAND_INS
 from corda_lab.lab import node_logs
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.steps.node_log import entries
 from labkit import Browser, Lab
 

@@ -20,7 +20,7 @@ import pytest
 from corda_lab.host import probe
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
 from labkit import Lab
@@ -52,7 +52,7 @@ def containers(lab: Lab) -> Containers:
 
 def containers_of(lab: Lab) -> Containers:
     """Return what the engine says of the containers of all services."""
-    names = {service.name: service.container for service in lab.compose.services()}
+    names = {service.name: service.container.name for service in lab.compose.services()}
     assert {"bootstrap", "notary", "partya", "bridge", "locust", "prometheus"} <= set(names)
     inspected = {item["Name"].lstrip("/"): item for item in json.loads(inspect("container", *names.values()))}
     return {service: inspected[container] for service, container in names.items()}

@@ -247,12 +247,12 @@ insert into {COPIED}_partya.node_transactions (tx_id, transaction_value, state_m
   select '{AGAIN}', transaction_value, 'flow-again' from {COPIED}_partya.node_transactions where tx_id = '{twice}';
 """
     try:
-        found = audit_lab(compose.settings, run, files=copied_ledgers(compose, changes))
+        found = audit_lab(compose, run, files=copied_ledgers(compose, changes))
     finally:
         psql(compose, "".join(f"drop schema if exists {COPIED}_{node} cascade;" for node in ("partya", "partyb")))
     told = {(one.kind, identity) for one in found.violations for identity in one.ids}
     assert {(ViolationKind.MISSING_AT_PARTICIPANT, lost), (ViolationKind.DOUBLED, AGAIN)} <= told, found.summary
-    assert audit_lab(compose.settings, run).verdict == "passed"
+    assert audit_lab(compose, run).verdict == "passed"
 
 
 def added_ms(compose: Compose) -> dict[str, float]:

@@ -3,22 +3,47 @@
 `scripts/lab test --suite swarm` starts the engines, and runs this on the first of them, the manager.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
 from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import LabError
+from corda_lab.host.processes import come_true
+from corda_lab.lab import engine
 from corda_lab.lab.checks import Level
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container, run_docker
 from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.results import audits, folders, stored
+from corda_lab.runs import containers, execute, running
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.faults import Fault, FaultKind
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.swarm.tasks import newest, services_of, tasks_of
+from corda_lab.sweeps import command
+from corda_lab.sweeps.command import SweepRequest
 
 PLACEMENT = str(Path(__file__).parent / "placement.yaml")
+
+CUT_OFF = """\
+description: IOU flows while the host of two parties is cut off.
+workload: iou
+load: {users: 4, faults: [{kind: partition, target: two, at: 15s, for: 8s}]}
+repeats: 1
+retries: 0
+condition: none
+warm_up: {min: 5s, max: 5s}
+measure: {min: 60s, max: 60s}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +112,217 @@ def test_the_network_between_hosts_is_measured(prepared: Prepared, stack: str) -
     assert "Mbit/s" in checks["one to two"].finding
 
 
-def test_a_second_start_changes_no_container(prepared: Prepared, stack: str) -> None:
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of results of its own, in which a test finds only its own runs."""
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def measured(workload: str, settings: Settings) -> StepEntry:
+    """A short load on the stack, as `lab run` makes it, with a stored run and report."""
+    folder, step = execute.execute(LoadOptions(workload, users=4, duration_seconds=10, warm_up_seconds=5), settings)
+    assert (folder / "report.html").is_file()
+    return step
+
+
+def test_commands_find_the_stack_with_its_shape(prepared: Prepared, stack: str) -> None:
+    lab = running.deployed(prepared.settings)
+    assert (lab.project, lab.is_here) == (stack, False)
+    services = {service.name: service for service in lab.services()}
+    assert {name: service.container.engine.name for name, service in services.items()} == {
+        name: place.host for name, place in prepared.fitted.places.items()
+    }
+    assert all(service.is_ready for service in services.values())
+    assert lab.run("exec", "-T", "partyb", "hostname").stdout.strip() == "partyb"
+
+
+@pytest.mark.parametrize("workload", ["iou", "cash-issue-and-pay"])
+def test_a_load_has_no_errors_and_counts_and_audit_agree(
+    workload: str, settings: Settings, stack: str, results: Path
+) -> None:
+    assert stack
+    step = measured(workload, settings)
+    assert step.requests.ok > 0
+    assert (step.requests.failed, step.requests.unknown) == (0, 0)
+    assert step.counts.verdict == "agree"
+    run = stored.read(folders.find_run("latest"))
+    assert audits.read(run.folder)[1].verdict == "passed"
+    placed = run.environment(run.steps[0]).placement
+    assert placed is not None
+    assert set(placed.hosts) == {"one", "two", "three"}
+    assert placed.hosts["two"].services == ["partyb", "partyc"]
+    assert results in run.folder.parents
+
+
+def test_a_load_has_rows_stage_rows_and_clocks_of_all_hosts(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    step = measured("iou", settings)
+    assert set(step.clocks) == {"one", "two", "three"}
+    for clock in step.clocks.values():
+        assert clock.before is not None
+        assert clock.after is not None
+        # All hosts are this machine, so they have one clock.
+        assert abs(clock.before.offset_ms) <= clock.before.error_ms + 1
+    (table,) = step.stages.flows
+    assert table.rows == table.requests
+    assert step.stages.reason is None
+    # The counters of this machine are not those of the hosts.
+    assert step.calibration is None
+    assert step.resources.host_busy_percent is None
+
+
+def test_a_load_says_what_every_host_and_container_used(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    step = measured("iou", settings)
+    assert set(step.hosts) == {"one", "two", "three"}
+    for host, use in step.hosts.items():
+        assert 0 < use.busy_percent <= 100, host
+        assert use.memory_used_bytes > 0, host
+    # The flows of PartyA, on the first host, have their other end on the second.
+    assert step.hosts["two"].received_bytes_per_second
+    assert step.hosts["two"].sent_bytes_per_second
+    used = step.usage.cpu_percent_max
+    assert set(used) == {*settings.nodes, "bridge", "locust", "prometheus"}
+    assert all(percent > 0 for percent in used.values()), used
+    # The load generator has a container on each of two hosts.
+    assert step.usage.cpu_percent["locust"] < 60
+
+
+def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Settings, stack: str, results: Path) -> None:
+    assert stack
+    assert results
+    options = LoadOptions("iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=1)
+    _, step = execute.execute(options, settings)
+    assert step.requests.failed == 0
+    assert step.counts.verdict == "agree"
+
+
+def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str, results: Path) -> None:
+    assert results
+    before = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    kill = Fault(kind="kill", target="partyb", at_seconds=10, for_seconds=5)
+    options = LoadOptions("iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
+    _, step = execute.execute(options, settings)
+    (fault,) = step.faults
+    assert (fault.problem, fault.was_made) == (None, True)
+    assert fault.healed_at is not None
+    assert step.requests.ok > 0
+    after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    assert len(after - before) == 1
+    assert all(service.is_ready for service in running.deployed(settings).services())
+
+
+@pytest.mark.parametrize("kind", ["kill", "restart"])
+def test_the_services_of_a_host_that_was_killed_or_drained_run_again(
+    kind: FaultKind, settings: Settings, stack: str, results: Path
+) -> None:
+    assert results
+    before = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    fault = Fault(kind=kind, target="two", at_seconds=10, for_seconds=5)
+    options = LoadOptions("iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
+    folder, step = execute.execute(options, settings)
+    (made,) = step.faults
+    assert (made.problem, made.was_made) == (None, True)
+    assert made.healed_at is not None
+    assert step.requests.ok > 0
+    assert audits.read(folder)[1].verdict == "passed"
+    after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    assert len(after - before) == 2
+    assert all(service.is_ready for service in running.deployed(settings).services())
+
+
+def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
+    settings: Settings, stack: str, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts a stack of its own in place of that of the other tests, in the same shape and with the same images."""
+    for name in ("prepare_images", "build"):
+        monkeypatch.setattr(lifecycle, name, lambda *_: None)
+    file = tmp_path / "cut-off.yaml"
+    file.write_text(CUT_OFF, encoding="utf-8")
+    outcome = command.begin(SweepRequest(str(file), replace=True, placement=PLACEMENT), settings)
+    assert outcome.folder is not None
+    run = stored.read(outcome.folder)
+    (step,) = run.steps
+    (fault,) = step.faults
+    assert (fault.problem, fault.was_made) == (None, True)
+    assert fault.healed_at is not None
+    assert step.requests.ok > 0
+    assert step.counts.verdict == "agree"
+    assert audits.read(run.folder)[1].verdict == "passed"
+    assert results in run.folder.parents
+    assert running.deployed(settings).project == stack
+
+
+def test_the_sweep_that_is_compared_with_one_machine_has_agreeing_counts_and_ledgers(
+    settings: Settings, stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run is kept, in .cache/swarm-test-results. docs/scale-out.md compares it with one on this machine."""
+    for name in ("prepare_images", "build"):
+        monkeypatch.setattr(lifecycle, name, lambda *_: None)
+    outcome = command.begin(SweepRequest("hosts", replace=True, placement=PLACEMENT), settings)
+    assert outcome.folder is not None
+    run = stored.read(outcome.folder)
+    assert [step.counts.verdict for step in run.steps] == ["agree"] * 3
+    assert {one.verdict for one in audits.read(run.folder).values()} == {"passed"}
+    assert [step.requests.failed for step in run.steps] == [0] * 3
+    assert running.deployed(settings).project == stack
+
+
+def test_nothing_of_a_load_is_left_on_any_host(prepared: Prepared, stack: str) -> None:
+    for host in hosts(prepared):
+        assert lines(host, "ps", "--all", "--quiet", "--filter=label=org.cordalab.run") == set(), host.name
+    three = Host("three")
+    (locust,) = lines(three, "ps", "--filter=name=_locust", "--format={{.Names}}")
+    assert Container(locust, three).inside("ls", "/var/lib/corda-lab/rows").stdout.split() == []
+    assert stack
+
+
+def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
+    settings: Settings, stack: str, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stack
+    let_go = containers.let_go
+
+    def lose(lab: Deployed, plan: RunPlan) -> None:
+        let_go(lab, plan)
+        assert come_true(rows_are_written, seconds_max=60)
+        # A context whose engine is gone: this host is not reached any more.
+        monkeypatch.setattr(engine, "run_docker", lost("two"))
+
+    monkeypatch.setattr(containers, "let_go", lose)
+    with pytest.raises(LabError, match="two: its engine does not answer"):
+        measured("iou", settings)
+    monkeypatch.undo()
+    assert any(file.stat().st_size for file in results.glob("unfinished/*/rows/*.ndjson")), "those of the others"
+
+
+def rows_are_written() -> bool:
+    """Whether the worker has written rows."""
+    host = Host("one")
+    names = lines(host, "ps", "--filter=label=org.cordalab.run", "--format={{.Names}}")
+    command = ("sh", "-c", "cat /var/lib/corda-lab/rows/*.ndjson")
+    return any(Container(name, host).inside(*command).stdout for name in names)
+
+
+def lost(name: str) -> Callable[..., CompletedProcess[str]]:
+    """Docker's client on a machine from which a host is not reached."""
+    real = engine.run_docker
+
+    def run(arguments: Sequence[str], **options: Any) -> CompletedProcess[str]:
+        if list(arguments[:2]) == ["--context", name]:
+            return CompletedProcess(arguments, 1, "", "error during connect: no route to host")
+        return real(arguments, **options)
+
+    return run
+
+
+def test_a_second_start_changes_no_container(settings: Settings, stack: str) -> None:
+    # The sweep has started a stack of its own, whose variables may differ.
+    prepared = lifecycle.prepare(settings, PLACEMENT)
+    lifecycle.start(prepared, PLACEMENT)
     before = {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)}
     lifecycle.start(prepared, PLACEMENT)
     assert {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)} == before

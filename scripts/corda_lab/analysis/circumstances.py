@@ -11,6 +11,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.text.words import plural
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 """Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer
@@ -22,6 +23,7 @@ SPEED_SHARE_MAX = 0.05
 
 KINDS = (
     "shape",
+    "placement",
     "load",
     "measuring",
     "profiler",
@@ -81,7 +83,8 @@ def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
     return {
         "shape": shape,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
-        "host": dict(flat(environment.host.model_dump())),
+        "placement": placement(environment),
+        **({} if environment.placement else {"host": dict(flat(environment.host.model_dump()))}),
         "versions": dict(flat(environment.versions.model_dump())),
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
@@ -91,6 +94,16 @@ def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
             name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
         },
     }
+
+
+def placement(environment: Environment) -> dict[str, str]:
+    """What ran on which host, and what each host is. ``host`` is then the machine that drove the load, and left out."""
+    found = environment.placement
+    if found is None:
+        return {"hosts": "one machine"}
+    hosts = {f"host {name}": host.words for name, host in found.hosts.items()}
+    file = {"file": f"{found.name}, {found.sha256[:12]}", "overlay": found.overlay}
+    return {"hosts": plural(len(hosts), "host"), **file, **hosts}
 
 
 def _whole_shape(environment: Environment) -> dict[str, str]:

@@ -15,8 +15,7 @@ from corda_lab.audit.requests import Load, load_of, loads_of
 from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.deployed import Deployed
 from corda_lab.results import stored
 from corda_lab.results.audits import Audit, Violation, verdict_of
 from corda_lab.text.words import plural
@@ -31,21 +30,21 @@ AGAIN_SECONDS = 2.0
 
 
 def audit_lab(
-    settings: Settings,
+    compose: Deployed,
     run: Path | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
     files: Mapping[str, str] | None = None,
 ) -> Audit:
-    """Audit the lab of these settings, which must be at rest; of a run (the folder ``run``) or its whole ledgers.
+    """Audit a lab, which must be at rest; of a run (the folder ``run``) or its whole ledgers.
 
     Reading ends within ``deadline_seconds``; what was not read by then is a reason of the verdict "cannot tell".
     ``files`` has another H2 file, or another schema in PostgreSQL, for some nodes. Raises LabError if the run is
     damaged, or no container can be asked.
     """
     if run is None:
-        return _audit(Compose(settings), None, deadline_seconds, files=files)
+        return _audit(compose, None, deadline_seconds, files=files)
     judged = stored.read(run)
-    loads, compose = loads_of(judged.steps, judged.table("requests")), Compose(settings)
+    loads = loads_of(judged.steps, judged.table("requests"))
     there = still_there(loads, sources.network_created_at(compose))
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))
@@ -58,19 +57,20 @@ def audit_lab(
 
 
 def audit_load(
-    compose: Compose,
+    compose: Deployed,
     rows: pl.DataFrame,
     deadline_seconds: float = DEADLINE_SECONDS,
     *,
     at_rest: float | None = None,
     stateful: Collection[str] = (),
+    slack_seconds: float = 0.0,
 ) -> Audit:
     """Audit a load from its rows with their resolutions. The lab is at rest. Raises nothing.
 
     ``at_rest`` is when it was so first after the load, in unix seconds; None if the load has just ended. ``stateful``
-    are the parts of its workload that name states.
+    are the parts of its workload that name states. ``slack_seconds`` is by how much a node's clock may be behind.
     """
-    load = load_of(rows, at_rest=at_rest, stateful=stateful)
+    load = load_of(rows, at_rest=at_rest, stateful=stateful, slack_seconds=slack_seconds)
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
@@ -83,7 +83,7 @@ def audit_load(
         return Audit(verdict="cannot tell", reasons=(text,))
 
 
-def audit_loads(compose: Compose, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
+def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
     """Audit everything since the first of these loads began, also what was recorded between them and after the last.
 
     So what one of them was told of, and a later one lost, is found. There is at least one. Raises LabError if no
@@ -94,7 +94,7 @@ def audit_loads(compose: Compose, loads: tuple[Load, ...], deadline_seconds: flo
 
 
 def _audit(
-    compose: Compose,
+    compose: Deployed,
     loads: tuple[Load, ...] | None,
     deadline_seconds: float,
     *,
@@ -117,7 +117,7 @@ def _audit(
 
 
 def _audit_once(
-    compose: Compose,
+    compose: Deployed,
     loads: tuple[Load, ...] | None,
     deadline: Deadline,
     files: Mapping[str, str] | None,
@@ -177,7 +177,7 @@ def _wanted(scope: Scope) -> Wanted:
 class _Reading:
     """Reads the ledgers of a lab, and why some could not be read."""
 
-    def __init__(self, compose: Compose, deadline: Deadline, folder: Path, files: Mapping[str, str] | None) -> None:
+    def __init__(self, compose: Deployed, deadline: Deadline, folder: Path, files: Mapping[str, str] | None) -> None:
         self.compose = compose
         self.deadline = deadline
         self.folder = folder

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.audit.tables import Request, RequestStatus, Window
+from corda_lab.steps import clocks
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.resolutions import COLUMNS, has_succeeded
 
@@ -60,8 +61,10 @@ def _status(succeeded: bool, unknown: bool, resolved: str | None) -> RequestStat
     return "other"
 
 
-def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | None:
+def window_of(rows: pl.DataFrame, *, at_rest: float | None = None, slack_seconds: float = 0.0) -> Window | None:
     """The time in which the flows of a load recorded transactions; None without rows.
+
+    ``slack_seconds`` is by how much the clock of a node may be behind that of the rows.
 
     ``at_rest`` is when the lab was at rest after it, in unix seconds. Without it, the load has just ended: everything
     since its begin is its own.
@@ -71,6 +74,7 @@ def window_of(rows: pl.DataFrame, *, at_rest: float | None = None) -> Window | N
     first, last = rows["started_at"].min(), rows["ended_at"].max()
     assert isinstance(first, float)
     assert isinstance(last, float)
+    first -= slack_seconds
     if at_rest is None:
         return Window(first)
     # After a fault, nodes may go on with flows for minutes. A flow has ended when the node says what became of it.
@@ -87,13 +91,18 @@ class Load:
 
 
 def load_of(
-    rows: pl.DataFrame, *, at_rest: float | None = None, stateful: Collection[str] = (), number: int = 1
+    rows: pl.DataFrame,
+    *,
+    at_rest: float | None = None,
+    stateful: Collection[str] = (),
+    number: int = 1,
+    slack_seconds: float = 0.0,
 ) -> Load | None:
-    """The load of these rows; None without rows. ``at_rest`` is that of ``window_of``, ``stateful`` of ``requests_of``.
+    """The load of these rows; None without rows. ``at_rest`` and ``slack_seconds`` are those of ``window_of``.
 
-    ``number`` tells loads apart that are audited together.
+    ``stateful`` is that of ``requests_of``. ``number`` tells loads apart that are audited together.
     """
-    window = window_of(rows, at_rest=at_rest)
+    window = window_of(rows, at_rest=at_rest, slack_seconds=slack_seconds)
     return None if window is None else Load(window, requests_of(rows, stateful, number))
 
 
@@ -105,6 +114,7 @@ def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]
             at_rest=step.window.load_ended_at + step.counts.rest_seconds,
             stateful=stateful_parts(step),
             number=step.index,
+            slack_seconds=clocks.slack_seconds(step.clocks),
         )
         for step in steps
     )

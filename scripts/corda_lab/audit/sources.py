@@ -1,6 +1,7 @@
 """Asks the databases of the running or stopped lab. Nothing in them changes."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from corda_lab.audit.queries import LEDGERS, Wanted
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Engine, run_docker, run_docker_to_file
 
 NODE_FILE = "persistence.mv.db"
 TRIES_MAX = 3
@@ -35,7 +37,7 @@ class Answers:
 
 
 def read(
-    compose: Compose,
+    compose: Deployed,
     wanted: Wanted,
     folder: Path,
     deadline: Deadline,
@@ -51,20 +53,35 @@ def read(
     found = present(compose)
     if settings.values.get("DATABASE") == "postgres":
         return _read_postgres(compose, wanted, folder, deadline, files)
-    chosen = {node: (files or {}).get(node, NODE_FILE) for node in settings.nodes if node.lower() in found}
-    absent = [f"{node} has no container" for node in settings.nodes if node not in chosen]
-    return _read_h2(compose, chosen, wanted, folder, deadline, absent)
+    chosen: dict[Engine, dict[str, str]] = {}
+    for node in settings.nodes:
+        if node.lower() in found:
+            chosen.setdefault(found[node.lower()], {})[node] = (files or {}).get(node, NODE_FILE)
+    absent = [f"{node} has no container" for node in settings.nodes if node.lower() not in found]
+
+    def read_on(engine: Engine) -> Answers:
+        return _read_h2(compose, engine, chosen[engine], wanted, folder, deadline)
+
+    if len(chosen) < 2:
+        # Without a thread, Ctrl-C ends the command at once.
+        answers = [read_on(engine) for engine in chosen]
+    else:
+        # All engines at once: they have the same deadline.
+        with ThreadPoolExecutor(max_workers=len(chosen)) as pool:
+            answers = list(pool.map(read_on, chosen))
+    read_there = tuple(source for one in answers for source in one.sources)
+    return Answers(read_there, (*absent, *(reason for one in answers for reason in one.reasons)))
 
 
-def present(compose: Compose) -> set[str]:
-    """The services that have containers. Raises LabError if no node has one."""
-    found = {service.name for service in compose.services()}
-    if not found & {node.lower() for node in compose.settings.nodes}:
+def present(compose: Deployed) -> dict[str, Engine]:
+    """The services that have containers, with the engine of each. Raises LabError if no node has one."""
+    found = {service.name: service.container.engine for service in compose.services()}
+    if not found.keys() & {node.lower() for node in compose.settings.nodes}:
         raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
     return found
 
 
-def network_created_at(compose: Compose) -> float:
+def network_created_at(compose: Deployed) -> float:
     """When the network of the lab was made, in unix seconds: no ledger of it is older. Raises LabError.
 
     Node infos have new serials after every bootstrap, so no database says it in every version of Corda.
@@ -83,14 +100,14 @@ def network_created_at(compose: Compose) -> float:
         raise LabError(f"when the network was made cannot be read: {why}", exit_code=1) from None
 
 
-def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
+def h2_command(compose: Deployed, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
     """The arguments of ``docker`` that read the H2 files of nodes, in one container on the lab's own image of a node.
 
     The bootstrapper has that image in every lab. An image that the lab has not built has H2's classes in its capsule.
     The container sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes
     nothing of their memory, and works on those that have stopped.
     """
-    image = compose.settings.own_node_image
+    image = compose.reader_image
     project = compose.project
     volumes = [f"--volume={project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     paths = {node: f"{LEDGERS}/{node}/{file}" for node, file in files.items()}
@@ -106,20 +123,20 @@ def h2_command(compose: Compose, files: Mapping[str, str], wanted: Wanted, secon
 
 
 def _read_h2(
-    compose: Compose,
+    compose: Deployed,
+    engine: Engine,
     files: Mapping[str, str],
     wanted: Wanted,
     folder: Path,
     deadline: Deadline,
-    absent: list[str],
 ) -> Answers:
-    """Read the H2 files of nodes. Those that do not open are copied again."""
+    """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""
     read: list[Source] = []
     left = dict(files)
 
     def ask() -> None:
-        path = folder / f"h2-{len(read)}.csv"
-        command = h2_command(compose, left, wanted, max(1, int(deadline.left)))
+        path = folder / "-".join(filter(None, ("h2", engine.name, f"{len(read)}.csv")))
+        command = engine.arguments(*h2_command(compose, left, wanted, max(1, int(deadline.left))))
         shown = "docker run … " + " ".join(left)
         run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
         read.append(Source(path))
@@ -132,11 +149,11 @@ def _read_h2(
 
     problem = _tried(ask, deadline)
     reasons = [f"the ledgers of {', '.join(left)} could not be read: {problem}"] if problem else []
-    return Answers(tuple(read), (*absent, *reasons))
+    return Answers(tuple(read), tuple(reasons))
 
 
 def _read_postgres(
-    compose: Compose, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
+    compose: Deployed, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
 ) -> Answers:
     path = folder / "postgres.csv"
 

@@ -38,7 +38,7 @@ class CpuShares(BenchPart):
 
 def container_names(compose: Compose) -> tuple[list[str], str]:
     """Return the containers of all nodes, and that of the bridge."""
-    by_service = {service.name: service.container for service in compose.services()}
+    by_service = {service.name: service.container.name for service in compose.services()}
     nodes = [by_service[node.lower()] for node in compose.settings.nodes if node.lower() in by_service]
     return nodes, by_service["bridge"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import RUN_LABEL
 from corda_lab.lab.settings import Settings
-from corda_lab.runs.containers import RUN_LABEL
 from corda_lab.text import ui
 
 STAGE_COST_CLASS = "org.cordalab.timing.StageCost"

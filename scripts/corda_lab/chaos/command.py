@@ -134,11 +134,11 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     After every trial, all of them are audited together too, so that an interrupted command has that verdict.
     """
     folders.require_writable()
-    inject.heal_left(settings.project)
     lab = RunningLab.of(settings)
+    inject.heal_left(lab.compose.project)
     with ui.phase("Checking the trials"):
         for load in loads:
-            inject.check(load.faults, settings)
+            inject.check(load.faults, lab.settings, lab.compose.hosts)
         plan = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge)
         nodes = lab.bridge.nodes()
         if not all(nodes[node].keeps_client_ids for node in plan.subject.nodes):
@@ -150,7 +150,7 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
             workload=plan.workload.name,
             users=loads[0].users,
             pacing_seconds=loads[0].pacing_seconds,
-            environment=environment.read_environment(lab.settings),
+            environment=environment.read_environment(lab.compose),
         )
     auditor = LedgerAuditor()
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):

@@ -98,7 +98,7 @@ class LedgerAuditor:
             return AuditEntry.of(
                 audit_load(lab.compose, ended.rows, deadline_seconds=AUDIT_SECONDS_MAX, stateful=ended.stateful)
             )
-        return AuditEntry.of(audit_lab(lab.settings, deadline_seconds=AUDIT_SECONDS_MAX))
+        return AuditEntry.of(audit_lab(lab.compose, deadline_seconds=AUDIT_SECONDS_MAX))
 
     def of_all(self, lab: RunningLab) -> AuditEntry:
         """Audit everything since the first load, with the requests of all of them. Raises LabError."""

@@ -66,11 +66,14 @@ def audit(
     Example: `scripts/lab audit latest`
     """
     from corda_lab.audit import audit_lab
-    from corda_lab.lab import shape
     from corda_lab.results import folders
+    from corda_lab.runs.running import deployed, tell
 
     run = folders.find_run(run_name) if run_name else None
-    end(audit_lab(shape.of_running(load_settings()), run, deadline), as_json=as_json)
+    lab = deployed(load_settings())
+    if not as_json:
+        tell(lab)
+    end(audit_lab(lab, run, deadline), as_json=as_json)
 
 
 def end(found: "Audit", *, as_json: bool) -> None:

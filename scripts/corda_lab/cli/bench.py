@@ -10,7 +10,7 @@ import typer
 
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import load_options, takes
-from corda_lab.lab.settings import load_settings
+from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import RESULTS
 from corda_lab.steps.load import COUNTED_OPTIONS, LOAD_OPTIONS, LoadOption, LoadOptions
 
@@ -46,6 +46,15 @@ class KillTarget(StrEnum):
     GENERATOR = "generator"
 
 
+def settings_here() -> Settings:
+    """Return the settings. Raises LabError if a stack is up: a bench measures the lab on this machine."""
+    from corda_lab.runs.running import machine_only
+
+    settings = load_settings()
+    machine_only(settings)
+    return settings
+
+
 def load_of(workload: str, options: Iterable[LoadOption], given: Mapping[str, Any]) -> LoadOptions:
     """Return the load of a bench: what was given, otherwise the defaults of its options. Raises LabError.
 
@@ -76,7 +85,7 @@ def peers(
 
     loads = read_users(users)
     asked = load_of(workload, TIMES, given)
-    command.run(asked, loads, load_settings(), rounds=rounds)
+    command.run(asked, loads, settings_here(), rounds=rounds)
 
 
 @locks_lab
@@ -103,7 +112,7 @@ def bridge(
     from corda_lab.bench.subject import read_users
 
     loads, counts = read_users(users), command.read_connections(connections)
-    command.run(load_of(workload, TIMES, given), loads, counts, load_settings(), rounds=rounds)
+    command.run(load_of(workload, TIMES, given), loads, counts, settings_here(), rounds=rounds)
 
 
 @takes(OVERHEAD_OPTIONS)
@@ -130,7 +139,7 @@ def overhead(
 
     subjects = command.read_subjects(only)
     asked = load_of(workload, OVERHEAD_OPTIONS, given)
-    command.run(asked, load_settings(), blocks=blocks, subjects=subjects)
+    command.run(asked, settings_here(), blocks=blocks, subjects=subjects)
 
 
 @locks_lab
@@ -171,7 +180,7 @@ def overload(
         time_limit_seconds=time_limit,
         rounds=rounds,
     )
-    command.run(asked, load_settings())
+    command.run(asked, settings_here())
 
 
 @locks_lab
@@ -182,7 +191,7 @@ def stages() -> None:
     """
     from corda_lab.bench import stages as stage_timing
 
-    stage_timing.measure(load_settings())
+    stage_timing.measure(settings_here())
 
 
 @locks_lab
@@ -204,7 +213,7 @@ def repeats(
     from corda_lab.bench.repeats import command
 
     asked = load_of(workload, REPEATS_OPTIONS, given)
-    command.run(asked, load_settings(), repeats=repeats)
+    command.run(asked, settings_here(), repeats=repeats)
 
 
 @locks_lab
@@ -232,7 +241,7 @@ def kills(
 
     asked = load_of(workload, KILLS_OPTIONS, given)
     chosen = [one for one in TARGETS if not target or one in {each.value for each in target}]
-    if not command.run(asked, chosen, load_settings(), trials=trials):
+    if not command.run(asked, chosen, settings_here(), trials=trials):
         raise typer.Exit(1)
 
 

@@ -50,9 +50,10 @@ def heap(
 
     A heap dump: `scripts/lab heap PartyA --dump partya.hprof`
     """
-    from corda_lab.lab import lifecycle, project, shape
+    from corda_lab.lab import lifecycle, project
     from corda_lab.profile import disk, histogram, jvm
     from corda_lab.profile import dump as dumps
+    from corda_lab.runs.running import deployed
 
     if not 1 <= top <= TOP_MAX:
         raise LabError(f"--top: {top} is out of range", f"Use 1 to {TOP_MAX}.")
@@ -64,11 +65,11 @@ def heap(
         if not during_run:
             _hold(stack, settings)
         lifecycle.require_engine()
-        settings = shape.of_running(settings)
-        name = jvm.find_name(node, settings)
+        lab = deployed(settings)
+        name = jvm.find_name(node, lab.settings)
         if dump is not None:
             disk.require_disk(name == jvm.BRIDGE, "--dump")
-        found = jvm.find(name, settings)
+        found = jvm.find(name, lab)
         counted = histogram.count(found, histogram.ALL if everything else histogram.LIVE)
         _show(counted, top, as_json=as_json)
         if dump is not None:

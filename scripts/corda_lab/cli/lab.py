@@ -14,6 +14,8 @@ from corda_lab.cli.options import (
     PlacementOption,
     Where,
     forced_images,
+    needed,
+    refuse,
     takes,
 )
 from corda_lab.errors import LabError
@@ -67,22 +69,6 @@ def examine(on: Where, placement: str | None) -> "list[Check]":
     return doctor_module.examine(shape.of_running(load_settings()))
 
 
-def needed(placement: str | None) -> str:
-    """Return the placement of a lab on several hosts. Raises LabError without one."""
-    if placement is None:
-        raise LabError(
-            "--placement: is missing, and says what runs on which host",
-            "Choose a file of configs/placements/, such as --placement one-node-per-host.",
-        )
-    return placement
-
-
-def refuse(placement: str | None) -> None:
-    """Raise LabError if a placement is given for a lab on one machine."""
-    if placement is not None:
-        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
-
-
 @takes(SHAPE_OPTIONS)
 @locks_lab
 def up(
@@ -106,9 +92,17 @@ def up(
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
     if on is Where.SWARM:
+        from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        lifecycle.require_engine()
+        if stack := deployment.find(settings):
+            if inject.is_left(stack.project):
+                inject.heal_left(stack.project)
+            leftovers.stop_loads(stack)
         swarm.up(settings, needed(placement), forced_images(images))
+        if stack := deployment.find(settings):
+            leftovers.collect(stack)
         lifecycle.print_urls(settings)
         return
     refuse(placement)
@@ -147,8 +141,19 @@ def down(
     settings = load_settings()
     lifecycle.require_engine()
     if on is Where.SWARM:
+        from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        stack = deployment.find(settings)
+        if stack is not None and inject.is_left(stack.project):
+            try:
+                inject.heal_left(stack.project)
+            except LabError as error:
+                # What is ended with the stack need not be healed, and a host may be gone for good.
+                ui.warn(error.message)
+        if known := stack or deployment.former(settings):
+            # Rows of a run whose command was killed are not the lab's to delete.
+            leftovers.collect(known)
         swarm.down(settings, placement, volumes=volumes)
         return
     refuse(placement)

@@ -51,15 +51,15 @@ def logs(
 
     Example: `scripts/lab logs PartyB --errors --since 10m`
     """
-    from corda_lab.lab import lifecycle, node_logs, project, shape
-    from corda_lab.lab.compose import Compose
+    from corda_lab.lab import lifecycle, node_logs, project
+    from corda_lab.runs.running import deployed
 
     wanted, after = _checked_id(flow), _since(since)
     project.settle()
     lifecycle.require_engine()
-    settings = shape.of_running(load_settings())
-    place = node_logs.find(Compose(settings), node)
-    about = node_logs.about(place, settings.secrets())
+    lab = deployed(load_settings())
+    place = node_logs.find(lab, node)
+    about = node_logs.about(place, lab.settings.secrets())
     if follow and not place.is_running:
         ui.error_console.print(f"{place.node} is not running, so nothing follows.", style="yellow", markup=False)
     with closing(node_logs.chunks(place, about, after, follow=follow)) as chunks:

@@ -44,15 +44,17 @@ def profile(
     Example: `scripts/lab profile PartyA --seconds 30 --event cpu`
     """
     from corda_lab.profile import take
+    from corda_lab.runs.running import deployed
 
-    chosen, settings = find_event(event), load_settings()
+    chosen = find_event(event)
     check_seconds(seconds)
+    lab = deployed(load_settings())
     if as_json:
-        _, found = take.take(node, chosen, seconds, settings, lambda _: None, jfr=jfr)
+        _, found = take.take(node, chosen, seconds, lab, lambda _: None, jfr=jfr)
         print(found.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take.take(node, chosen, seconds, settings, ticker.show, jfr=jfr)
+        path, found = take.take(node, chosen, seconds, lab, ticker.show, jfr=jfr)
     _show(found, path)
 
 

@@ -47,12 +47,15 @@ def reproduce(
     from corda_lab.figures import command
     from corda_lab.figures.places import Places
     from corda_lab.lab import project
+    from corda_lab.runs.running import machine_only
 
     asked = {"NAME": name is not None, "--list": list_figures, "--all": everything, "--from": from_run is not None}
     check({**asked, "--book": book}, quick=quick, add=add)
+    settings = load_settings()
     if name is not None or everything:
         project.settle()
-    settings = load_settings()
+        settings = load_settings()
+        machine_only(settings)
     wanted = command.Wanted("quick" if quick else "full", add, forced_images(images), replace)
     if list_figures:
         command.list_figures(settings)

@@ -236,8 +236,10 @@ def quickstart(images: ImagesOption = None) -> None:
     from corda_lab.lab.compose import Compose
     from corda_lab.results import folders
     from corda_lab.runs import conditioning, execute, leftovers
+    from corda_lab.runs.running import machine_only
 
     settings = load_settings()
+    machine_only(settings)
     folders.require_writable()
     lifecycle.up(settings, forced_images(images))
     leftovers.collect(Compose(settings))

@@ -3,6 +3,7 @@
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -15,6 +16,9 @@ from corda_lab.lab import addresses, lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
+
+if TYPE_CHECKING:
+    from corda_lab.swarm.deployment import DeployedStack
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -68,6 +72,7 @@ def gather(settings: Settings) -> LabState:
 
 def gather_stack(settings: Settings) -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
+    from corda_lab.swarm import deployment
     from corda_lab.swarm.folder import StackFolder
     from corda_lab.swarm.members import members
     from corda_lab.swarm.tasks import RUNNING, newest, services_of, tasks_of
@@ -86,10 +91,19 @@ def gather_stack(settings: Settings) -> LabState:
             one.name: tasks[one.name].words(hostnames) if one.name in tasks else "not started" for one in services
         },
         nodes=nodes,
-        load_containers=[],
+        load_containers=loads_of(deployment.find(settings)),
         urls=addresses.urls(settings, without=absent) if services else {},
         alerts=alerts_of(settings) if "prometheus" in running else [],
     )
+
+
+def loads_of(stack: "DeployedStack | None") -> list[str]:
+    """Return the containers that generate load on the hosts of a stack. If a host does not answer, that is printed."""
+    try:
+        return stack.load_containers() if stack else []
+    except LabError as error:
+        ui.error_console.print(error.message, markup=False)
+        return []
 
 
 def nodes_of(settings: Settings) -> dict[str, NodeState]:

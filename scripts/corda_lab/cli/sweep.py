@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corda_lab.cli.options import ImagesOption, forced_images
+from corda_lab.cli.options import ImagesOption, OnOption, PlacementOption, Where, forced_images, placement_of
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
@@ -41,11 +41,15 @@ def sweep(
     ] = False,
     detect: Annotated[str | None, typer.Option(metavar="PERCENT", help=DETECT_HELP)] = None,
     images: ImagesOption = None,
+    on: OnOption = Where.MACHINE,
+    placement: PlacementOption = None,
 ) -> None:
     """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
 
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
     continue with --resume.
+
+    With --on swarm, each lab is a stack on the hosts of the placement. A resumed sweep goes on where it began.
 
     Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
     confirmed), otherwise 1.
@@ -55,16 +59,14 @@ def sweep(
     from corda_lab.lab import project
     from corda_lab.sweeps import command as sweep_command
 
-    if sum((dry_run, resume, finish, detect is not None)) > 1:
-        raise LabError(
-            "--dry-run, --resume, --finish, --detect: these options exclude each other", "Pass only one of them."
-        )
+    require_one(dry_run, resume, finish, detect is not None)
     if quick and (resume or finish):
         raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
     if not (dry_run or finish or detect):
         project.settle()
     settings = load_settings()
-    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick)
+    chosen = placement_of(on, placement, settings) if not resume else placement
+    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick, placement=chosen)
     if detect is not None:
         sweep_command.show_detection(wanted, detect)
         return
@@ -76,6 +78,14 @@ def sweep(
     else:
         outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
     show(outcome)
+
+
+def require_one(*given: bool) -> None:
+    """Raise LabError if more than one of the options is given that say what else to do than to begin a sweep."""
+    if sum(given) > 1:
+        raise LabError(
+            "--dry-run, --resume, --finish, --detect: these options exclude each other", "Pass only one of them."
+        )
 
 
 def show(outcome: "SweepResult") -> None:

@@ -11,34 +11,43 @@ from corda_lab.faults import journal, shown, wounds
 from corda_lab.faults.guard import guarded
 from corda_lab.faults.journal import Journal
 from corda_lab.host import interrupts
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
-from corda_lab.steps.faults import Fault, FaultEntry, known_targets, links_of, problems
+from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
+from corda_lab.text.words import listed
 from lab_workload.problems import Problem
 
 TOO_LATE = "the load had ended before"
 
 
-def check(faults: Sequence[Fault], settings: Settings) -> None:
-    """Check that a lab with these settings can have the faults. Raises LabError with all problems."""
-    if found := problems_of(faults, settings):
+def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> None:
+    """Check that a lab with these settings, on these hosts, can have the faults. Raises LabError with all problems."""
+    if found := problems_of(faults, settings, hosts):
         raise LabError(problems=found)
 
 
-def problems_of(faults: Sequence[Fault], settings: Settings) -> list[Problem]:
-    """What is wrong with the faults of a load on a lab with these settings."""
+def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> list[Problem]:
+    """What is wrong with the faults of a load on a lab with these settings, on these hosts if there are several."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
-    return problems(faults, targets, links_of(settings.values.get("LINKS", "")))
+    # A host that has the name of a node has its faults with it.
+    others = [name for name in hosts if name not in targets]
+    found = problems(faults, [*targets, *others], links_of(settings.values.get("LINKS", "")))
+    for place, fault in enumerate(faults):
+        if fault.target in others and fault.kind not in HOST_KINDS:
+            remedy = f"A host can have {listed([*HOST_KINDS])}. Or name a service of the host."
+            found.append(Problem(f"{fault.target} is a host, not a service", ("faults", place, "target"), remedy))
+    return found
 
 
 @dataclass
 class Injection:
     """The faults of a load while it runs. Each has a thread of its own."""
 
-    compose: Compose
+    compose: Deployed
     faults: Sequence[Fault]
-    generator: str
+    generator: Container
     """The container of the load."""
     began_at: float = field(default_factory=time.time)
     """When the load began, in unix seconds."""
@@ -79,6 +88,7 @@ class Injection:
         name = f"{place} {fault.name}"
         try:
             wound = wounds.wound_of(fault, self.compose, self.generator)
+            seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
         except (LabError, ValueError, KeyError) as error:
@@ -87,9 +97,9 @@ class Injection:
             self._heal(place, name)
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})
-        ui.note(f"{fault.name}, for {fault.for_seconds:g} s")
+        ui.note(f"{fault.name}, for {seconds:g} s" + (", then Swarm starts it" if seconds < fault.for_seconds else ""))
         self._show()
-        self._ended.wait(fault.for_seconds - (time.time() - (self._made[place].began_at or 0.0)))
+        self._ended.wait(seconds - (time.time() - (self._made[place].began_at or 0.0)))
         self._heal(place, name)
         self._show()
 
@@ -114,7 +124,7 @@ class Injection:
 
 
 @contextmanager
-def injecting(compose: Compose, faults: Sequence[Fault], generator: str) -> Iterator[Injection]:
+def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
     """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
 
     That is so too after an error, an interrupt, and a kill of this process. ``generator`` is the container of the load.

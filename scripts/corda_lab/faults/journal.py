@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from corda_lab import atomic, locks, paths
 from corda_lab.errors import LabError
 from corda_lab.faults import wounds
-from corda_lab.faults.wounds import Wound
+from corda_lab.faults.wound import Wound
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
@@ -89,7 +89,8 @@ def heal_left(project: str) -> list[str]:
     if failed:
         raise LabError(
             f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
-            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`.",
+            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`. For a stack, pass both"
+            " --on swarm.",
             exit_code=1,
         )
     return healed

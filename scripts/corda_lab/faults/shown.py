@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.steps.faults import FaultEntry
 from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.shown_faults import FILE_NAME, ShownFault, write_shown
@@ -18,7 +18,7 @@ SHOW_SECONDS_MAX = 5.0
 """No fault may last longer because the engine is slow to show it."""
 
 
-def show(compose: Compose, faults: Sequence[FaultEntry]) -> None:
+def show(compose: Deployed, faults: Sequence[FaultEntry]) -> None:
     """Show these faults, which were made and are not healed, and no others.
 
     A lab that does not take it is no reason to end a load: the file of the run has the faults.

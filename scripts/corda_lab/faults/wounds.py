@@ -1,28 +1,25 @@
-"""What a fault changes in a lab, as far as healing needs it. It is written to a file before anything is changed.
+"""Makes and heals each kind of fault.
 
 Everything is done with the client of the engine, by the names of containers: as a user could do it, without root, and
 without a container that is privileged or has the socket of the engine. Healing is possible at any time, any number of
 times, and by another process than the one that made the fault.
 """
 
-import ipaddress
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from pydantic import Field
-
 from corda_lab.errors import LabError
+from corda_lab.faults import hosts
+from corda_lab.faults.wound import STOP_SECONDS_MAX, Wound, docker, inspected, state_of
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.engine import Container, Engine, addresses_in
+from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended
 from corda_lab.lab.settings import parse_size
-from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
+from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
-STOP_SECONDS_MAX = 150.0
-"""Longer than the longest time that a service gets to stop."""
-HELPER_SECONDS_MAX = 60.0
 MIB = 1024**2
 ROOMS = (1.0, 1.05, 1.15, 1.3)
 """A kernel may refuse a memory limit at what is in use. Then more room is left."""
@@ -32,45 +29,16 @@ HELPER = "org.cordalab.fault"
 """The label of the containers that change a namespace. Each runs for less than a second."""
 
 
-class Wound(Part):
-    """A fault on certain containers of a lab. ``notes`` has what the kind needs to heal, as texts by name."""
-
-    kind: FaultKind
-    target: str
-    container: str
-    image: str
-    """The image of the helper: that of the load generator, which every lab has, with Python."""
-    notes: dict[str, str] = Field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Treatment:
     """How faults of a kind are made and healed. ``look`` reads what healing will need, and changes nothing."""
 
-    look: Callable[[Fault, str, Compose], Mapping[str, str]]
+    look: Callable[[Fault, Container, Deployed], Mapping[str, str]]
     make: Callable[[Wound, Fault], None]
     heal: Callable[[Wound], None]
 
 
-def docker(*arguments: str, seconds_max: float = HELPER_SECONDS_MAX) -> str:
-    """Run the client of the engine, and return what it printed. Raises LabError if it fails."""
-    done = run_docker(arguments, seconds_max=seconds_max)
-    if done.returncode != 0:
-        raise LabError(f"`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
-    return done.stdout.strip()
-
-
-def state_of(container: str) -> str:
-    """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
-    done = run_docker(["container", "inspect", "--format", "{{.State.Status}}", container])
-    if done.returncode == 0:
-        return done.stdout.strip()
-    if "no such container" in done.stderr.lower():
-        return "gone"
-    raise LabError(f"the engine does not say how {container} is: {last_words(done.stderr)}")
-
-
-def container_of(target: str, services: Sequence[Service], generator: str) -> str:
+def container_of(target: str, services: Sequence[Service], generator: Container) -> Container:
     """The container of a target. ``generator`` is that of the load. Raises LabError if the lab has none."""
     if target == GENERATOR:
         return generator
@@ -86,9 +54,11 @@ _SILENCE = [
 """Toxics with which a link loses everything, and tells nobody."""
 
 
-def wound_of(fault: Fault, compose: Compose, generator: str) -> Wound:
+def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
     """What a fault is about to change. Changes nothing. Raises LabError."""
     services = compose.services()
+    if hosts.is_host(fault.target, compose, services):
+        return hosts.wound_of(fault, compose, services)
     place = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(place, services, generator)
     notes = dict(TREATMENTS[fault.kind].look(fault, container, compose))
@@ -96,53 +66,77 @@ def wound_of(fault: Fault, compose: Compose, generator: str) -> Wound:
         other = container_of(fault.ends[1], services, generator)
         notes["addresses"] = " ".join(addresses_of(other))
         notes["back"] = " ".join(addresses_of(container))
-        notes["other"] = other
+        notes |= note_of("other", other)
         if is_linked(fault, compose):
-            notes |= {"links": container_of(LINKS, services, generator), "toxics": json.dumps(_SILENCE)}
+            notes |= note_of("links", container_of(LINKS, services, generator)) | {"toxics": json.dumps(_SILENCE)}
     return Wound(
         kind=fault.kind,
         target=fault.target,
-        container=container,
-        image=compose.settings.own_image("locust"),
+        container=container.name,
+        context=container.engine.name,
+        replacer="" if fault.target == GENERATOR else compose.replacer_of(place),
+        image=compose.helper_image,
         notes=notes,
     )
 
 
+def note_of(name: str, container: Container) -> dict[str, str]:
+    """The notes with which ``Wound.noted`` finds a container."""
+    context = {f"{name}_context": container.engine.name} if container.engine.name else {}
+    return {name: container.name, **context}
+
+
+def seconds_of(wound: Wound, fault: Fault) -> float:
+    """How long a fault lasts: as long as it is meant to, unless Swarm starts its service again. Raises LabError."""
+    if wound.kind == "kill" and wound.replacer and is_restarted(wound.replacer):
+        return min(fault.for_seconds, RESTART_SECONDS)
+    return fault.for_seconds
+
+
+def _treatment_of(wound: Wound) -> Treatment:
+    return HOST_TREATMENTS[wound.kind] if wound.is_of_host else TREATMENTS[wound.kind]
+
+
 def make(wound: Wound, fault: Fault) -> None:
     """Make a fault. Raises LabError."""
-    TREATMENTS[wound.kind].make(wound, fault)
+    _treatment_of(wound).make(wound, fault)
 
 
 def heal(wound: Wound) -> None:
-    """Undo what a fault has changed, and start its container again if it has ended. Raises LabError.
+    """Undo what a fault has changed, and start its containers again that have ended. Raises LabError.
 
     What is as before already stays so.
     """
-    if state_of(wound.container) == "gone":
-        return
-    TREATMENTS[wound.kind].heal(wound)
-    revive(wound.container, is_generator=wound.target == GENERATOR)
+    if wound.is_of_host:
+        _treatment_of(wound).heal(wound)
+    elif state_of(wound.place) != "gone":
+        _treatment_of(wound).heal(wound)
+        revive(wound)
 
 
-def revive(container: str, *, is_generator: bool) -> None:
+def revive(wound: Wound) -> None:
     """Start a container that has ended. That of a load stays ended: its rows are all there will be. Raises LabError."""
-    if not is_generator and state_of(container) in ("exited", "dead"):
-        docker("start", container, seconds_max=STOP_SECONDS_MAX)
+    if wound.target == GENERATOR or state_of(wound.place) not in ("exited", "dead"):
+        return
+    if wound.replacer:
+        replace_ended(wound.replacer)
+    else:
+        docker("start", wound.container, on=wound.place.engine, seconds_max=STOP_SECONDS_MAX)
 
 
-def nothing(_fault: Fault, _container: str, _compose: Compose) -> Mapping[str, str]:
+def nothing(_fault: Fault, _container: Container, _compose: Deployed) -> Mapping[str, str]:
     """Healing needs to know nothing."""
     return {}
 
 
 def kill(wound: Wound, _fault: Fault) -> None:
     """End the first process of a container at once, and so all of them."""
-    docker("kill", "--signal", "KILL", wound.container)
+    docker("kill", "--signal", "KILL", wound.container, on=wound.place.engine)
 
 
 def stop(wound: Wound, _fault: Fault) -> None:
     """Let the first process of a container end as after ``docker compose stop``."""
-    docker("stop", wound.container, seconds_max=STOP_SECONDS_MAX)
+    docker("stop", wound.container, on=wound.place.engine, seconds_max=STOP_SECONDS_MAX)
 
 
 def started_again(_wound: Wound) -> None:
@@ -151,76 +145,60 @@ def started_again(_wound: Wound) -> None:
 
 def pause(wound: Wound, _fault: Fault) -> None:
     """Freeze all processes of a container."""
-    docker("pause", wound.container)
+    docker("pause", wound.container, on=wound.place.engine)
 
 
 def thaw(wound: Wound) -> None:
     """Let a frozen container go on."""
-    if state_of(wound.container) == "paused":
-        docker("unpause", wound.container)
+    if state_of(wound.place) == "paused":
+        docker("unpause", wound.container, on=wound.place.engine)
 
 
-def addresses_of(container: str) -> list[str]:
+def addresses_of(container: Container) -> list[str]:
     """The addresses of a container, in all its networks."""
     form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-    return _addresses(docker("container", "inspect", "--format", form, container).split())
+    return addresses_in(inspected(container, form))
 
 
-def _addresses(words: Iterable[str]) -> list[str]:
-    """The IPv4 addresses among words, without their masks. An engine may also print words for one that is not there."""
-    found = []
-    for word in words:
-        with suppress(ValueError):
-            found.append(str(ipaddress.IPv4Interface(word).ip))
-    return found
-
-
-def is_linked(fault: Fault, compose: Compose) -> bool:
+def is_linked(fault: Fault, compose: Deployed) -> bool:
     """Whether the two ends of a partition reach each other through a link, and not directly."""
     links = links_of(compose.settings.values.get("LINKS", ""))
     return any(set(link.split("-")) == set(fault.ends) for link in links)
 
 
-def neighbours_of(fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+def neighbours_of(fault: Fault, container: Container, compose: Deployed) -> Mapping[str, str]:
     """The addresses of everything in the networks of a container, and their gateways."""
-    if len(fault.ends) == 2:
-        return {}
-    form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
-    own, found = set(addresses_of(container)), set()
-    for network in docker("container", "inspect", "--format", form, container).split():
-        about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
-        found |= set(_addresses(docker("network", "inspect", "--format", about, network).split()))
-    return {"addresses": " ".join(sorted(found - own))}
+    return {} if len(fault.ends) == 2 else {"addresses": " ".join(compose.neighbours(container))}
 
 
 def part(wound: Wound, _fault: Fault) -> None:
     """Lose all packets between a container and others, in both directions if there are two, and those of their link."""
     _neighbours(wound, "lose")
     if "links" in wound.notes:
-        _toxics(wound.notes["links"], wound, "add")
+        _toxics(wound.noted("links"), wound, "add")
 
 
 def join(wound: Wound) -> None:
     """Let packets pass again. What a link has held back is gone: its connections are made anew."""
     _neighbours(wound, "find")
-    if "links" in wound.notes and state_of(wound.notes["links"]) == "running":
-        _toxics(wound.notes["links"], wound, "remove")
+    if "links" in wound.notes and state_of(wound.noted("links")) == "running":
+        _toxics(wound.noted("links"), wound, "remove")
 
 
 def _neighbours(wound: Wound, verb: str) -> None:
-    ends = {wound.container: wound.notes["addresses"]}
+    ends = dict.fromkeys(wound.places, wound.notes["addresses"])
     if "other" in wound.notes:
-        ends[wound.notes["other"]] = wound.notes["back"]
+        ends[wound.noted("other")] = wound.notes["back"]
     for container, addresses in ends.items():
         # A container that has ended meanwhile has lost its namespace, and with it what was changed there.
         if state_of(container) in ("running", "paused"):
             namespace = (f"--network=container:{container}", "--user=0:0", "--cap-add=NET_ADMIN")
-            helper(wound.image, namespace, "neighbours", verb, *addresses.split())
+            helper(wound.image, container.engine, namespace, "neighbours", verb, *addresses.split())
 
 
-def user_of(_fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+def user_of(_fault: Fault, container: Container, _compose: Deployed) -> Mapping[str, str]:
     """The user of a container, who may change the limits of its processes."""
-    return {"user": docker("container", "inspect", "--format", "{{.Config.User}}", container) or "0:0"}
+    return {"user": inspected(container, "{{.Config.User}}") or "0:0"}
 
 
 def forbid_files(wound: Wound, _fault: Fault) -> None:
@@ -234,18 +212,19 @@ def allow_files(wound: Wound) -> None:
 
 
 def _files(wound: Wound, verb: str) -> None:
-    if state_of(wound.container) in ("running", "paused"):
+    if state_of(wound.place) in ("running", "paused"):
         namespace = (f"--pid=container:{wound.container}", f"--user={wound.notes['user']}", "--network=none")
-        helper(wound.image, namespace, "files", verb)
+        helper(wound.image, wound.place.engine, namespace, "files", verb)
 
 
-def memory_of(_fault: Fault, container: str, _compose: Compose) -> Mapping[str, str]:
+def memory_of(_fault: Fault, container: Container, _compose: Deployed) -> Mapping[str, str]:
     """The limits of a container, and the memory that it uses."""
     form = "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}"
-    memory, swap = docker("container", "inspect", "--format", form, container).split()
+    memory, swap = inspected(container, form).split()
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
-    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container).partition("/")[0].strip()
+    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.engine)
+    used = used.partition("/")[0].strip()
     return {"memory": memory, "swap": swap, "used": str(parse_size(used.replace(" ", ""), option="docker stats"))}
 
 
@@ -254,7 +233,7 @@ def limit_memory(wound: Wound, fault: Fault) -> None:
     wanted = int(fault.parameter("megabytes") * MIB)
     for room in ROOMS:
         size = str(wanted or int(int(wound.notes["used"]) * room))
-        done = run_docker(["update", "--memory", size, "--memory-swap", size, wound.container])
+        done = wound.place.engine.run("update", "--memory", size, "--memory-swap", size, wound.container)
         if done.returncode == 0:
             return
         if wanted:
@@ -264,10 +243,11 @@ def limit_memory(wound: Wound, fault: Fault) -> None:
 
 def free_memory(wound: Wound) -> None:
     """Give a container its former limits."""
-    docker("update", "--memory", wound.notes["memory"], "--memory-swap", wound.notes["swap"], wound.container)
+    limits = ("--memory", wound.notes["memory"], "--memory-swap", wound.notes["swap"])
+    docker("update", *limits, wound.container, on=wound.place.engine)
 
 
-def toxics_of(fault: Fault, _container: str, _compose: Compose) -> Mapping[str, str]:
+def toxics_of(fault: Fault, _container: Container, _compose: Deployed) -> Mapping[str, str]:
     """The toxics of a link. Latency is added to the round trip, half of it in each direction."""
     found: list[dict[str, object]] = []
     for stream in ("upstream", "downstream"):
@@ -284,17 +264,18 @@ def toxics_of(fault: Fault, _container: str, _compose: Compose) -> Mapping[str, 
 
 def poison(wound: Wound, _fault: Fault) -> None:
     """Add the toxics of a link."""
-    _toxics(wound.container, wound, "add")
+    _toxics(wound.place, wound, "add")
 
 
 def cure(wound: Wound) -> None:
     """Remove the toxics of a link. A proxy that was started again has none."""
-    if state_of(wound.container) == "running":
-        _toxics(wound.container, wound, "remove")
+    if state_of(wound.place) == "running":
+        _toxics(wound.place, wound, "remove")
 
 
-def _toxics(links: str, wound: Wound, verb: str) -> None:
-    docker("exec", links, "python3", "-c", text_of("toxics"), verb, wound.target, wound.notes["toxics"])
+def _toxics(links: Container, wound: Wound, verb: str) -> None:
+    command = ("python3", "-c", text_of("toxics"), verb, wound.target, wound.notes["toxics"])
+    docker("exec", links.name, *command, on=links.engine)
 
 
 def text_of(script: str) -> str:
@@ -302,8 +283,8 @@ def text_of(script: str) -> str:
     return resources.files("corda_lab.faults.inside").joinpath(f"{script}.py").read_text(encoding="utf-8")
 
 
-def helper(image: str, namespace: Sequence[str], script: str, *arguments: str) -> None:
-    """Run a script of ``inside`` in a namespace of another container, with nothing but what it needs there."""
+def helper(image: str, engine: Engine, namespace: Sequence[str], script: str, *arguments: str) -> None:
+    """Run a script of ``inside`` on an engine, in a namespace of another container, with only what it needs there."""
     common: tuple[str, ...] = (
         "run",
         "--rm",
@@ -313,7 +294,7 @@ def helper(image: str, namespace: Sequence[str], script: str, *arguments: str) -
         "--memory=64m",
     )
     common += ("--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
-    docker(*common, *namespace, image, "-c", text_of(script), *arguments)
+    docker(*common, *namespace, image, "-c", text_of(script), *arguments, on=engine)
 
 
 TREATMENTS: Mapping[FaultKind, Treatment] = {
@@ -326,3 +307,9 @@ TREATMENTS: Mapping[FaultKind, Treatment] = {
     "full-disk": Treatment(user_of, forbid_files, allow_files),
     "memory-limit": Treatment(memory_of, limit_memory, free_memory),
 }
+HOST_TREATMENTS: Mapping[FaultKind, Treatment] = {
+    "kill": Treatment(nothing, hosts.kill, hosts.start_again),
+    "restart": Treatment(nothing, hosts.drain, hosts.activate),
+    "partition": Treatment(nothing, part, join),
+}
+"""Those of a whole host. What healing needs, ``hosts.wound_of`` has read."""

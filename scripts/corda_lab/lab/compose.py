@@ -6,8 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,48 +15,31 @@ from corda_lab.host.processes import last_lines, last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images
-from corda_lab.lab.settings import BOOTSTRAP, NOTARY, PARTIES, Settings
+from corda_lab.lab.deployed import LoadStart, Service
+from corda_lab.lab.engine import (
+    COMMAND_SECONDS_MAX,
+    HERE,
+    Container,
+    Engine,
+    addresses_in,
+    inspect_all,
+    run_docker,
+    run_docker_to_file,
+)
+from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
+from corda_lab.steps.entry import ClockReading
+from corda_lab.text import ui
+from lab_workload.row import ROWS_DIRECTORY
 
-COMMAND_SECONDS_MAX = 120.0
+START_SECONDS_MAX = 150.0
+"""Longer than the longest time that a service gets to stop."""
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
 BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX", "BRIDGE_FLOW_TIMEOUT_SECONDS")
 """Variables of the bridge that a bench may set, besides those of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
-
-
-@dataclass(frozen=True)
-class Service:
-    """One container of the lab, as ``docker compose ps`` reports it."""
-
-    name: str
-    container: str
-    state: str
-    health: str
-    exit_code: int
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it is running and healthy (or has no health check), or is a one-shot service that succeeded."""
-        if self.state == "exited":
-            return self.name == BOOTSTRAP and self.exit_code == 0
-        return self.state == "running" and self.health in {"", "healthy"}
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it ended with an error, or is unhealthy."""
-        return (self.state in {"exited", "dead"} and self.exit_code != 0) or self.health == "unhealthy"
-
-    @property
-    def condition(self) -> str:
-        """State and health in one word: ``starting``, ``healthy``, ``done``, ``exited with 1``."""
-        if self.state == "running" and self.health:
-            return self.health
-        if self.state == "exited":
-            return "done" if self.is_ready else f"exited with {self.exit_code}"
-        return self.state
 
 
 def parse_services(text: str) -> list[Service]:
@@ -69,76 +51,13 @@ def parse_services(text: str) -> list[Service]:
     return [
         Service(
             name=str(item["Service"]),
-            container=str(item["Name"]),
+            container=Container(str(item["Name"])),
             state=str(item.get("State", "")),
             health=str(item.get("Health", "")),
             exit_code=int(item.get("ExitCode", 0)),
         )
         for item in items
     ]
-
-
-def run_docker(
-    arguments: Sequence[str],
-    *,
-    seconds_max: float = COMMAND_SECONDS_MAX,
-    cwd: Path = ROOT,
-    environment: Mapping[str, str] | None = None,
-) -> subprocess.CompletedProcess[str]:
-    """Run ``docker`` and capture its output. It has its own process group, so that Ctrl-C does not reach it directly.
-
-    ``environment`` is added to the environment of this process. The exit status is not checked. Raises LabError if
-    there is no docker command, or if it does not end within ``seconds_max``.
-    """
-    try:
-        return subprocess.run(
-            ["docker", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds_max,
-            cwd=cwd,
-            env={**os.environ, **(environment or {})},
-            check=False,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise LabError("There is no docker command on PATH", "`scripts/lab doctor` shows how to install it.") from None
-    except subprocess.TimeoutExpired:
-        raise LabError(
-            f"`{shlex.join(['docker', *arguments])}` did not answer within {seconds_max:.0f} s",
-            "Run `docker info` to check whether the engine answers; it may be overloaded.",
-        ) from None
-
-
-def run_docker_to_file(
-    path: Path,
-    arguments: Sequence[str],
-    *,
-    shown: str,
-    seconds_max: float = COMMAND_SECONDS_MAX,
-    environment: Mapping[str, str] | None = None,
-) -> None:
-    """Run ``docker`` and write its output, of any size, to ``path``. Raises LabError, with ``shown``, if it fails."""
-    try:
-        with path.open("wb") as stream:
-            done = subprocess.run(
-                ["docker", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.PIPE,
-                timeout=seconds_max,
-                cwd=ROOT,
-                env={**os.environ, **(environment or {})},
-                check=False,
-                start_new_session=True,
-            )
-    except subprocess.TimeoutExpired:
-        raise LabError(f"`{shown}` did not end within {seconds_max:.0f} s", exit_code=1) from None
-    if done.returncode != 0:
-        words = last_words(done.stderr.decode(errors="replace"))
-        raise LabError(f"`{shown}` failed: {words}", "Run it by hand to see its whole output.", exit_code=1)
 
 
 def lab_environment(settings: Settings) -> dict[str, str]:
@@ -212,16 +131,25 @@ class Compose:
     def _container(self, service: str, seconds_max: float) -> str:
         """Return the name of the running container of a service; empty if there is none, or more than one."""
         if service not in self._containers:
-            labels = {"project": self.project, "service": service, "oneoff": "False"}
-            filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
             limit = min(seconds_max, COMMAND_SECONDS_MAX)
-            done = run_docker(["ps", *filters, "--format={{.Names}}"], seconds_max=limit)
+            done = run_docker(self._listing(service), seconds_max=limit)
             names = done.stdout.split()
             if done.returncode != 0 or len(names) != 1:
                 return ""
             # A container that replaces another one gets its name.
             self._containers[service] = names[0]
         return self._containers[service]
+
+    def _listing(self, service: str) -> list[str]:
+        """Return the arguments with which ``docker`` names the running container of a service, and none of a load."""
+        labels = {"project": self.project, "service": service, "oneoff": "False"}
+        filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
+        return ["ps", *filters, "--format={{.Names}}"]
+
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run. Raises LabError."""
+        names = HERE.checked(*self._listing("locust")).split()
+        return Container(names[0]) if names else None
 
     def shown(self, *arguments: str) -> str:
         """Return the command as it can be typed in the checkout."""
@@ -275,6 +203,136 @@ class Compose:
         """Return the last ``count`` log lines of a service that are not blank."""
         done = self.run("logs", "--no-color", "--no-log-prefix", "--tail", str(count * 2), service, check=False)
         return last_lines(done.stdout + done.stderr, count)
+
+    def log_since(self, service: str, since: str) -> str:
+        """Return what a service has logged since a time (RFC 3339)."""
+        done = self.run("logs", "--no-color", "--no-log-prefix", "--since", since, service, check=False)
+        return done.stdout + done.stderr
+
+    def log_tails(self, lines: int) -> str:
+        """Return the last lines of all services."""
+        done = self.run("logs", "--no-color", "--tail", str(lines), check=False)
+        return done.stdout + done.stderr
+
+    def running_containers(self) -> dict[str, Container]:
+        """Return the running containers by the name of their service. It takes less time than ``services``."""
+        filters = [f"label=com.docker.compose.project={self.project}", "label=com.docker.compose.oneoff=False"]
+        form = '{{.Names}} {{.Label "com.docker.compose.service"}}'
+        done = run_docker(["ps", *(part for each in filters for part in ("--filter", each)), "--format", form])
+        found = (line.split() for line in done.stdout.splitlines() if line)
+        return {service: Container(name) for name, service in found}
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engine of this machine."""
+        return (HERE,)
+
+    @property
+    def is_here(self) -> bool:
+        """All of it runs on this machine."""
+        return True
+
+    @property
+    def placement(self) -> None:
+        """Nothing is placed on hosts."""
+        return None
+
+    @property
+    def workers(self) -> int:
+        """A single process generates load, unless workers are asked for."""
+        return 0
+
+    @property
+    def load_label(self) -> str:
+        """The label by which all containers of the project are found."""
+        return f"com.docker.compose.project={self.project}"
+
+    @property
+    def helper_image(self) -> str:
+        """The image of the load generator, which every lab has."""
+        return self.settings.own_image("locust")
+
+    @property
+    def reader_image(self) -> str:
+        """The lab's own image of a node. The bootstrapper has it in every lab."""
+        return self.settings.own_node_image
+
+    @property
+    def rows_images(self) -> tuple[str, ...]:
+        """Images with a shell. Which of them exist depends on what was built."""
+        settings = self.settings
+        return (settings.own_image("locust"), images.image_name(settings, "PYTHON_IMAGE"), settings.node_image)
+
+    def recorded_image(self, service: str, name: str) -> str:
+        """Return the name of the image of a service as manifests have it.
+
+        It has no project in it, so that it is the same in every checkout. That of a stand-in is the official one.
+        """
+        del service
+        return self.settings.recorded_name(images.official_name(self.settings, name))
+
+    def load_engine(self, worker: int) -> Engine:
+        """All generate load here."""
+        del worker
+        return HERE
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """One machine cannot be cut off from itself."""
+        return ()
+
+    def replacer_of(self, service: str) -> str:
+        """The engine starts the same container again."""
+        del service
+        return ""
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers of the project that run."""
+        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
+        filters = f"--filter=label=com.docker.compose.project={self.project}"
+        names = HERE.checked("ps", filters, "--format={{.Names}}").split()
+        return {one: addresses_in(text) for one, text in inspect_all(map(Container, names), form).items()}
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
+        form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
+        about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
+        found: set[str] = set()
+        for network in container.checked(form).split():
+            found |= set(addresses_in(HERE.checked("network", "inspect", "--format", about, network)))
+        own = addresses_in(container.checked("{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
+        return sorted(found - set(own))
+
+    def start_again(self, service: Service) -> None:
+        """Start a service that has ended. Raises LabError."""
+        HERE.checked("start", service.container.name, seconds_max=START_SECONDS_MAX)
+
+    def restart(self, service: Service) -> None:
+        """Let a service end as it should, and start it again. Raises LabError."""
+        done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
+        if done.returncode != 0:
+            raise LabError(f"{service.name} could not be started again: {last_words(done.stderr)}", exit_code=1)
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """There is one clock."""
+        return {}
+
+    def meters(self) -> None:
+        """Return nothing: the counters of this machine tell what its containers use."""
+
+    def start_load(self, load: LoadStart) -> None:
+        """Start a container that generates load. Raises LabError."""
+        alias = ("--use-aliases",) if load.has_alias else ()
+        arguments = ("run", "--detach", "--no-deps", "--label", load.label, *alias, "--name", load.container.name)
+        arguments += ("locust", *load.arguments)
+        if load.has_alias:
+            ui.note(self.shown(*arguments))
+        self.run(*arguments)
+
+    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
+        """Copy a file that a load container has written into the volume of all, and return whether there is one."""
+        del container
+        return self.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(target), check=False).returncode == 0
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""

@@ -15,7 +15,8 @@ from corda_lab.host import engine, machine, plugins, probe
 from corda_lab.host.image_files import READER
 from corda_lab.lab import cordapps, exposure, interference
 from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
 from corda_lab.lab.shape import KEPT
 from corda_lab.paths import ROOT

@@ -1,6 +1,5 @@
 """The environment of a run, as stored in ``run.json``: everything outside the workload that its results depend on."""
 
-import json
 import platform
 import re
 import subprocess
@@ -8,7 +7,8 @@ import subprocess
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, links, provenance, shape
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import inspect_all
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
@@ -30,30 +30,20 @@ def git_state() -> GitState:
     return GitState(commit=git("rev-parse", "HEAD"), has_changes=None if changes is None else bool(changes))
 
 
-def image_ids(compose: Compose) -> dict[str, Image]:
-    """Return the image of each service's container: service → name and id.
-
-    The names of the lab's own images have no project in them, so that they are the same in every checkout. Stand-ins
-    have the official names.
-    """
+def image_ids(compose: Deployed) -> dict[str, Image]:
+    """Return the image of each service's container: service → name, as manifests have it, and id."""
     containers = [service for service in compose.services() if service.state in {"running", "exited"}]
     if not containers:
         return {}
-    done = run_docker(["container", "inspect", *(service.container for service in containers)])
-    by_name = {item["Name"].lstrip("/"): item for item in json.loads(done.stdout or "[]")}
+    found = inspect_all([service.container for service in containers], "{{.Config.Image}} {{.Image}}")
     return {
         service.name: Image(
-            name=recorded_name(compose.settings, by_name[service.container]["Config"]["Image"]),
-            id=by_name[service.container]["Image"],
+            name=compose.recorded_image(service.name, found[service.container].split()[0]),
+            id=found[service.container].split()[1],
         )
         for service in sorted(containers, key=lambda service: service.name)
-        if service.container in by_name
+        if service.container in found
     }
-
-
-def recorded_name(settings: Settings, image: str) -> str:
-    """Return the name of an image as manifests have it: that of a stand-in is the official one."""
-    return settings.recorded_name(images.official_name(settings, image))
 
 
 def parse_java_version(text: str) -> str:
@@ -62,7 +52,7 @@ def parse_java_version(text: str) -> str:
     return match[1] if match else ""
 
 
-def java_versions(compose: Compose) -> dict[str, str]:
+def java_versions(compose: Deployed) -> dict[str, str]:
     """Return the Java versions of the nodes and the bridge."""
     versions = {}
     for name, service in (("node", "partya"), ("bridge", "bridge")):
@@ -71,7 +61,7 @@ def java_versions(compose: Compose) -> dict[str, str]:
     return versions
 
 
-def versions(settings: Settings, compose: Compose) -> Versions:
+def versions(settings: Settings, compose: Deployed) -> Versions:
     """Return the versions of Corda, Java, Docker, Compose and Python."""
     info = probe.engine_info()
     return Versions(
@@ -97,12 +87,12 @@ def read_host() -> Host:
     )
 
 
-def read_environment(settings: Settings) -> Environment:
+def read_environment(compose: Deployed) -> Environment:
     """Return the part of the manifest that does not depend on the load.
 
     Call it before the load, so that it takes no CPU time from it.
     """
-    compose = Compose(settings)
+    settings = compose.settings
     return Environment(
         git=git_state(),
         versions=versions(settings, compose),
@@ -114,4 +104,5 @@ def read_environment(settings: Settings) -> Environment:
         settings=settings.public(),
         fetched=provenance.fetched_files(settings),
         preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
+        placement=compose.placement,
     )

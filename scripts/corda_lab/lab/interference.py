@@ -12,7 +12,7 @@ from corda_lab.host import frequency, neighbours
 from corda_lab.host.frequency import Frequency
 from corda_lab.host.neighbours import Neighbour, Reading
 from corda_lab.lab.checks import Check, ok, unknown, warning
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 
 SAMPLE_SECONDS = 0.9

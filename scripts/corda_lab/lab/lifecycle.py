@@ -10,7 +10,9 @@ from corda_lab.host.processes import follow, last_line, last_lines, last_words
 from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import CheckKind, Level
-from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Service
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings

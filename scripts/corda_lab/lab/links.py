@@ -3,12 +3,13 @@
 import json
 
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import MeasuredLink
 from corda_lab.text import ui
 
 
-def measure_links(compose: Compose) -> list[MeasuredLink]:
+def measure_links(compose: Deployed) -> list[MeasuredLink]:
     """Measure the round-trip time of every link, directly and through its proxy, in milliseconds. Raises LabError."""
     done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
     return [MeasuredLink(**json.loads(line)) for line in done.stdout.splitlines()]

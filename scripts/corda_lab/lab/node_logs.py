@@ -25,7 +25,8 @@ from typing import IO
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, Service, run_docker, run_docker_to_file
+from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.engine import Engine, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
 from corda_lab.text.redaction import Redactor, values_in
 from lab_workload.names import canonical, did_you_mean
@@ -74,21 +75,22 @@ _ARCHIVE = re.compile(r"node-.*\.(\d{4}-\d\d-\d\d)-(\d+)\.log\.gz")
 
 @dataclass(frozen=True)
 class NodeLog:
-    """Where the log of a node can be read. ``prefix`` has the arguments of docker before a command."""
+    """Where the log of a node can be read. ``prefix`` has the arguments of its engine's client before a command."""
 
     node: str
     is_running: bool
+    engine: Engine
     prefix: tuple[str, ...]
     base: str
 
     def command(self, script: str, *words: str) -> list[str]:
         """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
-        return [*self.prefix, "sh", "-c", script, "logs", self.base, *words]
+        return self.engine.arguments(*self.prefix, "sh", "-c", script, "logs", self.base, *words)
 
     @property
     def shown(self) -> str:
         """The command as an error names it."""
-        return f"{shlex.join(('docker', *self.prefix[:2]))} … the log of {self.node}"
+        return f"{shlex.join(['docker', *self.engine.arguments(*self.prefix[:2])])} … the log of {self.node}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class About:
         return tuple(name for name in self.archives if (match := _ARCHIVE.fullmatch(name)) and match[1] >= day)
 
 
-def find(compose: Compose, name: str, services: Sequence[Service] | None = None) -> NodeLog:
+def find(compose: Deployed, name: str, services: Sequence[Service] | None = None) -> NodeLog:
     """Where the log of a node is. Raises LabError if there is no such node, or if it has no container.
 
     ``services`` are those of the project, if they are known; otherwise Compose is asked.
@@ -123,14 +125,15 @@ def find(compose: Compose, name: str, services: Sequence[Service] | None = None)
             "Start the lab with `scripts/lab up`. Logs of failed runs are in logs/ of their folders.",
         )
     if service.state == "running":
-        return NodeLog(node, True, ("exec", service.container), BASE)
+        return NodeLog(node, True, service.container.engine, ("exec", service.container.name), BASE)
     volume = f"{compose.project}_{node.lower()}-persistence"
     options = (
         *("run", "--rm", f"--label={LABEL}={compose.project}", "--user=1000:1000", *READER),
         # The engine would store all that it prints once more, which is the whole log.
         *("--log-driver=none", f"--volume={volume}:/volume:ro"),
     )
-    return NodeLog(node, False, (*options, "--entrypoint=env", compose.settings.own_node_image), VOLUME_BASE)
+    prefix = (*options, "--entrypoint=env", compose.reader_image)
+    return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE)
 
 
 def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float = math.inf) -> About:
@@ -195,8 +198,8 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
                     raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
                 _require_success(log, process, errors)
         if follow and log.is_running:
-            command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
-            with _started(command, errors) as process:
+            command = ("exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base)
+            with _started(log.engine.arguments(*command), errors) as process:
                 yield from _as_they_come(process)
                 _require_success(log, process, errors, (0, *KILLED))
             return

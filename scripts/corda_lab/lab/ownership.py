@@ -8,7 +8,7 @@ from pathlib import Path
 
 from corda_lab import atomic, paths
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 
 STARTING = "starting"
 """Recorded while a sweep starts its lab. If the process is killed then, the containers that it made still belong to the

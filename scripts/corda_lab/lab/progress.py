@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from corda_lab.host.processes import child
-from corda_lab.lab.compose import Service
+from corda_lab.lab.deployed import Service
+from corda_lab.lab.engine import Container
 from corda_lab.text import ui
 
 EVENTS = ("start", "die", "health_status")
@@ -88,7 +89,7 @@ class StartProgress:
         elif action == "health_status":
             self._note(name, health, at)
         elif container == self.containers.get(name):
-            ended = Service(name, container, "exited", "", int(attributes["exitCode"]))
+            ended = Service(name, Container(container), "exited", "", int(attributes["exitCode"]))
             self._note(name, ended.condition, at)
         else:
             # An old container, which is being replaced.

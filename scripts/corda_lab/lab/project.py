@@ -13,7 +13,7 @@ from pathlib import Path
 from corda_lab import atomic, paths
 from corda_lab.errors import LabError
 from corda_lab.lab import ownership
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import OVERRIDE, PROJECT_DEFAULT, VARIABLE, parse_env_file, project_in
 from corda_lab.text import ui
 

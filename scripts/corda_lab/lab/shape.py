@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
 from corda_lab.knobs.shape import CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
-from corda_lab.lab.compose import run_docker
 from corda_lab.lab.cordapps import platform_version
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings, parse_size
 from corda_lab.paths import CONFIGS
 from corda_lab.text import words

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker_to_file
+from corda_lab.lab.engine import run_docker_to_file
 from corda_lab.profile.jvm import Jvm, inside
 from corda_lab.text.words import size
 
@@ -64,9 +64,10 @@ def copy_out(jvm: Jvm, path: str, target: Path) -> int:
     Raises LabError if not all of it arrives.
     """
     expected = size_of(jvm, path)
-    shown = f"docker exec {jvm.container} cat {path}"
+    shown = jvm.container.shown("exec", "cat", path)
     try:
-        run_docker_to_file(target, ["exec", jvm.container, "cat", path], shown=shown, seconds_max=COPY_SECONDS_MAX)
+        command = jvm.container.engine.arguments("exec", jvm.container.name, "cat", path)
+        run_docker_to_file(target, command, shown=shown, seconds_max=COPY_SECONDS_MAX)
     except OSError as error:
         raise LabError(f"{target}: cannot be written ({error.strerror})", "Make its folder writable.") from None
     arrived = target.stat().st_size

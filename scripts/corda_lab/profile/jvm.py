@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
@@ -58,7 +59,7 @@ class Jvm:
 
     node: str
     """Name of the node, or `bridge`."""
-    container: str
+    container: Container
     pid: int
     """Inside the container."""
     profiler_version: str
@@ -83,10 +84,10 @@ def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
     return found
 
 
-def find(name: str, settings: Settings) -> Jvm:
+def find(name: str, compose: Deployed) -> Jvm:
     """Return the JVM of a node or of the bridge. Raises LabError if it is not running, or has no async-profiler."""
     service = name.lower()
-    states = {one.name: one for one in Compose(settings).services()}
+    states = {one.name: one for one in compose.services()}
     if not states:
         raise LabError("The lab is not up", "Start it with `scripts/lab up`.")
     if service not in states or states[service].state != "running":
@@ -108,10 +109,10 @@ def find(name: str, settings: Settings) -> Jvm:
 
 
 def inside(
-    container: str, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
+    container: Container, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command in a container, as the user of its JVM."""
-    return run_docker(["exec", container, *command], seconds_max=seconds_max)
+    return container.inside(*command, seconds_max=seconds_max)
 
 
 def jcmd(jvm: Jvm, command: str, *, seconds_max: float = COMMAND_SECONDS_MAX) -> "subprocess.CompletedProcess[str]":

@@ -66,7 +66,7 @@ def fetch(jvm: Jvm, name: str, target: Path) -> int:
         if not disk.size_of(jvm, path):
             raise LabError(
                 f"{jvm.node}: Flight Recorder has written no recording",
-                "Check `docker compose logs` of the node; its volume may be full.",
+                f"Check `{jvm.container.shown('logs')}`; its volume may be full.",
                 exit_code=1,
             )
         with atomic.whole_file(target) as partial:

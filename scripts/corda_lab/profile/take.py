@@ -9,8 +9,8 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab import lifecycle, shape
-from corda_lab.lab.settings import Settings
+from corda_lab.lab import lifecycle
+from corda_lab.lab.deployed import Deployed
 from corda_lab.paths import RESULTS
 from corda_lab.profile import jvm, recorder
 from corda_lab.profile.session import Session
@@ -21,7 +21,7 @@ PROGRESS_SECONDS = 1.0
 
 
 def take(
-    name: str, event: Event, seconds: int, settings: Settings, tell: Callable[[str], None], *, jfr: bool = False
+    name: str, event: Event, seconds: int, compose: Deployed, tell: Callable[[str], None], *, jfr: bool = False
 ) -> tuple[Path, Profile]:
     """Profile a node or the bridge. Returns the path of the flame graph, and the profile in words.
 
@@ -29,10 +29,10 @@ def take(
     if the JVM cannot be profiled. If the profile is interrupted, it is stopped, and nothing is stored.
     """
     lifecycle.require_engine()
-    settings = shape.of_running(settings)
+    settings = compose.settings
     name = jvm.find_name(name, settings)
     folder = _require_writable(RESULTS / FOLDER)
-    found = jvm.find(name, settings)
+    found = jvm.find(name, compose)
     if jfr:
         recorder.require_possible(found, "--jfr")
     identity = run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))

@@ -18,6 +18,7 @@ from corda_lab.audit import audit_lab
 from corda_lab.bench.file import store
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.profile import jvm
@@ -80,7 +81,7 @@ class HeapWatch:
             return
         try:
             # To find a JVM takes more of the machine than to ask it.
-            found = self._found.get(place) or jvm.find(place, self._settings)
+            found = self._found.get(place) or jvm.find(place, Compose(self._settings))
             began = time.time()
             live = live_heap_bytes(found)
         except LabError as error:
@@ -171,7 +172,7 @@ def audited(settings: Settings, run: Path) -> Audit:
     """Audit the ledgers of the soak. The audit at the end of a step has no time for so many transactions."""
     with ui.phase("Auditing the ledgers"):
         try:
-            found = audit_lab(shape.of_running(settings), run, AUDIT_SECONDS_MAX)
+            found = audit_lab(Compose(shape.of_running(settings)), run, AUDIT_SECONDS_MAX)
         except LabError as error:
             found = Audit(verdict="cannot tell", reasons=(error.message,))
         ui.note(found.summary)

@@ -22,6 +22,7 @@ NOTE_TITLES: Mapping[Kind, str] = {
 
 MORE_FILES = {
     "samples.parquet": "",
+    "hosts.parquet": "",
     "stages.parquet": "",
     "notary.parquet": "",
     "drops.parquet": "",
@@ -83,8 +84,36 @@ def environment_facts(environment: Environment) -> list[tuple[str, str]]:
         ("Docker", f"engine {versions.engine}, Compose {versions.compose}"),
         ("Commit", environment.git.words),
         ("Stand-in images", ", ".join(environment.stand_ins) or "none (all images are official)"),
-        ("Machine", machine(environment.host)),
+        *_machines(environment),
     ]
+
+
+def _machines(environment: Environment) -> list[tuple[str, str]]:
+    """The machine, or the hosts of a placement with what ran on each, as rows of a table of facts."""
+    placed = environment.placement
+    if placed is None:
+        return [("Machine", machine(environment.host))]
+    return [
+        ("Placement", f"{placed.name} ({placed.sha256[:12]}), {placed.overlay} overlay"),
+        *((f"Host {name}", host.words) for name, host in placed.hosts.items()),
+        ("Manager", f"{machine(environment.host)}; it drove the load, and may be one of the hosts"),
+        ("Not measured", NOT_ON_HOSTS),
+    ]
+
+
+NOT_ON_HOSTS = (
+    "PostgreSQL's processor time and the disk writes of one flow, and how fast the processors of the hosts were: these"
+    " are read on one machine only"
+)
+"""What a run on several hosts lacks."""
+
+
+def machines(environment: Environment) -> str:
+    """The machine, or the hosts of a placement, in one line."""
+    placed = environment.placement
+    if placed is None:
+        return machine(environment.host)
+    return f"{plural(len(placed.hosts), 'host')} of the placement {placed.name}"
 
 
 def load_facts(load: LoadEntry) -> str:

@@ -12,6 +12,7 @@ from corda_lab.report import (
     commands,
     costs,
     faults,
+    hosts,
     ledgers,
     node_logs,
     profiles,
@@ -24,6 +25,7 @@ from corda_lab.report.facts import (
     environment_facts,
     load_facts,
     machine,
+    machines,
     more_files,
     rerun_facts,
     web_ui_facts,
@@ -109,7 +111,7 @@ def sentences(environment: Environment, step: StepEntry) -> list[str]:
         steal = f" with {stolen:.0f} % CPU steal" if stolen and stolen > STOLEN_PERCENT_MAX else ""
         found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{steal}{limit}.")
     else:
-        found.append(f"Machine: {machine(environment.host)}.")
+        found.append(f"Machine: {machines(environment)}.")
     found.append("A single run has no interval: measure several repeats before you compare it with another run.")
     return found
 
@@ -348,12 +350,13 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "clocks": list(CLOCKS),
         "fault_rows": faults.rows(step),
+        "host_rows": hosts.rows(step),
         "replay": f"scripts/lab chaos --replay {run.identity}",
         "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "more_files": more_files(run.folder),
         "has_conditioning": step.conditioning is not None,
-        "up_command": commands.up(environment.shape),
+        "up_command": commands.up(environment),
         "value_table": value_table.by_node(step),
         "waterfalls": waterfalls.of_run(run, step),
         "clock": waterfalls.CLOCK,

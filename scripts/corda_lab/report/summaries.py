@@ -17,7 +17,7 @@ from corda_lab.analysis.points import Point, known_metrics, measured_metrics, po
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
-from corda_lab.report.facts import NOTE_TITLES, machine
+from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import NOT_ANSWERED
@@ -76,7 +76,7 @@ def markdown(run: StoredRun) -> str:
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
-        f"{shapes}. Commit {environment.git.words}. {machine(environment.host)}.",
+        f"{shapes}. Commit {environment.git.words}. {machines(environment)}.",
         "",
         f"`{run.manifest.command}`",
     ]

@@ -178,7 +178,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "faults": faults.rows(step),
                 "uses": step.resources,
                 "run_command": run_command(run, step),
-                "up_command": commands.up(run.environment(step).shape),
+                "up_command": commands.up(run.environment(step)),
             }
         )
     return found
@@ -253,7 +253,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
         found.append(
             {
                 "steps": wording.steps_words(steps) if steps else "no step",
-                "up_command": commands.up(environment.shape),
+                "up_command": commands.up(environment),
                 "facts": [
                     ("Shape of the lab", labels.describe(environment.shape)),
                     *link_facts(environments),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
+from corda_lab.text.words import listed, plural
 
 
 class ManifestPart(BaseModel):
@@ -69,11 +70,46 @@ class MeasuredLink(ManifestPart):
     direct_ms: float
 
 
+class PlacedHost(ManifestPart):
+    """A host of a placement, as its engine describes it, and the services that ran there. What is not known is None."""
+
+    cores: int | None
+    memory_bytes: int | None
+    engine: str | None
+    """The version of its engine."""
+    kernel: str | None
+    architecture: str | None
+    cpu_model: str | None
+    services: list[str]
+    workers: int = 0
+    """Workers of the load generator that the placement has there."""
+
+    @property
+    def words(self) -> str:
+        """``4 cores of AMD EPYC, 8 GiB, 6.1.0, engine 29.0.1: notary, partya and 2 workers``."""
+        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 1024**3:.0f} GiB"
+        cpu = f" of {self.cpu_model}" if self.cpu_model else ""
+        runs = listed([*self.services, *([plural(self.workers, "worker")] if self.workers else [])])
+        return f"{plural(self.cores or 0, 'core')}{cpu}{memory}, {self.kernel}, engine {self.engine}: {runs}"
+
+
+class PlacementEntry(ManifestPart):
+    """Where a lab on several hosts ran: the placement file, with its hash, and its hosts by name."""
+
+    name: str
+    """As it was given: a name of ``configs/placements/``, or the path of a file."""
+    sha256: str
+    text: str
+    overlay: Literal["encrypted", "plain"]
+    hosts: dict[str, PlacedHost]
+
+
 class Environment(ManifestPart):
     """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``.
 
-    ``fetched`` has what was fetched, by kind: name with version → hash, and ``preset_sha256`` the hash of the text of
-    the nodes' preset. Earlier versions of the lab did not store them.
+    ``host`` is this machine; of a lab on several hosts, it is the one that drove the load, and ``placement`` has those
+    that were measured. ``fetched`` has what was fetched, by kind: name with version → hash, and ``preset_sha256`` the
+    hash of the text of the nodes' preset. Earlier versions of the lab did not store the last three.
     """
 
     git: GitState
@@ -86,6 +122,8 @@ class Environment(ManifestPart):
     settings: dict[str, str]
     fetched: dict[str, dict[str, str]] = {}
     preset_sha256: str | None = None
+    placement: PlacementEntry | None = None
+    """None if everything ran on one machine."""
 
 
 class Span(ManifestPart):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SCRAPE_SECONDS
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose, Service, run_docker
+from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.settings import PARTIES
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
@@ -60,7 +60,7 @@ class NodeState:
         return f"{self.node} exhausted its heap ({listed(why)})" if why else None
 
 
-def why_broken(compose: Compose, since: float) -> str | None:
+def why_broken(compose: Deployed, since: float) -> str | None:
     """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError."""
     services = {service.name: service for service in compose.services()}
     nodes = [(node, services[node.lower()]) for node in compose.settings.nodes if node.lower() in services]
@@ -68,13 +68,10 @@ def why_broken(compose: Compose, since: float) -> str | None:
     return listed(found) if found else None
 
 
-def _state(compose: Compose, node: str, service: Service, since: float) -> NodeState:
+def _state(compose: Deployed, node: str, service: Service, since: float) -> NodeState:
     form = "{{.State.OOMKilled}} {{.State.FinishedAt}}"
-    killed, _, finished = run_docker(["container", "inspect", "--format", form, service.container]).stdout.partition(
-        " "
-    )
-    logs = compose.run("logs", "--no-color", "--no-log-prefix", "--since", iso(since), service.name, check=False)
-    error = memory_error(logs.stdout + logs.stderr)
+    killed, _, finished = service.container.inspected(form).partition(" ")
+    error = memory_error(compose.log_since(service.name, iso(since)))
     return NodeState(node, service, unix_seconds(finished), killed == "true", error)
 
 

@@ -14,7 +14,7 @@ from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, shape
+from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands, page
@@ -30,6 +30,7 @@ from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows, stages
 from corda_lab.steps.build import MachineUse, Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
+from corda_lab.steps.clocks import NEVER_READ
 from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
@@ -116,7 +117,7 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
     lifecycle.require_engine()
     folders.require_writable()
     with ui.phase("Looking for loads of the web UI"):
-        lab = RunningLab.of(shape.of_running(settings))
+        lab = RunningLab.of(settings)
         nodes = check_lab_is_up(lab.compose, lab.bridge)
         leftovers.collect(lab.compose)
         url = lab.settings.url("LOCUST_PORT")
@@ -129,7 +130,7 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
         if wanted.name is not None and len(chosen) > 1:
             raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
         ui.note(listed([one.identity for one in chosen]))
-        environment = read_environment(lab.settings)
+        environment = read_environment(lab.compose)
     with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
         maker = Maker(lab, nodes, volume, environment, status, Path(scratch))
         return [maker.make(one, wanted) for one in chosen]
@@ -226,7 +227,9 @@ class Maker:
             counted=counted,
             warm_up=what.warm_up,
             machine_use=lambda _: MachineUse(None, None, None, None),
-            stage_values=lambda window: stage_values(load, own, timed, window, may_be_gone=bool(restarted)),
+            stage_values=lambda window: self._known_well(
+                stage_values(load, own, timed, window, may_be_gone=bool(restarted))
+            ),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
             stage_rows=timed.rows,
@@ -241,6 +244,12 @@ class Maker:
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
+
+    def _known_well(self, found: StagesEntry) -> StagesEntry:
+        """Leave out figures between hosts: nobody has read their clocks around a load by hand."""
+        if self._lab.compose.is_here:
+            return found
+        return stages.known_well(found, {engine.name: NEVER_READ for engine in self._lab.compose.engines})
 
     def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
         """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""

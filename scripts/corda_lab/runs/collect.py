@@ -1,17 +1,17 @@
 """Collects what the load generator has written: rows, dropped arrivals, and its summary."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Container
 from corda_lab.runs.containers import LoadContainers, exit_codes, generator_error
 from corda_lab.steps import rows
 from corda_lab.steps.plan import RunPlan
-from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 
 
@@ -32,26 +32,33 @@ class Collected:
     end: RunEnd
 
 
-def collect(compose: Compose, plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
+def collect(compose: Deployed, plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
     """Read the rows and drops of all workers, and the end file. Raises LabError if the generator failed."""
     files = rows_files(plan)
-    for name in (f"{plan.identity}.end.json", *files.values()):
-        copied = compose.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(directory / name), check=False)
-        if copied.returncode != 0:
+    made_by = {f"{plan.identity}.end.json": names.driver, **names_by_file(files, names)}
+    for name, container in made_by.items():
+        if not compose.copy_rows(container, name, directory / name):
             code = exit_codes((names.driver,))[names.driver]
             raise generator_error(names.driver, code if code is not None else 1, "during")
     end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
     frame = rows.read_rows([directory / name for name in files.values()])
     check_row_counts(frame, end)
-    return Collected(frame, collect_drops(compose, list(files.values()), end, directory), end)
+    return Collected(frame, collect_drops(compose, names_by_file(files, names), end, directory), end)
 
 
-def collect_drops(compose: Compose, rows_names: Sequence[str], end: RunEnd, directory: Path) -> pl.Series:
+def names_by_file(files: Mapping[int, str], names: LoadContainers) -> dict[str, Container]:
+    """Return the container that has written each rows file."""
+    return {name: names.workers[index - 1] if index else names.driver for index, name in files.items()}
+
+
+def collect_drops(compose: Deployed, made_by: Mapping[str, Container], end: RunEnd, directory: Path) -> pl.Series:
     """Read the drops of all workers. A worker that dropped nothing has no file. Raises LabError if one is missing."""
-    paths = [directory / name.replace(".ndjson", ".drops.ndjson") for name in rows_names] if end.dropped else []
-    for path in paths:
-        compose.run("cp", f"locust:{ROWS_DIRECTORY}/{path.name}", str(path), check=False)
-    drops = rows.read_drops([path for path in paths if path.is_file()])
+    paths = []
+    for name, container in made_by.items() if end.dropped else ():
+        path = directory / name.replace(".ndjson", ".drops.ndjson")
+        if compose.copy_rows(container, path.name, path):
+            paths.append(path)
+    drops = rows.read_drops(paths)
     check_drop_count(drops, end)
     return drops
 

@@ -6,6 +6,7 @@ no value that is reported.
 """
 
 import math
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import polars as pl
 
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab import shape
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.folders import NAME_LENGTH_MAX
@@ -66,11 +66,14 @@ def condition(
 
     Its evidence is in ``folder``, which is left. ``environment`` is that of the lab; it is read if it is None.
     """
-    with ui.phase("Conditioning the nodes"), recorded(folder) as recording:
-        lab = RunningLab.of(shape.of_running(settings))
+    with (
+        ui.phase("Conditioning the nodes"),
+        recorded(folder) as recording,
+        closing(RunningLab.of(settings)) as lab,
+    ):
         planned = plan(run, lab.settings, lab.compose, lab.bridge)
         ui.note(f"{describe(planned)}, at most {run.options.total_seconds} s")
-        recording.begin(lab.compose, planned, environment or read_environment(lab.settings))
+        recording.begin(lab.compose, planned, environment or read_environment(lab.compose))
         with containers.generating(lab.compose, planned) as names:
             containers.await_setup(lab.compose, planned, names)
             containers.let_go(lab.compose, planned)
@@ -88,7 +91,7 @@ def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Coll
     if not counters.await_rest(lab.bridge, lab.prometheus, since=collected.end.ended_at):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
-            "Condition them with fewer users, or check `docker compose logs bridge`.",
+            f"Condition them with fewer users, or check `{lab.compose.shown('logs', 'bridge')}`.",
             exit_code=1,
         )
     for node in subject.nodes:

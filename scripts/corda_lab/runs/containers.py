@@ -16,8 +16,8 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
-from corda_lab.lab.compose import Compose, run_docker
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
+from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
@@ -33,7 +33,6 @@ from corda_lab.text.words import plural
 from lab_workload.problems import Problem
 from lab_workload.row import ROWS_DIRECTORY
 
-RUN_LABEL = "org.cordalab.run"
 LOAD_START_SECONDS_MAX = 60
 SETUP_START_SECONDS_MAX = 120
 WORKERS_START_SECONDS_MAX = 120
@@ -49,34 +48,41 @@ FLUSH_SECONDS = 2
 
 @dataclass(frozen=True)
 class LoadContainers:
-    """Names of the containers of one run: the driver, and its workers in order of their index."""
+    """The containers of one run: the driver, and its workers in order of their index."""
 
-    driver: str
-    workers: tuple[str, ...] = ()
-    nodes: Mapping[str, str] = field(default_factory=dict)
-    """The nodes without which the run fails, by name of their container. A run with faults does without any."""
+    driver: Container
+    workers: tuple[Container, ...] = ()
+    nodes: Mapping[Container, str] = field(default_factory=dict)
+    """The nodes without which the run fails, by their container. A run with faults does without any."""
 
     @property
-    def watched(self) -> tuple[str, ...]:
-        """All names, and those of the nodes' containers."""
+    def watched(self) -> tuple[Container, ...]:
+        """All, and the nodes' containers."""
         return (*self.all, *self.nodes)
 
     @property
-    def all(self) -> tuple[str, ...]:
-        """All names, the driver's first."""
+    def all(self) -> tuple[Container, ...]:
+        """All, the driver first."""
         return (self.driver, *self.workers)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, the driver's first."""
+        return tuple(container.name for container in self.all)
 
-def container_names(project: str, plan: RunPlan) -> LoadContainers:
-    """Return the names of a run's containers."""
-    driver = f"{project}-load-{plan.identity}"
+
+def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
+    """Return the containers of a run. They need not exist."""
+    driver = f"{compose.project}-load-{plan.identity}"
+    workers = range(1, (plan.options.workers or 0) + 1)
     return LoadContainers(
-        driver, tuple(f"{driver}-worker-{index}" for index in range(1, (plan.options.workers or 0) + 1))
+        Container(driver, compose.load_engine(0)),
+        tuple(Container(f"{driver}-worker-{index}", compose.load_engine(index)) for index in workers),
     )
 
 
 @contextmanager
-def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
+def load_containers(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load. They and their files are always removed after the block."""
     try:
         with generating(compose, plan) as names:
@@ -88,70 +94,79 @@ def load_containers(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]
 
 
 @contextmanager
-def generating(compose: Compose, plan: RunPlan) -> Iterator[LoadContainers]:
+def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load, and remove them after the block. Their files stay in the volume."""
-    names = container_names(compose.project, plan)
+    names = containers_of(compose, plan)
     label = f"{RUN_LABEL}={plan.identity}"
-    common = ("run", "--detach", "--no-deps", "--label", label)
     try:
         # Prometheus scrapes the containers that have the service's name as an alias: the driver, but not its workers.
-        arguments = [*common, "--use-aliases", "--name", names.driver, "locust", *plan.driver_arguments()]
-        ui.note(compose.shown(*arguments))
-        start(compose, arguments)
+        file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
+        start(compose, LoadStart(names.driver, label, driver, has_alias=True, workload=file))
         for index, worker in enumerate(names.workers, start=1):
             arguments = plan.worker_arguments(index, host_name(names.driver))
-            start(compose, [*common, "--name", worker, "locust", *arguments])
+            start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
         await_workers(names)
         yield names if plan.options.faults else replace(names, nodes=running_nodes(compose))
     except BaseException:
         # Rows are written within a second of the end of their request.
         with interrupts.held_back():
-            run_docker(["stop", "-t", str(FLUSH_SECONDS), *names.all])
+            by_engine = names_on(names.all)
+            outcomes(by_engine, lambda engine: engine.run("stop", "-t", str(FLUSH_SECONDS), *by_engine[engine]))
         raise
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.
         with interrupts.held_back():
-            labelled = run_docker(["ps", "--all", "--quiet", "--filter", f"label={label}"]).stdout.split()
-            run_docker(["rm", "--force", *names.all, *labelled])
+            remove(names, label)
 
 
-def start(compose: Compose, arguments: list[str]) -> None:
+def remove(names: LoadContainers, label: str) -> None:
+    """Remove the containers of a run, by name and by label: also one that a client started but could not tell of.
+
+    An engine that does not answer is a warning: what is left there is removed by the next command.
+    """
+    by_engine = names_on(names.all)
+
+    def remove_on(engine: Engine) -> None:
+        labelled = engine.run("ps", "--all", "--quiet", "--filter", f"label={label}").stdout.split()
+        # On a host of a stack, the files of the load are in volumes without a name.
+        engine.run("rm", "--force", "--volumes", *by_engine[engine], *labelled)
+
+    for problem in problems_of(outcomes(by_engine, remove_on)):
+        ui.warn(f"containers of the load may be left: {problem.finding}")
+
+
+def start(compose: Deployed, load: LoadStart) -> None:
     """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
-        compose.run(*arguments)
+        compose.start_load(load)
 
 
-def with_load_images(environment: Environment, names: LoadContainers, settings: Settings) -> Environment:
+def with_load_images(environment: Environment, names: LoadContainers, compose: Deployed) -> Environment:
     """Return the environment with the image of the driver as that of ``locust``, and every worker image that differs.
 
     Before, it had the image of the web UI's container, which generates none of the load. Raises LabError.
     """
-    form = "{{.Config.Image}} {{.Image}}"
-    done = run_docker(["container", "inspect", "--format", form, *names.all])
-    lines = [line for line in done.stdout.splitlines() if line]
-    if len(lines) != len(names.all):
+    said = inspect_all(names.all, "{{.Config.Image}} {{.Image}}")
+    if len(said) != len(names.all):
         raise LabError("A load container was removed during the run", "Start the run again.", exit_code=1)
-    found = (line.split() for line in lines)
-    driver, *workers = [Image(name=settings.recorded_name(name), id=identity) for name, identity in found]
+    found = (said[one].split() for one in names.all)
+    driver, *workers = [Image(name=compose.recorded_image("locust", name), id=identity) for name, identity in found]
     others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
     return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
 
 
-def host_name(container: str) -> str:
+def host_name(container: Container) -> str:
     """Return a name of a container for other containers: its short id, as its own name may be too long for DNS."""
-    return run_docker(["container", "inspect", "--format", "{{.Id}}", container]).stdout.strip()[:12]
+    return container.inspected("{{.Id}}").strip()[:12]
 
 
-def exit_codes(names: tuple[str, ...]) -> dict[str, int | None]:
-    """Return the exit status of every container by name; None if it is running. Raises LabError if one is missing."""
-    form = "{{.Name}} {{.State.Status}} {{.State.ExitCode}}"
-    done = run_docker(["container", "inspect", "--format", form, *names])
-    codes: dict[str, int | None] = {}
-    # For a missing container, Docker prints an empty line.
-    for line in filter(None, done.stdout.splitlines()):
-        name, status, code = line.split()
-        codes[name.lstrip("/")] = int(code) if status in {"exited", "dead"} else None
-    gone = [name for name in names if name not in codes]
+def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]:
+    """Return the exit status of every container; None if it is running. Raises LabError if one is missing."""
+    codes: dict[Container, int | None] = {}
+    for container, said in inspect_all(containers, "{{.State.Status}} {{.State.ExitCode}}").items():
+        status, code = said.split()
+        codes[container] = int(code) if status in {"exited", "dead"} else None
+    gone = [container for container in containers if container not in codes]
     if gone:
         raise LabError(f"The container {gone[0]} was removed during the run", "Start the run again.", exit_code=1)
     return codes
@@ -161,8 +176,7 @@ def await_workers(names: LoadContainers) -> None:
     """Wait until every worker's container is running. Raises LabError if one ends, or does not start in time."""
     deadline = time.monotonic() + WORKERS_START_SECONDS_MAX
     while names.workers:
-        form = "{{.State.Status}}"
-        states = run_docker(["container", "inspect", "--format", form, *names.workers]).stdout.split()
+        states = list(inspect_all(names.workers, "{{.State.Status}}").values())
         if states == ["running"] * len(names.workers):
             ui.note(f"{len(names.workers)} workers are running")
             return
@@ -170,13 +184,13 @@ def await_workers(names: LoadContainers) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"{states.count('running')} of {len(names.workers)} workers started in {WORKERS_START_SECONDS_MAX} s",
-                "Reduce --workers. The machine may not have enough memory for so many.",
+                "Reduce --workers. Their machine may not have enough memory for so many.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)
 
 
-def check_workers(names: LoadContainers, codes: dict[str, int | None]) -> None:
+def check_workers(names: LoadContainers, codes: Mapping[Container, int | None]) -> None:
     """Raise LabError if a worker has ended before its master, because its share of the load is then missing."""
     for worker in names.workers:
         if codes.get(worker) is not None:
@@ -184,18 +198,18 @@ def check_workers(names: LoadContainers, codes: dict[str, int | None]) -> None:
             raise LabError(f"The worker {worker} ended early", "Its last log lines are above.", exit_code=1)
 
 
-def show_log(container: str) -> list[str]:
+def show_log(container: Container) -> list[str]:
     """Print the last log lines of a container, and return them."""
-    done = run_docker(["logs", "--tail", "40", container])
+    done = container.engine.run("logs", "--tail", "40", container.name)
     lines = last_lines(done.stdout + done.stderr, 12)
     for line in lines:
         ui.note(f"| {line}")
     return lines
 
 
-def generator_error(container: str, code: int, when: Literal["before", "during"] = "before") -> LabError:
+def generator_error(container: Container, code: int, when: Literal["before", "during"] = "before") -> LabError:
     """Return the error for a generator that ended before or during its load: its own message if it printed one."""
-    done = run_docker(["logs", "--tail", "40", container])
+    done = container.engine.run("logs", "--tail", "40", container.name)
     # The generator's output ends with its error message, one line per problem.
     _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
     if mark:
@@ -211,7 +225,7 @@ def setup_seconds_max(plan: RunPlan) -> float:
     return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
 
 
-def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
+def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
     started, began_at = time.monotonic(), time.time()
@@ -238,12 +252,12 @@ def await_setup(compose: Compose, plan: RunPlan, names: LoadContainers) -> list[
             time.sleep(SETUP_POLL_SECONDS)
 
 
-def let_go(compose: Compose, plan: RunPlan) -> None:
+def let_go(compose: Deployed, plan: RunPlan) -> None:
     """Signal the generator to begin the load."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
-def end_early(compose: Compose, plan: RunPlan) -> None:
+def end_early(compose: Deployed, plan: RunPlan) -> None:
     """Signal the generator to end the load now."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
@@ -257,7 +271,7 @@ class WatchedLoad:
     """The end of the warm-up if the load was ended early, because it had been measured for long enough; else None."""
 
 
-def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
+def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress.
 
     Raises LabError if the load does not end in time, or if a worker or a node ends early.
@@ -285,7 +299,9 @@ def generate_load(compose: Compose, plan: RunPlan, bridge: Bridge, names: LoadCo
                 check_workers(names, {name: code for name, code in codes.items() if code != 0})
             if elapsed > limit:
                 raise LabError(
-                    f"The load did not end within {limit:.0f} s", "Check `docker compose logs bridge`.", exit_code=1
+                    f"The load did not end within {limit:.0f} s",
+                    f"Check `{compose.shown('logs', 'bridge')}`.",
+                    exit_code=1,
                 )
             timeline.note()
             is_ending = warm_up is not None or elapsed >= total
@@ -315,10 +331,10 @@ class ContainerEnd:
 
 
 @contextmanager
-def end_of(container: str) -> Iterator[ContainerEnd]:
+def end_of(container: Container) -> Iterator[ContainerEnd]:
     """Watch for the end of a container."""
     process = subprocess.Popen(
-        ["docker", "wait", container],
+        ["docker", *container.engine.arguments("wait", container.name)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -362,7 +378,7 @@ def await_end(names: LoadContainers) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"{len(running)} workers were still running {WORKERS_END_SECONDS_MAX} s after their master had ended",
-                f"Run again, and check `docker logs {running[0]}` while they are running.",
+                f"Run again, and check `{running[0].shown('logs')}` while they are running.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)

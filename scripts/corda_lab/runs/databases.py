@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.steps.entry import DatabaseRead
 from corda_lab.text import ui
 
@@ -50,7 +50,7 @@ class Stored:
     read: DatabaseRead | None
 
 
-def stored_in_postgres(compose: Compose, nodes: Sequence[str]) -> Stored:
+def stored_in_postgres(compose: Deployed, nodes: Sequence[str]) -> Stored:
     """Return the size of every node's tables, indexes and large objects in PostgreSQL. Warns if it cannot be read."""
     options = ["--username=lab", "--dbname=corda", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]
     limit = f"SET statement_timeout = '{QUERY_SECONDS_MAX}s'"
@@ -68,7 +68,7 @@ def parse_sizes(text: str) -> dict[str, int]:
     return {name: int(size) for name, bar, size in (line.partition("|") for line in text.splitlines()) if bar}
 
 
-def compacted(compose: Compose, nodes: Sequence[str]) -> Stored:
+def compacted(compose: Deployed, nodes: Sequence[str]) -> Stored:
     """Return the size of every node's H2 file after the compaction of a copy. Nodes without one are left out.
 
     A file as it is tells little: H2 reuses its space late, and lets it grow in leaps. Call this at rest: it takes some

@@ -1,6 +1,8 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,9 +10,8 @@ from corda_lab.audit import audit_load
 from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
-from corda_lab.host.calibration import calibrate
-from corda_lab.lab import shape
-from corda_lab.lab.compose import Compose
+from corda_lab.host.calibration import Calibration, calibrate
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.report import page
@@ -23,20 +24,24 @@ from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
+from corda_lab.runs.host_clocks import HostClocks, with_notary_times
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
-from corda_lab.runs.running import RunningLab
-from corda_lab.steps.build import Observed, build_step
+from corda_lab.runs.running import RunningLab, tell
+from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.clocks import slack_seconds
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
+from corda_lab.steps.rows import Window
 from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
 
@@ -74,30 +79,36 @@ class Observation:
         step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
         tables = (seen.requests, seen.metrics, seen.stage_rows)
         about = (self.environment, workload.name, text)
-        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
+        return Measured(
+            step, *tables, *about, drops=seen.drops, samples=seen.samples, hosts=seen.hosts, profiles=profiles
+        )
 
 
-def check(
+@contextmanager
+def checked_run(
     run: PreparedRun,
     settings: Settings,
     recording: Recording,
     environment: Environment | None = None,
     conditioned: Conditioned | None = None,
-) -> CheckedRun:
+) -> Iterator[CheckedRun]:
     """Make all checks of a run, and store what is known before its load in ``recording``. Raises LabError.
 
     ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
+    The connections to the lab are closed with the block.
     """
-    with ui.phase("Checking the run"):
-        lab = RunningLab.of(shape.of_running(settings))
-        planned = plan(run, lab.settings, lab.compose, lab.bridge)
-        environment = environment or read_environment(lab.settings)
-        inject.check(planned.options.faults, lab.settings)
-        ui.note(describe(planned))
-        recording.begin(lab.compose, planned, environment)
-        if conditioned is not None:
-            recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
-        return CheckedRun(lab, planned, environment)
+    with ExitStack() as stack:
+        with ui.phase("Checking the run"):
+            lab = stack.enter_context(closing(RunningLab.of(settings)))
+            tell(lab.compose)
+            planned = plan(run, lab.settings, lab.compose, lab.bridge)
+            environment = environment or read_environment(lab.compose)
+            inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
+            ui.note(describe(planned))
+            recording.begin(lab.compose, planned, environment)
+            if conditioned is not None:
+                recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
+        yield CheckedRun(lab, planned, environment)
 
 
 def measure(
@@ -107,9 +118,12 @@ def measure(
     environment: Environment | None = None,
     conditioned: Conditioned | None = None,
 ) -> Measured:
-    """Run a load and measure it. An interrupted load is stopped. Raises LabError. Arguments are those of ``check``."""
-    checked = check(run, settings, recording, environment, conditioned)
-    measured = audited(checked, recording)
+    """Run a load and measure it. An interrupted load is stopped. Raises LabError.
+
+    Arguments are those of ``checked_run``.
+    """
+    with checked_run(run, settings, recording, environment, conditioned) as checked:
+        measured = audited(checked, recording)
     if conditioned is None:
         return measured
     return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
@@ -117,11 +131,11 @@ def measure(
 
 def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> Measured:
     """Run a load and measure it, with a warning if its nodes are cold. Raises LabError."""
-    checked = check(run, settings, recording)
-    cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
-    for one in cold:
-        ui.warn(str(one))
-    return audited(checked, recording).with_warnings(cold)
+    with checked_run(run, settings, recording) as checked:
+        cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
+        for one in cold:
+            ui.warn(str(one))
+        return audited(checked, recording).with_warnings(cold)
 
 
 def audited(checked: CheckedRun, recording: Recording) -> Measured:
@@ -129,8 +143,10 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
     measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
-        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful)
+        slack = slack_seconds(measured.step.clocks)
+        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
+    found = with_notary_times(found, measured.environment.placement, measured.step.clocks)
     return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
 
 
@@ -155,15 +171,15 @@ def _observe(
     sampler = watchers.sampler
     with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
-            environment = containers.with_load_images(environment, names, lab.settings)
+            environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
             set_up(lab.compose, plan, names, recording)
             size = plan.options.database_size or "file"
             observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
-            watched = sampling.watched(lab.compose, names.all)
-            before = calibrate()
-            sampler.start(watched)
+            before = calibrate() if lab.compose.is_here else None
+            clocks = HostClocks.read(lab.compose, names)
+            sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
             watchers.profiling.begin()
@@ -171,23 +187,26 @@ def _observe(
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
                 watchers.profiling.end()
                 collected = collect(lab.compose, plan, names, recording.rows)
-            requests, end = collected.requests, collected.end
+            clocks.end()
+            requests, end = clocks.requests(collected.requests), collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         places = plan.options.places
         settled = faulty.settle(lab) if plan.options.faults else Settled()
+        # By any clock, also that of the host of Prometheus.
+        later = end.ended_at + slack_seconds(clocks.entries)
         if unknown.are_in(requests):
             # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-            counters.await_rest(
-                lab.bridge, lab.prometheus, since=end.ended_at, seconds_max=counters.rest_seconds_max(places)
-            )
+            counters.await_rest(lab.bridge, lab.prometheus, since=later, seconds_max=counters.rest_seconds_max(places))
         requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, end.ended_at, places)
-        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
+        counted = observer.count(requests, later, places)
+        stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
+        own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
+        on_hosts = None if sampler.on_hosts is None else clocks.samples(sampler.on_hosts)
         seen = Observed(
             requests=requests,
             drops=collected.drops,
@@ -195,19 +214,33 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use,
-            stage_values=observer.stage_values(counted_rows(requests, plan.options.flows_after), stage_rows),
-            calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms),
+            machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
+            stage_values=observer.stage_values(own, stage_rows, clocks.of_figures),
+            calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
-            samples=sampler.samples(),
+            samples=sampler.samples() if on_hosts is None else on_hosts.containers,
+            hosts=NO_HOSTS if on_hosts is None else on_hosts.hosts,
+            clocks=clocks.entries,
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def set_up(compose: Compose, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
+def calibrated(before: Calibration | None) -> CalibrationEntry | None:
+    """Time the fixed work again; None if it was not timed before, because other machines did the work."""
+    if before is None:
+        return None
+    return CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
+
+
+def unknown_use(_window: Window) -> MachineUse:
+    """The use of a machine that is not this one."""
+    return MachineUse(busy_percent=None, stolen_percent=None, swapped_pages=None, cores=None)
+
+
+def set_up(compose: Deployed, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
     """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
     prepared = containers.await_setup(compose, plan, names)
     for one in prepared:

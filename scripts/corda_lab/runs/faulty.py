@@ -6,9 +6,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.faults import inject, wounds
+from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
@@ -26,7 +26,6 @@ BACK_SECONDS_MAX = 300.0
 REST_SECONDS_MAX = 90.0
 """How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
 but some of it only after its own restart: flows that lost their database are parked until then."""
-RESTART_SECONDS_MAX = 150.0
 POLL_SECONDS = 1.0
 IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
 
@@ -40,7 +39,7 @@ class Settled:
 
 
 @contextmanager
-def injecting(lab: RunningLab, plan: RunPlan, generator: str, recording: Recording) -> Iterator[Injection]:
+def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
     wanted = plan.options.faults
     if wanted:
@@ -108,7 +107,7 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
         time.sleep(POLL_SECONDS)
     raise LabError(
         f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
-        "`scripts/lab status` shows what is missing, and `docker compose logs` why.",
+        f"`scripts/lab status` shows what is missing, and `{lab.compose.shown('logs')}` of it why.",
         exit_code=1,
     )
 
@@ -128,8 +127,10 @@ def revive(lab: RunningLab) -> bool:
         if service.state in ("exited", "dead"):
             ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
             with suppress(LabError):
-                wounds.revive(service.container, is_generator=False)
-    return all(service.is_ready for service in services)
+                lab.compose.start_again(service)
+    # While Swarm replaces a container, there may be none.
+    is_whole = lab.compose.is_here or {service.name for service in services} == needed
+    return is_whole and all(service.is_ready for service in services)
 
 
 def nodes_in_flight(lab: RunningLab) -> list[str]:
@@ -150,7 +151,5 @@ def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
     """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
     for service in lab.compose.services():
         if service.name in {node.lower() for node in nodes}:
-            done = run_docker(["restart", service.container], seconds_max=RESTART_SECONDS_MAX)
-            if done.returncode != 0:
-                raise LabError(f"{service.name} could not be started again: {done.stderr.strip()}", exit_code=1)
+            lab.compose.restart(service)
     await_back(lab, BACK_SECONDS_MAX)

@@ -12,17 +12,18 @@ from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab import project
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.deployed import RUN_LABEL, Deployed
+from corda_lab.lab.engine import Engine, outcomes, problems_of
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
-from corda_lab.runs.containers import FLUSH_SECONDS, RUN_LABEL
+from corda_lab.runs.containers import FLUSH_SECONDS
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import rows
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
 
-def collect(compose: Compose) -> None:
+def collect(compose: Deployed) -> None:
     """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
 
     Raises LabError if the lab is that of another checkout.
@@ -43,7 +44,7 @@ def collect(compose: Compose) -> None:
         ui.warn(f"the evidence of a stored run could not be deleted: {error}")
 
 
-def stop_loads(compose: Compose) -> None:
+def stop_loads(compose: Deployed) -> None:
     """Stop orphaned loads before the lab starts again. What is impossible now is tried again by ``collect``."""
     try:
         project.require_own(compose.project)
@@ -52,27 +53,39 @@ def stop_loads(compose: Compose) -> None:
         ui.note(f"no look for what killed commands left: {error.message}")
 
 
-def stop_orphans(compose: Compose) -> None:
+def stop_orphans(compose: Deployed) -> None:
     """Remove the containers whose command has ended, whether there is a folder of their run or not.
 
-    The folder may be gone, or be in another folder of results than the one of this command. Raises LabError if the
-    engine does not answer.
+    The folder may be gone, or be in another folder of results than the one of this command. A host that does not
+    answer is a warning. Raises LabError if no engine answers.
     """
+    found = outcomes(compose.engines, lambda engine: _stop_on(engine, compose.load_label))
+    errors = [one for one in found.values() if isinstance(one, LabError)]
+    if len(errors) == len(found):
+        raise errors[0]
+    for problem in problems_of(found):
+        ui.warn(f"containers of killed commands may be left: {problem.finding}")
+
+
+def _stop_on(engine: Engine, label: str) -> None:
+    """Remove the containers with a label whose command has ended. Raises LabError if the engine does not answer."""
     form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
-    filters = (f"label=com.docker.compose.project={compose.project}", f"label={RUN_LABEL}")
-    listed = run_docker(["ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form])
-    if listed.returncode != 0:
-        raise LabError(f"the engine did not list the containers: {last_words(listed.stderr)}")
-    for line in listed.stdout.splitlines():
+    filters = (f"label={label}", f"label={RUN_LABEL}")
+    listing = ("ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form)
+    done = engine.run(*listing)
+    if done.returncode != 0:
+        where = f"{engine.name}: " if engine.name else ""
+        raise LabError(f"{where}the engine did not list the containers: {last_words(done.stderr)}")
+    for line in done.stdout.splitlines():
         container, _, identity = line.partition(" ")
         folder = evidence.find(identity)
         if folder is None or not locks.is_locked(folder):
             ui.warn(f"removed a container of {identity}, whose command has ended")
-            run_docker(["stop", "-t", str(FLUSH_SECONDS), container])
-            run_docker(["rm", "--force", "--volumes", container])
+            engine.run("stop", "-t", str(FLUSH_SECONDS), container)
+            engine.run("rm", "--force", "--volumes", container)
 
 
-def collect_one(compose: Compose, volume: RowsVolume, identity: str) -> None:
+def collect_one(compose: Deployed, volume: RowsVolume, identity: str) -> None:
     """Move the rows of one run to its evidence, which is created if it does not exist, with the logs of the nodes."""
     if is_stored(identity):
         volume.delete(identity)
@@ -90,7 +103,7 @@ def collect_one(compose: Compose, volume: RowsVolume, identity: str) -> None:
     keep_logs(compose, folder, ended.reason)
 
 
-def keep_logs(compose: Compose, folder: Path, why: str) -> None:
+def keep_logs(compose: Deployed, folder: Path, why: str) -> None:
     """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
     if (folder / node_logs.FOLDER).is_dir() or evidence.identity_of(folder) is None:
         return

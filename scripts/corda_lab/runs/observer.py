@@ -1,7 +1,7 @@
 """Reads all counters before and after a load."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +10,10 @@ import polars as pl
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import DatabaseSize, StagesEntry
+from corda_lab.steps.entry import ClockEntry, DatabaseSize, StagesEntry
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
 
@@ -29,7 +29,7 @@ class Observer:
 
     def __init__(
         self,
-        compose: Compose,
+        compose: Deployed,
         bridge: Bridge,
         prometheus: Prometheus,
         subject: Subject,
@@ -82,7 +82,9 @@ class Observer:
         paths = stage_rows.collect(self._compose, self._stage_offsets, directory)
         return stage_rows.read_stages(paths, self._nodes, torn_max=torn_max)
 
-    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
+    def stage_values(
+        self, requests: pl.DataFrame, rows: pl.DataFrame | None, clocks: Mapping[str, ClockEntry] = stages.NO_CLOCKS
+    ) -> Callable[[Window], StagesEntry]:
         """Return a function that makes the step's entry ``stages`` from its measuring window."""
         dropped = stage_rows.dropped_rows(self._prometheus)
         return lambda window: stages.stage_values(
@@ -92,6 +94,7 @@ class Observer:
             {part.name: part.flow for part in self._subject.parts},
             is_on=bool(self._stage_offsets),
             dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
+            clocks=clocks,
         )
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import httpx
 
@@ -10,7 +10,7 @@ from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import lifecycle, project
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import leftovers, web_ui
@@ -30,7 +30,7 @@ OUTSTANDING_PER_CORE = 64
 """The bridge's limit for each core of the machine, if the variable is empty."""
 
 
-def check_lab_is_up(compose: Compose, bridge: Bridge) -> dict[str, Node]:
+def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
     """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
     project.require_own(compose.project)
     services = {service.name: service for service in compose.services()}
@@ -59,7 +59,7 @@ def web_ui_users(url: str) -> int:
         return 0
 
 
-def check_no_other_load(compose: Compose, bridge: Bridge, locust_url: str) -> None:
+def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> None:
     """Raise LabError if there is any other load. A run counts all flows of the lab between its start and its end."""
     others = compose.load_containers()
     if others:
@@ -102,7 +102,7 @@ def prepare(options: LoadOptions) -> PreparedRun:
     return PreparedRun(folders.run_id(name), options, workload)
 
 
-def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge) -> RunPlan:
+def plan(run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge) -> RunPlan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
     lifecycle.require_engine()
     inject.heal_left(compose.project)
@@ -112,10 +112,10 @@ def plan(run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge)
 
 
 def plan_on(
-    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Compose, bridge: Bridge
+    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge
 ) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
-    options, workload = run.options, run.workload
+    options, workload = with_workers(run.options, compose), run.workload
     check_uploads(workload, settings)
     if not run.may_break:
         check_attachments(workload, settings)
@@ -123,6 +123,19 @@ def plan_on(
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
     check_admission(options, min(bridge.outstanding_max(node) for node in subject.nodes), len(subject.nodes))
     return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
+
+
+def with_workers(options: LoadOptions, compose: Deployed) -> LoadOptions:
+    """Return the options of a load with the workers that the lab has for it. Raises LabError if there are too few.
+
+    Without ``--workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
+    single process does.
+    """
+    if options.workers is not None:
+        compose.load_engine(options.workers)
+        return options
+    most = min(compose.workers, options.users)
+    return replace(options, workers=most) if most and not options.is_counted else options
 
 
 def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:

@@ -13,14 +13,15 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab import lifecycle, shape
+from corda_lab.lab import lifecycle
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
 from corda_lab.profile import jvm, recorder
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import ALL, INITIATORS, LoadOptions
 from corda_lab.steps.plan import RunPlan
@@ -86,13 +87,13 @@ def check(options: LoadOptions, settings: Settings) -> None:
     if not options.profile:
         return
     lifecycle.require_engine()
-    settings = shape.of_running(settings)
-    for name in targets(options, (), settings):
-        _find(name, options, settings)
+    lab = deployed(settings)
+    for name in targets(options, (), lab.settings):
+        _find(name, options, lab)
 
 
-def _find(name: str, options: LoadOptions, settings: Settings) -> jvm.Jvm:
-    found = jvm.find(name, settings)
+def _find(name: str, options: LoadOptions, lab: Deployed) -> jvm.Jvm:
+    found = jvm.find(name, lab)
     if options.jfr:
         recorder.require_possible(found, "--jfr")
     return found
@@ -196,7 +197,7 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
     with ui.phase("Loading the profiler"):
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
-            found = _find(name, options, lab.settings)
+            found = _find(name, options, lab.compose)
             jvm.attach(found)
             if options.jfr:
                 recorder.warm_up(found)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import databases
 from corda_lab.steps.costs import DATABASE, Reading
 from corda_lab.steps.entry import DatabaseSize
@@ -79,7 +79,7 @@ def parse_processes(text: str) -> float | None:
     return ticks / CLOCK_TICKS_PER_SECOND if seen else None
 
 
-def read(compose: Compose, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
+def read(compose: Deployed, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
     """Take a reading now. What a node does not answer is left out. ``database_size`` matters with H2 only."""
     seen: dict[str, NodeReading] = {}
     for node in nodes:

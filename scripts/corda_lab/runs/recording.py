@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.manifest import Environment
 from corda_lab.results.node_logs import FOLDER as LOGS
@@ -31,7 +31,7 @@ class Recording:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self._stack = stack
-        self._load: tuple[Compose, str] | None = None
+        self._load: tuple[Deployed, str] | None = None
         self._began_at = 0.0
         """When the load began, in unix seconds."""
 
@@ -40,7 +40,7 @@ class Recording:
         """The folder for the files of the load generator and the stage rows of the nodes."""
         return self.folder / evidence.ROWS
 
-    def begin(self, compose: Compose, plan: RunPlan, environment: Environment) -> None:
+    def begin(self, compose: Deployed, plan: RunPlan, environment: Environment) -> None:
         """Create the folder, with everything that is known before the load. Raises LabError if that is impossible."""
         load = evidence.LoadFile(
             id=plan.identity,
@@ -74,31 +74,23 @@ class Recording:
         """Fetch the rows and the nodes' logs, and store why there is no run. Never raises: ``error`` must be seen."""
         if self._load is None:
             return
+        compose, identity = self._load
         outcome: evidence.Outcome = "failed" if isinstance(error, Exception) else "interrupted"
         try:
             # First the reason, since the rows may be out of reach.
             evidence.end(self.folder, outcome, reason_of(error), rows=None)
-            self._fetch()
+            volume = RowsVolume(compose)
+            volume.fetch(identity, self.rows)
+            evidence.sync_rows(self.folder)
             rows = evidence.count_rows(evidence.rows_files(self.folder))
             evidence.end(self.folder, outcome, reason_of(error), rows=rows)
-            self._delete_from_volume()
+            # The same volume: what could not be fetched stays.
+            volume.delete(identity)
             ui.note(f"{outcome}; {plural(rows, 'row')} and all that is known of the load are kept in {self.folder}")
         except (LabError, OSError) as second:
             ui.warn(f"the rows stay in the lab's volume, and the next command collects them: {second}")
-        compose, _ = self._load
         if not (self.folder / LOGS).is_dir():
             node_logs.keep(compose, self.folder, reason_of(error), since=self._began_at)
-
-    def _fetch(self) -> None:
-        assert self._load is not None
-        compose, identity = self._load
-        RowsVolume(compose).fetch(identity, self.rows)
-        evidence.sync_rows(self.folder)
-
-    def _delete_from_volume(self) -> None:
-        assert self._load is not None
-        compose, identity = self._load
-        RowsVolume(compose).delete(identity)
 
     def close(self) -> None:
         """Delete the rows from the volume, which are now stored elsewhere."""
@@ -106,7 +98,8 @@ class Recording:
             return
         try:
             evidence.sync_rows(self.folder)
-            self._delete_from_volume()
+            compose, identity = self._load
+            RowsVolume(compose).delete(identity)
         except (LabError, OSError) as error:
             ui.warn(f"the rows stay in the lab's volume until the next command: {error}")
 

@@ -5,15 +5,18 @@ nothing from the measured system, and a killed command line or a crashed machine
 """
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker, run_docker_to_file
-from corda_lab.lab.images import image_name
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker, run_docker_to_file
 from corda_lab.results.folders import RUN_NAME
+from corda_lab.text import ui
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
 from lab_workload.row import ROWS_DIRECTORY
 
@@ -25,45 +28,91 @@ _TITLE = "== "
 """What the name of a file begins with, before its text. No line of an indented JSON file begins with it."""
 
 
+Found = TypeVar("Found")
+
+
 class RowsVolume:
-    """The volume of a lab, through its Locust container or, if that is not running, a container for one command."""
+    """The volume of a lab, through its Locust container or, where that is not running, a container for one command.
 
-    def __init__(self, compose: Compose) -> None:
+    A lab on several hosts has a volume of this name on every host that has generated load.
+    """
+
+    def __init__(self, compose: Deployed) -> None:
         self._compose = compose
-        self._prefix = self._find_prefix()
+        self._places = self._find_places()
 
-    def _find_prefix(self) -> list[str] | None:
-        """Return the arguments of ``docker`` before a command that sees the volume; None if there is no volume."""
-        services = {service.name: service for service in self._compose.services()}
-        if "locust" in services and services["locust"].state == "running":
-            return self._compose.arguments("exec", "-T", "locust")
+    def _find_places(self) -> list[list[str]]:
+        """Return the arguments of ``docker`` before a command that sees a volume, for each engine that has one."""
+        own = None
+        try:
+            own = self._compose.web_ui()
+        except LabError:
+            # A host that does not answer is asked again below, and named. It decides nothing about the others.
+            if self._compose.is_here:
+                raise
+
+        def place_on(engine: Engine) -> list[str] | None:
+            if own is not None and own.engine == engine:
+                return engine.arguments("exec", own.name)
+            return self._reader_on(engine)
+
+        found = outcomes(self._compose.engines, place_on)
+        errors = [one for one in found.values() if isinstance(one, LabError)]
+        if len(errors) == len(found):
+            raise errors[0]
+        for problem in problems_of(found):
+            # The rows of the others can be had, and those of this one when its host is back.
+            ui.warn(f"rows of loads may be left: {problem.finding}")
+        return [one for one in found.values() if one is not None and not isinstance(one, LabError)]
+
+    def _reader_on(self, engine: Engine) -> list[str] | None:
         volume = f"{self._compose.project}_locust-rows"
-        if run_docker(["volume", "inspect", volume]).returncode != 0:
+        if engine.run("volume", "inspect", volume).returncode != 0:
             return None
-        settings = self._compose.settings
-        for image in (settings.own_image("locust"), image_name(settings, "PYTHON_IMAGE"), settings.node_image):
-            if run_docker(["image", "inspect", image]).returncode == 0:
+        for image in self._compose.rows_images:
+            if engine.run("image", "inspect", image).returncode == 0:
                 # The engine would store all that it prints once more, which is all rows.
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
-                return ["run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image]
+                return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
+        where = f"{engine.name}: " if engine.name else ""
+        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --on swarm`"
         raise LabError(
-            f"The volume {volume} cannot be read, because no image with a shell exists", "Run `scripts/lab up`."
+            f"{where}The volume {volume} cannot be read, because no image with a shell exists", f"Run {again}."
         )
 
+    def _at_each(self, act: Callable[[list[str]], Found]) -> list[Found]:
+        """Do the same at every place. Raises LabError if it fails at the only one, or at the last one that is left.
+
+        A place where it fails is left alone from then on, so that nothing is deleted that was not fetched.
+        """
+        found = []
+        for place in list(self._places):
+            try:
+                found.append(act(place))
+            except LabError as error:
+                if len(self._places) == 1:
+                    raise
+                self._places.remove(place)
+                ui.warn(f"rows of loads may be left: {error}")
+        return found
+
     def _run(self, script: str) -> str:
-        if self._prefix is None:
-            return ""
-        done = run_docker([*self._prefix, "sh", "-c", script], environment=self._compose.environment)
+        return "".join(self._at_each(lambda place: self._run_at(place, script)))
+
+    def _run_at(self, place: list[str], script: str) -> str:
+        done = run_docker([*place, "sh", "-c", script])
         if done.returncode != 0:
             raise LabError(f"The volume with the rows cannot be read: {last_words(done.stderr)}", exit_code=1)
         return done.stdout
 
-    def _files(self) -> list[str]:
-        return [name for name in self._run(f"ls {ROWS_DIRECTORY}").split() if not name.startswith(".")]
+    def _files_at(self, place: list[str]) -> list[str]:
+        """Return the name of every file."""
+        names = self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
+        return [name for name in names if not name.startswith(".")]
 
     def identities(self) -> list[str]:
         """Return the ids of the runs with files in the volume, oldest first. Runs of the web UI have other ids."""
-        found = {name.partition(".")[0] for name in self._files()}
+        found = {name.partition(".")[0] for names in self._at_each(self._files_at) for name in names}
         return sorted(identity for identity in found if RUN_NAME.fullmatch(identity))
 
     def texts_by_hand(self) -> dict[str, str]:
@@ -90,19 +139,22 @@ class RowsVolume:
     def fetch(self, identity: str, directory: Path) -> None:
         """Copy the rows and the end file of a run to ``directory``, each whole or not at all. Raises LabError."""
         directory.mkdir(parents=True, exist_ok=True)
-        for name in self._files():
-            if not (name.startswith(f"{identity}.") and name.endswith(KEPT)):
-                continue
-            command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
-            with atomic.whole_file(directory / name) as partial:
-                run_docker_to_file(
-                    partial,
-                    [*(self._prefix or ()), *command],
-                    shown=shlex.join(command),
-                    seconds_max=FETCH_SECONDS_MAX,
-                    environment=self._compose.environment,
-                )
+
+        def fetch_from(place: list[str]) -> None:
+            for name in self._files_at(place):
+                if not (name.startswith(f"{identity}.") and name.endswith(KEPT)):
+                    continue
+                command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
+                with atomic.whole_file(directory / name) as partial:
+                    run_docker_to_file(
+                        partial,
+                        [*place, *command],
+                        shown=shlex.join(command),
+                        seconds_max=FETCH_SECONDS_MAX,
+                    )
+
+        self._at_each(fetch_from)
 
     def delete(self, identity: str) -> None:
-        """Delete all files of a run. Raises LabError."""
+        """Delete all files of a run, where they could be read before. Raises LabError."""
         self._run(f"rm -f {ROWS_DIRECTORY}/{identity}.*")

@@ -4,8 +4,46 @@ from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
+from corda_lab.errors import LabError
+from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
+from corda_lab.swarm import deployment
+from corda_lab.text import ui
+from corda_lab.text.words import listed
+
+
+def deployed(settings: Settings) -> Deployed:
+    """Return the lab that is up, in its shape: the stack if one is deployed, else that of this machine.
+
+    Raises LabError if both are up.
+    """
+    stack = deployment.find(settings)
+    if stack is None:
+        return Compose(shape.of_running(settings))
+    if Compose(settings).running_containers():
+        raise LabError(
+            f"Two labs are up: {settings.project} on this machine, and the stack {stack.project} on"
+            f" {listed([engine.name for engine in stack.engines])}",
+            "Stop one of them: `scripts/lab down`, or `scripts/lab down --on swarm`. Ledgers are kept.",
+        )
+    return stack
+
+
+def machine_only(settings: Settings) -> None:
+    """Raise LabError if a stack is up: the command would use that lab for one part, and this machine for another."""
+    if stack := deployment.find(settings):
+        raise LabError(
+            f"The stack {stack.project} is up, but this command uses this machine",
+            "Stop the stack: `scripts/lab down --on swarm`. Its ledgers are kept.",
+        )
+
+
+def tell(lab: Deployed) -> None:
+    """Say which lab is used, unless it is that of this machine."""
+    if not lab.is_here:
+        ui.note(f"on the stack {lab.project}: {listed([engine.name for engine in lab.engines])}")
 
 
 @dataclass(frozen=True)
@@ -13,16 +51,18 @@ class RunningLab:
     """The running lab that a load is put on, and the clients of its parts."""
 
     settings: Settings
-    compose: Compose
+    compose: Deployed
     bridge: Bridge
     prometheus: Prometheus
 
     @classmethod
-    def of(cls, settings: Settings, compose: Compose | None = None) -> "RunningLab":
-        """The lab with these settings. ``compose`` is its project if it is not the usual one."""
+    def of(cls, settings: Settings, compose: Deployed | None = None) -> "RunningLab":
+        """The lab that runs, in its shape: that of ``compose``, or the one that ``deployed`` finds. Raises LabError."""
+        compose = deployed(settings) if compose is None else compose
+        settings = compose.settings
         bridge = Bridge(settings.bridge_url, settings.bridge_token)
         prometheus = Prometheus(settings.url("PROMETHEUS_PORT"))
-        return cls(settings, compose or Compose(settings), bridge, prometheus)
+        return cls(settings, compose, bridge, prometheus)
 
     def close(self) -> None:
         """Close the connections of the clients."""

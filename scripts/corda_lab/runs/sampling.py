@@ -1,7 +1,8 @@
 """Samples the CPU time, memory and disk writes of the lab's containers every second, from before a load to after it.
 
 The kernel's control groups are read on this machine: files of a few lines for each container, without Docker. If the
-engine runs in a virtual machine or on another host, they are not visible here, and there are no samples.
+engine runs in a virtual machine, they are not visible here, and there are no samples. On a stack, a program on each
+host reads them there.
 """
 
 import threading
@@ -13,7 +14,8 @@ import polars as pl
 
 from corda_lab.host import control_groups
 from corda_lab.host.control_groups import Meter
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed, HostSamples, Meters
+from corda_lab.lab.engine import Container
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
@@ -34,9 +36,20 @@ class Sampler:
         self._rows: list[Row] = []
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
+        self._meters: Meters | None = None
+        self._on_hosts: HostSamples | None = None
+
+    def watch(self, lab: Deployed, generators: Sequence[Container]) -> None:
+        """Begin to sample the nodes, PostgreSQL, the bridge, the load generators and Prometheus. Raises LabError."""
+        parts = parts_of(lab, generators)
+        self._meters = lab.meters()
+        if self._meters is None:
+            self.start(meters_of(parts))
+        else:
+            self._meters.start(parts)
 
     def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
-        """Begin to sample. ``watched`` has the meters of each part of the lab; their values are added up."""
+        """Begin to sample on this machine. ``watched`` has the meters of each part of the lab, which are added up."""
         self._thread = threading.Thread(target=self._run, args=(watched,), name=THREAD, daemon=True)
         self._thread.start()
 
@@ -49,9 +62,16 @@ class Sampler:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
+        if self._meters is not None:
+            self._on_hosts, self._meters = self._meters.stop(), None
+
+    @property
+    def on_hosts(self) -> HostSamples | None:
+        """The samples of the hosts of a stack, once the sampling has ended; None on one machine."""
+        return self._on_hosts
 
     def samples(self) -> pl.DataFrame:
-        """Return all samples taken so far, with the columns of ``SAMPLES_SCHEMA``."""
+        """Return all samples taken on this machine so far, with the columns of ``SAMPLES_SCHEMA``."""
         return pl.DataFrame(list(self._rows), schema=SAMPLES_SCHEMA, orient="row")
 
     def _run(self, watched: Mapping[str, Sequence[Meter]]) -> None:
@@ -87,19 +107,21 @@ def sampling() -> Iterator[Sampler]:
         sampler.stop()
 
 
-def watched(compose: Compose, generators: Sequence[str]) -> dict[str, list[Meter]]:
-    """Return the meters of the nodes, PostgreSQL, the bridge, the load generator and Prometheus.
-
-    ``generators`` are the names of the load containers. What is not visible on this machine is left out.
-    """
-    names = {node.lower(): node for node in compose.settings.nodes} | {
+def parts_of(lab: Deployed, generators: Sequence[Container]) -> dict[Container, str]:
+    """Return the name of the part of the lab of every container that is watched. ``generators`` are those of a load."""
+    names = {node.lower(): node for node in lab.settings.nodes} | {
         "postgres": DATABASE,
         "bridge": "bridge",
         "prometheus": "prometheus",
     }
-    containers = {one.container: names[one.name] for one in compose.services() if one.name in names}
-    containers |= dict.fromkeys(generators, "locust")
+    found = {one.container: names[one.name] for one in lab.services() if one.name in names}
+    return found | dict.fromkeys(generators, "locust")
+
+
+def meters_of(parts: Mapping[Container, str]) -> dict[str, list[Meter]]:
+    """Return the meters of each part of the lab. What is not visible on this machine is left out."""
+    names = {container.name: part for container, part in parts.items()}
     found: dict[str, list[Meter]] = {}
-    for container, meter in control_groups.meters_by_name(list(containers)).items():
-        found.setdefault(containers[container], []).append(meter)
+    for container, meter in control_groups.meters_by_name(list(names)).items():
+        found.setdefault(names[container], []).append(meter)
     return found

@@ -10,7 +10,7 @@ import polars as pl
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.steps.stages import (
     ENTRY_OFFSETS,
     ENTRY_SCHEMA,
@@ -41,7 +41,7 @@ SIZE_COMMAND = (
 TAIL_COMMAND = 'if [ -f "$LAB_STAGES_FILE" ]; then tail -c "+$1" "$LAB_STAGES_FILE"; fi'
 
 
-def offsets(compose: Compose, nodes: Sequence[str]) -> dict[str, int]:
+def offsets(compose: Deployed, nodes: Sequence[str]) -> dict[str, int]:
     """Return the size in bytes of every node's stage rows, by node. Nodes that write no stage rows are left out."""
     found = {}
     for node in nodes:
@@ -51,7 +51,7 @@ def offsets(compose: Compose, nodes: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def collect(compose: Compose, before: Mapping[str, int], directory: Path) -> list[Path]:
+def collect(compose: Deployed, before: Mapping[str, int], directory: Path) -> list[Path]:
     """Copy the rows that every node has written since ``before`` to ``directory``, one file per node.
 
     A node that does not answer, for example because the load has killed it, is left out with a warning.

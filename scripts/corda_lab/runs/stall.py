@@ -7,7 +7,7 @@ only that nothing comes, until their time limits.
 import time
 
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import node_logs
 from corda_lab.runs.live import LiveRate
 from corda_lab.text import ui
@@ -25,7 +25,7 @@ LOGS_SECONDS_MAX = 20.0
 class Stall:
     """Watches whether flows end. It says once that none does."""
 
-    def __init__(self, compose: Compose, began_at: float) -> None:
+    def __init__(self, compose: Deployed, began_at: float) -> None:
         """``began_at`` is when the load began, in unix seconds."""
         self._compose = compose
         self._began_at = began_at

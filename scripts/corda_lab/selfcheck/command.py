@@ -79,7 +79,7 @@ def _measure_load(lab: StubLab, running: RunningLab, options: LoadOptions) -> tu
     run = preflight.prepare(options)
     nodes = running.bridge.nodes()
     planned = preflight.plan_on(nodes, run, lab.settings, lab.compose, running.bridge)
-    environment = read_environment(lab.settings)
+    environment = read_environment(lab.compose)
     with recorded(folders.unfinished_folder(results=RESULTS) / run.identity) as recording:
         recording.begin(lab.compose, planned, environment)
         seen = observe(running, planned, environment, recording)

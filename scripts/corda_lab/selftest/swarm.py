@@ -5,7 +5,7 @@ from corda_lab.lab import images, lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.selftest import engines, matrix
-from corda_lab.selftest.suite import TEST_PRESET, Totals, record, run_pytest
+from corda_lab.selftest.suite import TEST_PRESET, Totals, ensure_tools, record, run_pytest
 from corda_lab.swarm import lifecycle as swarm_lifecycle
 from corda_lab.text import ui
 
@@ -13,11 +13,12 @@ SUFFIX = "swarm-test"
 TESTS = "tests/swarm"
 HOSTS = ("one", "two", "three")
 """The hosts of tests/swarm/placement.yaml. The first is the manager."""
-SECONDS_MAX = 2400.0
+SECONDS_MAX = 4800.0
 
 
 def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
     """Start three engines, and run the tests on the first. If they do not start, that counts as one failure."""
+    ensure_tools()
     results = CACHE / "swarm-test-results"
     with matrix.own_project(SUFFIX, results, {"NODE_PRESET": TEST_PRESET, "PARTIES": "3"}) as settings:
         swarm_lifecycle.prepare_images(settings, forced)

@@ -29,6 +29,9 @@ LINK_KINDS: tuple[FaultKind, ...] = ("slow-link", "reset-link")
 """Kinds whose target is a link of the lab: two nodes, or a node and PostgreSQL."""
 ENDING_KINDS: tuple[FaultKind, ...] = ("kill", "restart", "memory-limit")
 """Kinds that end the process of their target, or may."""
+HOST_KINDS: tuple[FaultKind, ...] = ("partition", "kill", "restart")
+"""Kinds that a whole host can have, if the lab runs on several. A host is restarted as its operator would do it: it is
+drained, and takes services again afterwards."""
 
 FAULTS_MAX = 200
 """Most faults of one load."""

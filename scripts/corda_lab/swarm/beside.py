@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.paths import ROOT
 from corda_lab.swarm.hosts import Host
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.paths import ROOT
 from corda_lab.swarm.folder import StackFolder

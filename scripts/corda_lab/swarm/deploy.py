@@ -8,7 +8,8 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines, last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab import replacing
+from corda_lab.lab.engine import run_docker
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.shared_files import Kind
 from corda_lab.swarm.stack import Stack
@@ -61,10 +62,7 @@ def _start_ended(stack: str, services: Sequence[ServiceForm]) -> None:
     for name, task in newest(tasks_of(stack, services)).items():
         if task.state in ENDED and task.is_current:
             ui.note(f"{name} had ended ({task.trouble or task.state}); it is started again")
-            again = ["service", "update", "--detach", "--force", "--quiet", f"{stack}_{name}"]
-            done = run_docker(again, seconds_max=DEPLOY_SECONDS_MAX)
-            if done.returncode != 0:
-                raise LabError(f"{name} could not be started again: {last_words(done.stderr)}", exit_code=1)
+            replacing.replace(f"{stack}_{name}")
 
 
 def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProgress) -> None:

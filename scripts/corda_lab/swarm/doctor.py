@@ -8,8 +8,9 @@ from corda_lab.errors import LabError
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure
 from corda_lab.lab.checks import Check, failure, ok, unknown, warning
+from corda_lab.lab.engine import outcomes
 from corda_lab.swarm.fit import Fitted, Place
-from corda_lab.swarm.hosts import EngineFacts, Host, outcomes
+from corda_lab.swarm.hosts import EngineFacts, Host, facts_of
 from corda_lab.swarm.measure import Measured, NetworkPath
 from corda_lab.swarm.members import Located, Member, locate
 from corda_lab.swarm.registry import own_port
@@ -40,7 +41,7 @@ class SwarmHosts:
         """Find all hosts of a placement in the swarm, and ask their engines."""
         label = fitted.placement.fields.label
         located = {name: locate(name, label, members) for name in fitted.hosts}
-        return cls(located, outcomes([Host(name) for name in fitted.hosts], Host.facts))
+        return cls(located, outcomes([Host(name) for name in fitted.hosts], facts_of))
 
     @property
     def node_names(self) -> dict[str, str]:

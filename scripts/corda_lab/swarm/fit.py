@@ -11,6 +11,8 @@ from corda_lab.text import words
 from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source
 
+GENERATOR = "locust"
+"""The service from which workers are made."""
 CLUSTER = ("notary2", "notary3", "notary4")
 """Members of a notary that is a cluster."""
 
@@ -43,6 +45,12 @@ class Fitted:
         nodes = [place.host for place in self.places.values() if place.host not in fields]
         return (*nodes, *(name for name in fields if name in used))
 
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The host of each worker of the load generator, in the order of the file."""
+        fields = self.placement.fields.hosts
+        return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
+
     def fields_of(self, host: str) -> HostFields:
         """Return what the file says of one of ``hosts``."""
         fields = self.placement.fields.hosts
@@ -63,6 +71,7 @@ def fit(placement: Placement, project: Project) -> Fitted:
         is_for_each = placement.fields.hosts[host].each is not None
         places[name] = Place(name if is_for_each else host, reserved.cores, reserved.memory)
         problems += _limit_problems(name, service, where, reserved, placement.source)
+    problems += _worker_problems(placement, running)
     problems += _room_problems(placement, places)
     if problems:
         raise LabError(problems=in_file_order(problems))
@@ -98,6 +107,14 @@ def _limit_problems(
     if service.cpus is not None and service.cpus > reserved.cores:
         text = f"{reserved.cores:g} cores are reserved, but the limit of {whose} is {service.cpus:g}"
         yield source.problem((*where, "cores"), text, f"Reserve {service.cpus:g}, or lower the limit in .env.")
+
+
+def _worker_problems(placement: Placement, running: Mapping[str, Service]) -> Iterator[Problem]:
+    """Yield where a worker may use more than its host keeps free for it. It has the limits of the generator."""
+    for name, host in placement.fields.hosts.items():
+        if host.workers is not None and GENERATOR in running:
+            where = ("hosts", name, "workers")
+            yield from _limit_problems("each worker", running[GENERATOR], where, host.workers, placement.source)
 
 
 def _cluster_problems(running: Mapping[str, Service]) -> Iterator[Problem]:

@@ -14,14 +14,16 @@ from corda_lab.errors import LabError
 from corda_lab.host import plugins
 from corda_lab.host.processes import last_words
 from corda_lab.lab import doctor as machine_doctor
-from corda_lab.lab import exposure, images, lifecycle, shape
+from corda_lab.lab import exposure, images, lifecycle, ownership, shape
 from corda_lab.lab.checks import Check, Level
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, deploy, doctor, measure, overlays, publish, registry
 from corda_lab.swarm.fit import Fitted, fit
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import Host
+from corda_lab.swarm.load_container import SERVICE
 from corda_lab.swarm.members import Member, members
 from corda_lab.swarm.placement import Placement, find_placement
 from corda_lab.swarm.project import Project, parse_project
@@ -139,8 +141,11 @@ def require_sound(checks: Sequence[Check]) -> None:
     ui.note("; ".join(f"{one.name}: {one.finding}" for one in checks if one.name.startswith("host ")))
 
 
-def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None) -> None:
-    """Build all images, and start the stack. Raises LabError."""
+def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
+    """Build all images, and start the stack. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` during the start.
+    """
     lifecycle.require_engine()
     lifecycle.check_extra_cordapps(settings)
     prepare_images(settings, forced)
@@ -148,6 +153,7 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None) -> N
         prepared = prepare(settings, name)
         require_sound(check(prepared))
     build(settings)
+    ownership.mark(prepared.folder.stack, mark)
     start(prepared, name)
 
 
@@ -172,6 +178,7 @@ def start(prepared: Prepared, name: str) -> None:
     """
     settings, folder, fitted = prepared.settings, prepared.folder, prepared.fitted
     folder.record(name, list(fitted.hosts))
+    folder.note_ended()
     tools = tools_image(settings, folder)
     with ui.phase("Making the network"):
         network = bootstrap.run(settings, folder)
@@ -184,6 +191,7 @@ def start(prepared: Prepared, name: str) -> None:
         if port is not None:
             own = registry.registry_of(settings, folder, prepared.beyond, port=port, tools=tools)
             own.start(tools, encrypted=prepared.encrypted)
+        registry.send_image(tools, prepared.beyond)
         publish.publish(stack.images, network)
         publish.pull(images_by_host(stack, fitted))
     with ui.phase("Starting the stack"):
@@ -191,6 +199,21 @@ def start(prepared: Prepared, name: str) -> None:
     with ui.phase("Opening the ports of this machine"):
         access.open_ports(settings, stack.name, tools, with_bridge=not bridge_is_here(project, prepared))
         await_bridge(settings)
+    folder.note_deployed(deployment_of(prepared, name, tools))
+
+
+def deployment_of(prepared: Prepared, name: str, tools: str) -> Deployment:
+    """Return the record of a stack that runs. ``name`` is the placement, as it was given."""
+    fitted, running = prepared.fitted, prepared.project.running
+    return Deployment(
+        placement=name,
+        text=fitted.placement.source.path.read_text(encoding="utf-8"),
+        overlay=fitted.placement.fields.overlay,
+        services={service: place.host for service, place in fitted.places.items()},
+        workers=list(fitted.workers),
+        images={service: form.image for service, form in running.items()},
+        tools=tools,
+    )
 
 
 def bridge_is_here(project: Project, prepared: Prepared) -> bool:
@@ -206,6 +229,8 @@ def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Host, Sequence[str]]
     for service, place in fitted.places.items():
         if service in stack.services:
             found.setdefault(Host(place.host), {})[stack.image_of(service)] = None
+    for host in fitted.workers:
+        found.setdefault(Host(host), {})[stack.image_of(SERVICE)] = None
     return {host: list(names) for host, names in found.items()}
 
 
@@ -254,9 +279,13 @@ def hosts_left(folder: StackFolder, name: str | None, found: Sequence[Member]) -
     return [Host(one) for one in dict.fromkeys(names)]
 
 
-def down(settings: Settings, name: str | None, *, volumes: bool) -> None:
-    """Stop the stack. Ledgers and identities are kept, unless ``volumes``. Raises LabError."""
+def down(settings: Settings, name: str | None, *, volumes: bool, mark: str | None = None) -> None:
+    """Stop the stack. Ledgers and identities are kept, unless ``volumes``. Raises LabError.
+
+    ``mark`` is the record in ``ownership`` for anything that remains.
+    """
     folder = StackFolder.of(settings.project)
     # From an engine that is no manager, nothing of the stack could be seen or removed.
     hosts = hosts_left(folder, name, members())
+    ownership.mark(folder.stack, mark)
     remove(settings, folder, hosts, volumes=volumes)

@@ -12,9 +12,10 @@ from subprocess import CompletedProcess
 from pydantic import BaseModel, TypeAdapter
 
 from corda_lab.host.image_files import READER
+from corda_lab.lab.engine import on_each, outcomes
 from corda_lab.swarm import overlays
 from corda_lab.swarm.beside import FOLDER
-from corda_lab.swarm.hosts import Host, on_each, outcomes
+from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.overlays import LABEL
 
 SCRIPT = FOLDER / "measure_network.py"

@@ -4,7 +4,7 @@ import time
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 
 LABEL = "org.cordalab.stack"
 """Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""

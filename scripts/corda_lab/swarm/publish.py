@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import on_each, run_docker
 from corda_lab.paths import ROOT
-from corda_lab.swarm.hosts import Host, on_each
+from corda_lab.swarm.hosts import Host
 from corda_lab.swarm.images import ImageCommand, StackImage
 from corda_lab.swarm.shared_files import PUBLIC_VOLUME, NetworkFiles
 from corda_lab.text import ui, words
@@ -30,6 +30,10 @@ def commands_of(sources: Iterable[str]) -> dict[str, ImageCommand]:
         if done.returncode == 0:
             found[source] = parse_command(done.stdout)
     return found
+
+
+NO_ATTESTATIONS = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
+"""They have times in them: the same image would have another id after every build."""
 
 
 def parse_command(text: str) -> ImageCommand:
@@ -56,7 +60,7 @@ def _build(image: StackImage, network: NetworkFiles) -> None:
         copy_image_files(network, Path(folder) / "network")
         options = ["--load", "--quiet", "--file", str(DOCKERFILE), "--build-arg", f"IMAGE={image.source}"]
         command = ["buildx", "build", *options, "--tag", image.name, folder]
-        _run(command, f"Building {image.name}", seconds_max=BUILD_SECONDS_MAX)
+        _run(command, f"Building {image.name}", seconds_max=BUILD_SECONDS_MAX, environment=NO_ATTESTATIONS)
 
 
 def copy_image_files(network: NetworkFiles, target: Path) -> None:
@@ -71,8 +75,10 @@ def copy_image_files(network: NetworkFiles, target: Path) -> None:
         folder.chmod(0o755)
 
 
-def _run(command: Sequence[str], what: str, *, seconds_max: float) -> None:
-    done = run_docker(command, seconds_max=seconds_max)
+def _run(
+    command: Sequence[str], what: str, *, seconds_max: float, environment: Mapping[str, str] | None = None
+) -> None:
+    done = run_docker(command, seconds_max=seconds_max, environment=environment)
     if done.returncode != 0:
         raise LabError(f"{what} failed: {last_words(done.stderr or done.stdout, 3)}", exit_code=1)
 

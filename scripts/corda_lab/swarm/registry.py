@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
 from corda_lab.lab import images
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import on_each, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import overlays
 from corda_lab.swarm.beside import FOLDER, UNSET, Beside
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import Host, on_each
+from corda_lab.swarm.hosts import Host
 from corda_lab.text import ui
 
 SAVE_SECONDS_MAX = 300.0

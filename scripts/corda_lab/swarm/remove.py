@@ -8,12 +8,12 @@ from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import outcomes, problems_of, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, overlays, registry
 from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import Host, outcomes, problems_of
+from corda_lab.swarm.hosts import Host
 from corda_lab.text import ui
 from lab_workload.problems import Problem
 
@@ -30,12 +30,13 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
     A host that cannot be reached does not keep the others from being cleared.
     """
     stack = folder.stack
+    folder.note_ended()
     problems: list[Problem] = []
     own = registry.registry_of(settings, folder, hosts, port=0)
     with ui.phase("Stopping the stack" + (" and deleting its volumes" if volumes else "")):
         with _noted(problems):
             _remove_container(bootstrap.container_of(stack))
-        problems += problems_of(outcomes(hosts, lambda host: _remove_measuring(host, stack)))
+        problems += problems_of(outcomes(hosts, lambda host: _remove_plain(host, stack)))
         with _noted(problems):
             access.remove(stack)
         with _noted(problems):
@@ -72,11 +73,11 @@ def _remove_container(name: str) -> None:
         _require(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
 
 
-def _remove_measuring(host: Host, stack: str) -> None:
-    """Remove containers that measured the network when their command was killed. Raises LabError."""
+def _remove_plain(host: Host, stack: str) -> None:
+    """Remove containers of loads and measurements whose command was killed. Raises LabError."""
     left = host.checked("ps", "--all", "--quiet", f"--filter=label={overlays.LABEL}={stack}").split()
     if left:
-        host.checked("rm", "--force", *left)
+        host.checked("rm", "--force", "--volumes", *left)
 
 
 def _remove_stack(stack: str) -> None:

@@ -29,6 +29,9 @@ AWAIT = ROOT / "deploy" / "swarm" / "await-services"
 AWAIT_TARGET = "/opt/corda-lab/await-services"
 AWAIT_SECONDS_MAX = 900
 """As long as the health check of a node waits for its start."""
+RETRIES = 1_000_000
+"""Failed health checks until Swarm stops a container: months. A node that collects garbage, or a bridge that has lost a
+node, is not to be stopped in the middle of a load."""
 PUBLISHED = "published"
 """The network of services with ports. Without a published port, nothing needs it."""
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -216,6 +219,11 @@ def _networks(subject: Subject) -> Fragment:
     return {"networks": [name for name in subject.service.networks if name != PUBLISHED or subject.published]}
 
 
+def _healthcheck(subject: Subject) -> Fragment:
+    check = subject.service.healthcheck
+    return {} if check is None else {"healthcheck": {**check.model_dump(), "retries": RETRIES}}
+
+
 def _restart(subject: Subject) -> Fragment:
     restart = subject.service.restart
     attempts = _RESTART.fullmatch(restart)
@@ -293,7 +301,12 @@ RULES: Mapping[str, Rule] = {
         f"Swarm starts all services at once. `await-services` waits for their names, {AWAIT_SECONDS_MAX} s at most.",
         ("entrypoint", "command", "configs"),
     ),
-    "healthcheck": _carried("healthcheck", "Swarm makes the name of a service known when it has passed."),
+    "healthcheck": Rule(
+        Fate.TRANSLATED,
+        "As it is, but its `retries` never run out: Swarm would stop what is not healthy, and Compose lets it run.",
+        ("healthcheck",),
+        _healthcheck,
+    ),
     "stop_grace_period": _carried("stop_grace_period"),
     "restart": Rule(
         Fate.TRANSLATED,

@@ -12,7 +12,7 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.text import ui
 
 RUNNING = "running"
@@ -59,6 +59,12 @@ class ServiceForm:
     """Without the name of the stack."""
     template: Mapping[str, Any]
     """What its tasks are made from."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of its containers."""
+        found: Mapping[str, str] = self.template["ContainerSpec"].get("Labels") or {}
+        return found
 
 
 def services_of(stack: str) -> list[ServiceForm]:

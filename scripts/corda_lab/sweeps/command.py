@@ -25,6 +25,7 @@ from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import SweepPoint
 from corda_lab.sweeps.schema import SweepFields
+from corda_lab.sweeps.site import Machine, Site, Swarm
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import listed, plural
@@ -49,6 +50,13 @@ class SweepRequest:
     quick: bool = False
     repeats: int | None = None
     seed: int | None = None
+    placement: str | None = None
+    """What runs on which host; None for this machine."""
+
+    @property
+    def site(self) -> Site:
+        """Where the labs of the sweep are started."""
+        return Machine(self.images) if self.placement is None else Swarm(self.images, self.placement)
 
 
 def find_file(text: str) -> Path:
@@ -68,7 +76,7 @@ def find_file(text: str) -> Path:
 def dry_run(wanted: SweepRequest, settings: Settings) -> None:
     """Print the plan of a sweep and its duration."""
     sweep = read(wanted)
-    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
+    show_plan(sweep, plan.plan_sweep(sweep, settings, wanted.site.room), settings)
 
 
 def show_detection(wanted: SweepRequest, change: str) -> None:
@@ -111,14 +119,15 @@ def begin(
 ) -> SweepResult:
     """Run a sweep from its first step. ``rerun`` and ``images`` are those of ``execute.begin``."""
     sweep = read(wanted)
-    checked = plan.plan_sweep(sweep, settings)
+    checked = plan.plan_sweep(sweep, settings, wanted.site.room)
     show_plan(sweep, checked, settings)
     with lock.held(settings.project):
         folders.require_writable()
-        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
+        lab = lab_of(sweep, settings, wanted.site)
+        lab.require_alone()
         if not wanted.replace:
             lab.require_replaceable()
-        kept = execute.begin(sweep, checked, settings, rerun, images)
+        kept = execute.begin(sweep, checked, settings, rerun, images, placement=wanted.placement)
         with folders.in_progress(kept.folder):
             return run(sweep, kept, settings, lab)
 
@@ -131,10 +140,27 @@ def resume(wanted: SweepRequest, settings: Settings) -> SweepResult:
         sweep = stored_sweep(kept)
         execute.require_unchanged(kept, sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
-        lab = Lab(admitting(sweep, settings), wanted.images, fresh=sweep.fields.fresh)
+        lab = lab_of(sweep, settings, resumed_site(wanted, kept))
+        lab.require_alone()
         if not wanted.replace:
             lab.require_replaceable()
         return run(sweep, kept, settings, lab)
+
+
+def lab_of(sweep: SweepFile, settings: Settings, site: Site) -> Lab:
+    """Return the lab on which the steps of a sweep run."""
+    return Lab(admitting(sweep, settings, cores=site.bridge_cores), site, fresh=sweep.fields.fresh)
+
+
+def resumed_site(wanted: SweepRequest, kept: store.Unfinished) -> Site:
+    """Return where an unfinished sweep goes on: where it began. Raises LabError if another place is asked for."""
+    began = kept.plan.placement
+    if wanted.placement is not None and wanted.placement != began:
+        raise LabError(
+            f"--placement: {kept.identity} began on {began or 'one machine'}",
+            "Leave it out, and --on: a sweep goes on where it began.",
+        )
+    return replace(wanted, placement=began).site
 
 
 def finish(wanted: SweepRequest) -> SweepResult:

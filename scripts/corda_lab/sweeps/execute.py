@@ -149,10 +149,12 @@ def begin(
     settings: Settings,
     rerun: Rerun | None = None,
     images: Mapping[str, str] = NO_IMAGES,
+    placement: str | None = None,
 ) -> store.Unfinished:
     """Store the plan of a sweep, before its first step. Raises LabError if that is impossible.
 
     ``rerun`` names the sweep that it repeats, and ``images`` has the images that all steps must have: name → id.
+    ``placement`` says what runs on which host, None that all runs on this machine.
     """
     return store.create(
         folders.run_id(sweep.run_name),
@@ -167,6 +169,7 @@ def begin(
             left_out=checked.left_out,
             rerun=rerun,
             images=dict(images),
+            placement=placement,
             definitions=versions(),
         ),
     )

@@ -50,7 +50,20 @@ def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
     return shape.with_options(settings, values, size=size)
 
 
-def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> None:
+@dataclass(frozen=True)
+class Room:
+    """Where the labs of a sweep run, as far as it decides what a point may be."""
+
+    cores_max: int | None = None
+    """The most cores that a shape may ask for; None for those of this machine."""
+    hosts: tuple[str, ...] = ()
+    """The hosts that a fault can cut off; none on one machine."""
+
+
+HERE = Room()
+
+
+def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings, room: Room = HERE) -> None:
     """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
@@ -65,16 +78,16 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
         if point.key in seen:
             problems.append(Problem.of(where, f"has the same file name as {seen[point.key].label!r}"))
         seen[point.key] = point
-        found = [*_point_problems(sweep, point, settings), *_peak_problems(point, points)]
+        found = [*_point_problems(sweep, point, settings, room), *_peak_problems(point, points)]
         problems += [Problem.of(where, problem.finding, problem.remedy) for problem in found]
     if problems:
         raise LabError(problems=list(dict.fromkeys(problems)))
 
 
-def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> Iterator[Problem]:
+def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings, room: Room) -> Iterator[Problem]:
     try:
         wanted = settings_of(point.variables, settings)
-        yield from shape.problems(wanted)
+        yield from shape.problems(wanted, cores=room.cores_max)
     except LabError as error:
         yield from error.problems
         return
@@ -93,12 +106,12 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings) -> 
     if before is not None and first is not None:
         for problem in fit_problems(first, before.options, wanted):
             yield Problem(problem.text, ("condition", *problem.location), problem.remedy)
-    yield from _fault_problems(step, wanted)
+    yield from _fault_problems(step, wanted, room)
 
 
-def _fault_problems(step: PlannedStep, wanted: Settings) -> Iterator[Problem]:
+def _fault_problems(step: PlannedStep, wanted: Settings, room: Room) -> Iterator[Problem]:
     """What is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
-    for problem in inject.problems_of(step.faults, wanted):
+    for problem in inject.problems_of(step.faults, wanted, room.hosts):
         yield Problem(problem.text, ("load", *problem.location), problem.remedy)
     surely = step.warm_up[0] + step.measure[0]
     for place, fault in enumerate(step.faults):
@@ -236,15 +249,16 @@ class CheckedPlan:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def plan_sweep(sweep: SweepFile, settings: Settings) -> CheckedPlan:
+def plan_sweep(sweep: SweepFile, settings: Settings, room: Room = HERE) -> CheckedPlan:
     """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points.
 
-    If the sweep says so, the points that this machine cannot have are left out before.
+    If the sweep says so, the points that this machine cannot have are left out before. ``room`` is where the labs run.
     """
     points = points_of(sweep)
-    left_out = impossible_points(sweep, points, settings) if sweep.fields.impossible == "skip" else []
+    may_lack = sweep.fields.impossible == "skip" and room.cores_max is None
+    left_out = impossible_points(sweep, points, settings) if may_lack else []
     points = without(points, left_out)
-    check_points(sweep, points, settings)
+    check_points(sweep, points, settings, room)
     return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [], left_out)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from corda_lab.analysis import circumstances
 from corda_lab.analysis.circumstances import EnvironmentDifference
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, lock, shape
+from corda_lab.lab import lifecycle, lock
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT, WORKLOADS
@@ -17,6 +18,7 @@ from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.stored import StoredRun
 from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
+from corda_lab.runs.running import deployed
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps import command, execute
 from corda_lab.sweeps.command import SweepRequest
@@ -96,13 +98,12 @@ def single(run: StoredRun, wanted: Wanted, settings: Settings) -> tuple[Path, St
         )
     lifecycle.require_engine()
     with lock.held(settings.project):
-        settings = shape.of_running(settings)
-        before, now = run.environment(run.steps[0]), read_environment(settings)
+        before, now = run.environment(run.steps[0]), read_environment(deployed(settings))
         if not now.images:
-            raise LabError("The lab is not up", f"Start it in the shape of the run: {commands.up(before.shape)}")
+            raise LabError("The lab is not up", f"Start it in the shape of the run: {commands.up(before)}")
         changes = [*workload_changes(run), *environment_changes(before, now)]
         if any(change.startswith("shape, ") for change in changes):
-            ui.note(f"the lab of the run was started with: {commands.up(before.shape)}")
+            ui.note(f"the lab of the run was started with: {commands.up(before)}")
         rerun = require_same(run, changes, anyway=wanted.anyway)
         options = replace(options, name=run.manifest.name)
         first = conditioning.again(options, run.steps[0].conditioning)
@@ -119,10 +120,14 @@ def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:
         )
     changes = [] if file.read_text(encoding="utf-8") == run.sweep.text else [sweep_file_change(run, file)]
     changes += workload_changes(run)
-    changes += environment_changes(run.manifest.environments[0], read_environment(settings), KNOWN_BEFORE_START)
+    changes += environment_changes(
+        run.manifest.environments[0], read_environment(Compose(settings)), KNOWN_BEFORE_START
+    )
     rerun = require_same(run, changes, anyway=wanted.anyway)
-    repeats = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
-    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, *repeats)
+    repeats, seed = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
+    placed = run.manifest.environments[0].placement
+    placement = placed.name if placed else None
+    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, repeats, seed, placement)
     images = {image.name: image.id for one in run.manifest.environments for image in one.images.values()}
     return command.begin(request, settings, rerun, images if not wanted.anyway else execute.NO_IMAGES)
 

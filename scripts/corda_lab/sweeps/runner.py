@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from corda_lab.errors import FinalError, LabError
-from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
@@ -16,7 +15,7 @@ from corda_lab.results.profiles import TakenProfile
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken
 from corda_lab.steps.entry import StepEntry, VerdictEntry
@@ -32,6 +31,8 @@ from corda_lab.text.durations import format_duration
 from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
 
+LOG_LINES = 2000
+"""Last lines of each container that are kept of a failed attempt."""
 ATTEMPTS_MAX = 2
 """Attempts per step. After a failure, the step runs once more, on a fresh lab."""
 
@@ -96,7 +97,7 @@ class Runner:
         self._require_same_images(measured.environment)
         # A node that ended leaves counts that differ, which alone does not say why.
         may_have_ended = step.may_break or not measured.step.validity.valid
-        why = broken.why_broken(Compose(settings), began_at) if may_have_ended else None
+        why = broken.why_broken(deployed(settings), began_at) if may_have_ended else None
         if why is not None:
             if not step.may_break:
                 raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
@@ -114,14 +115,14 @@ class Runner:
             return None
         try:
             settings, environment = self._lab.environment_of(step)
-            lab = RunningLab.of(settings)
-            why = broken.why_broken(lab.compose, began_at)
-            if why is None:
-                return None
-            # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
-            folder = None if self._is_conditioning else self._kept.attempt_folder(step)
-            why += ", while the nodes were conditioned" if self._is_conditioning else ""
-            found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
+            with contextlib.closing(RunningLab.of(settings)) as lab:
+                why = broken.why_broken(lab.compose, began_at)
+                if why is None:
+                    return None
+                # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
+                folder = None if self._is_conditioning else self._kept.attempt_folder(step)
+                why += ", while the nodes were conditioned" if self._is_conditioning else ""
+                found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
@@ -303,9 +304,8 @@ class Runner:
         """Store what all containers have printed last, without secrets. What the nodes have logged is in ``logs/``."""
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
-            compose = Compose(plan.settings_of(step.variables, self._lab.settings))
-            logs = compose.run("logs", "--no-color", "--tail", "2000", check=False)
-            text = redacted(logs.stdout + logs.stderr, compose.settings.secrets())
+            lab = deployed(plan.settings_of(step.variables, self._lab.settings))
+            text = redacted(lab.log_tails(LOG_LINES), lab.settings.secrets())
             (folder / "logs.txt").write_text(text, encoding="utf-8")
 
     def tell(self, measured: Measured) -> None:

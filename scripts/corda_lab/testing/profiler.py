@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.lab.engine import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile, Unit
 from corda_lab.testing.docker import docker_client
 
-JVM = Jvm("PartyA", "lab-partya-1", 17, "4.3")
+JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 STACKS = "[Node thread-1 tid=57];net/corda/core/flows/FinalityFlow.call;org/h2/jdbc/JdbcConnection.commit 300"
 FREE_BYTES = 10**12
 """Free bytes in the volume of the node, unless a test says otherwise."""

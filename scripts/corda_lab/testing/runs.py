@@ -10,7 +10,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
-from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
+from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
 from corda_lab.runs import stage_rows
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
@@ -45,6 +45,29 @@ ENVIRONMENT = Environment(
     links_measured=[],
     settings={"CORDA_VERSION": "4.10", "NODE_HEAP": "1g"},
 )
+ON_HOSTS = ENVIRONMENT.model_copy(
+    update={
+        "placement": PlacementEntry(
+            name="three",
+            sha256="0123456789abcdef" * 4,
+            text="description: three\n",
+            overlay="plain",
+            hosts={
+                "one": PlacedHost(
+                    cores=4,
+                    memory_bytes=8 * 1024**3,
+                    engine="29.0.1",
+                    kernel="6.1.0",
+                    architecture="x86_64",
+                    cpu_model="Fast 3000",
+                    services=["notary", "partya"],
+                    workers=2,
+                )
+            },
+        )
+    }
+)
+"""The same lab on the hosts of a placement."""
 
 
 IOU = "org.cordalab.flows.Iou"

@@ -8,7 +8,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.runs import ENVIRONMENT
+from corda_lab.testing.runs import ENVIRONMENT, ON_HOSTS
 
 BEFORE = ENVIRONMENT.model_copy(
     update={
@@ -48,3 +48,13 @@ def test_a_profiler_is_a_difference_and_a_profile_under_another_load_is_none(sto
     assert differences(profiled(run, sampled), profiled(run, sampled.model_copy(update={"seconds": 57.4}))) == []
     recorded = sampled.model_copy(update={"recording": "profiles/partya-cpu.jfr"})
     assert [one.name for one in differences(before, profiled(run, recorded))] == ["profiled nodes", "Flight Recorder"]
+
+
+def test_one_machine_and_many_differ_in_the_placement_and_not_in_a_host_that_only_drove_the_load() -> None:
+    before, after = surroundings(ENVIRONMENT), surroundings(ON_HOSTS)
+    found = {one.name: (one.first, one.second) for one in differences(before, after)}
+    assert found["hosts"] == ("one machine", "1 host")
+    assert found["file"] == ("–", "three, 0123456789ab")
+    assert found["host one"][1].endswith("notary, partya and 2 workers")
+    assert {one.kind for one in differences(before, after)} == {"placement"}
+    assert differences(after, after) == []

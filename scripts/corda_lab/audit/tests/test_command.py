@@ -11,7 +11,9 @@ from corda_lab.audit.command import audit_lab
 from corda_lab.audit.requests import Load
 from corda_lab.audit.tables import Request, Window
 from corda_lab.errors import LabError
-from corda_lab.lab.compose import Compose, Service
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.deployed import Service
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
@@ -32,7 +34,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, stored_run: Callable[..., Path]) -> 
         monkeypatch.setattr(sources, "network_created_at", lambda _compose: created_at)
         monkeypatch.setattr(command, "loads_of", lambda *_: (OLD, NEW))
         monkeypatch.setattr(command, "_audit", lambda *_, **__: found)
-        return audit_lab(SETTINGS, stored_run())
+        return audit_lab(Compose(SETTINGS), stored_run())
 
     return audit
 
@@ -68,7 +70,7 @@ def test_a_network_that_was_only_bootstrapped_again_has_the_run(judged: Callable
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch) -> Compose:
     compose = Compose(SETTINGS)
-    monkeypatch.setattr(compose, "services", lambda: [Service("partya", "my-lab-partya-1", "exited", "", 0)])
+    monkeypatch.setattr(compose, "services", lambda: [Service("partya", Container("my-lab-partya-1"), "exited", "", 0)])
     return compose
 
 

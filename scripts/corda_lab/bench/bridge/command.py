@@ -22,6 +22,7 @@ from corda_lab.bench.warm import warmed
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import preflight
@@ -42,10 +43,11 @@ def run(
     options: LoadOptions, users: Sequence[int], connections: Sequence[int], settings: Settings, *, rounds: int
 ) -> Path:
     """Measure every place of the grid, ``rounds`` times. Returns the stored file. Raises LabError."""
-    lab = RunningLab.of(shape.of_running(settings))
+    compose = Compose(shape.of_running(settings))
+    lab = RunningLab.of(settings, compose)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(lab.compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
+        subject = Subject(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
         admitted = lab.bridge.outstanding_max(plan.subject.node)
     bench = described(subject, users, connections, rounds, lab.settings)
     ui.note(announcement(bench))
@@ -115,7 +117,7 @@ def described(
     return BridgeBench(
         id=folders.run_id("bridge"),
         lab_version=__version__,
-        environment=environment.read_environment(settings),
+        environment=environment.read_environment(Compose(settings)),
         workload=plan.workload.name,
         flow=subject.flow,
         node=plan.subject.node,

@@ -10,6 +10,7 @@ from corda_lab.bench.kills.measurement import KillsBench, Target
 from corda_lab.bench.kills.trial import trial
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import preflight
@@ -38,7 +39,7 @@ def checked(plan: RunPlan) -> RunPlan:
 def run(options: LoadOptions, targets: Sequence[Target], settings: Settings, *, trials: int) -> bool:
     """Make ``trials`` trials of each target in turns, and store them. Returns whether all passed. Raises LabError."""
     folders.require_writable()
-    lab = RunningLab.of(shape.of_running(settings))
+    lab = RunningLab.of(settings, Compose(shape.of_running(settings)))
     with ui.phase("Checking the trials"):
         plan = checked(preflight.plan(preflight.prepare(options), lab.settings, lab.compose, lab.bridge))
         bench = KillsBench(
@@ -48,7 +49,7 @@ def run(options: LoadOptions, targets: Sequence[Target], settings: Settings, *, 
             users=options.users,
             warm_up_seconds=options.warm_up_seconds,
             duration_seconds=options.duration_seconds,
-            environment=environment.read_environment(lab.settings),
+            environment=environment.read_environment(lab.compose),
         )
     with ui.phase(f"Killing {' and '.join(targets)}, {trials} times each"):
         for number in range(trials):

@@ -20,6 +20,7 @@ from corda_lab.bench.overhead.switches import Switches
 from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import preflight
@@ -41,7 +42,7 @@ def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequ
 
     The file is stored after every measurement, so an interrupted bench keeps what it has.
     """
-    lab = RunningLab.of(shape.of_running(settings))
+    lab = RunningLab.of(settings, Compose(shape.of_running(settings)))
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(options), lab.settings, lab.compose, lab.bridge)
         switches = Switches(lab.compose, lab.prometheus, lab.bridge.nodes())
@@ -103,7 +104,7 @@ def described(plan: RunPlan, settings: Settings, blocks: int, subjects: Sequence
     return OverheadBench(
         id=folders.run_id("overhead"),
         lab_version=__version__,
-        environment=environment.read_environment(settings),
+        environment=environment.read_environment(Compose(settings)),
         workload=plan.workload.name,
         node=plan.subject.node,
         users=plan.options.users,

@@ -13,7 +13,8 @@ from corda_lab.bench.subject import await_rest
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import run_docker
 from corda_lab.runs import containers, unknown
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.running import RunningLab
@@ -101,11 +102,11 @@ def load_of(plan: RunPlan, begun: OverheadMeasurement) -> RunPlan:
 def await_quietly(load: RunPlan, names: LoadContainers) -> None:
     """Wait for the end of a load without looking at it. Raises LabError if it does not end in time."""
     limit = START_SECONDS_MAX + load.options.total_seconds + load.flow_timeout_seconds
-    if run_docker(["wait", names.driver], seconds_max=limit).returncode != 0:
+    if run_docker(["wait", names.driver.name], seconds_max=limit).returncode != 0:
         raise LabError("The load container was removed during the load", exit_code=1)
 
 
-def files_of(compose: Compose, load: RunPlan, names: LoadContainers) -> Files:
+def files_of(compose: Deployed, load: RunPlan, names: LoadContainers) -> Files:
     """Read what the generator wrote. Raises LabError if it failed."""
     inside = ("exec", "-T", "locust")
     path = f"{ROWS_DIRECTORY}/{load.identity}"

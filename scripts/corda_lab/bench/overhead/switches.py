@@ -19,7 +19,8 @@ from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import Compose, run_docker
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.engine import run_docker
 
 TIMING_METRIC = "corda_stage_timing_on"
 NOTICED_SECONDS_MAX = 6 * SCRAPE_SECONDS
@@ -37,8 +38,8 @@ HEALTH = "{{.State.Health.Status}}"
 class Switches:
     """The switches of a running lab. ``nodes`` are the names of its nodes. Methods raise LabError."""
 
-    def __init__(self, compose: Compose, prometheus: Prometheus, nodes: Collection[str]) -> None:
-        containers = {service.name: service.container for service in compose.services()}
+    def __init__(self, compose: Deployed, prometheus: Prometheus, nodes: Collection[str]) -> None:
+        containers = {service.name: service.container.name for service in compose.services()}
         self._prometheus = prometheus
         self._prometheus_container = containers["prometheus"]
         self._node_containers = [containers[node.lower()] for node in nodes]

@@ -73,10 +73,11 @@ class Overload:
 def run(asked: Overload, settings: Settings) -> Path:
     """Measure everything that is asked for. Returns the stored file. Raises LabError."""
     require_longer_warm_up(asked)
-    lab = RunningLab.of(shape.of_running(settings))
+    compose = Compose(shape.of_running(settings))
+    lab = RunningLab.of(settings, compose)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(asked.options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(lab.compose, lab.bridge, plan, {})
+        subject = Subject(compose, lab.bridge, plan, {})
         limits = asked.limits or (lab.bridge.outstanding_max(plan.subject.node), None)
     bench = described(asked, limits, subject, lab.settings)
     ui.note(announcement(bench))
@@ -205,7 +206,7 @@ def _measured(
     with tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch, watched(compose) as watch:
         with containers.load_containers(compose, plan) as names:
             containers.await_setup(compose, plan, names)
-            with recorded(list(names.all)) as generator:
+            with recorded(list(names.names)) as generator:
                 containers.let_go(compose, plan)
                 containers.generate_load(compose, plan, lab.bridge, names)
             collected: Collected = collect(compose, plan, names, Path(scratch))
@@ -222,7 +223,7 @@ def described(asked: Overload, limits: tuple[int | None, ...], subject: Subject,
     return OverloadBench(
         id=folders.run_id("overload"),
         lab_version=__version__,
-        environment=environment.read_environment(settings),
+        environment=environment.read_environment(Compose(settings)),
         workload=plan.workload.name,
         flow=", ".join(plan.subject.flows),
         node=plan.subject.node,

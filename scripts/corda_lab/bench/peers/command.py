@@ -14,7 +14,8 @@ from corda_lab.bench.subject import Subject, await_rest, fixed_arguments
 from corda_lab.bench.warm import warmed
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import environment, lifecycle, shape
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import preflight
@@ -29,11 +30,12 @@ BETWEEN_SECONDS = 12
 
 def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, rounds: int) -> Path:
     """Measure all peers under every load, ``rounds`` times in turn. Returns the stored file. Raises LabError."""
-    lab = RunningLab.of(shape.of_running(settings))
+    compose = Compose(shape.of_running(settings))
+    lab = RunningLab.of(settings, compose)
     jmeter.require_possible(lab.settings)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(lab.compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
+        subject = Subject(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
     lifecycle.build(lab.settings, jmeter.SERVICE)
     bench = described(subject, users, rounds, lab.settings)
     ui.note(announcement(bench))
@@ -83,7 +85,7 @@ def described(subject: Subject, users: Sequence[int], rounds: int, settings: Set
         warm_up_seconds=plan.options.warm_up_seconds,
         duration_seconds=plan.options.duration_seconds,
         jmeter_image=image.stdout.strip(),
-        environment=environment.read_environment(settings),
+        environment=environment.read_environment(Compose(settings)),
     )
 
 

@@ -21,7 +21,8 @@ from corda_lab.bench.usage import Readings, recorded
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_words
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.deployed import RUN_LABEL
+from corda_lab.lab.engine import run_docker
 from corda_lab.runs import containers, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.steps import rows
@@ -114,13 +115,13 @@ def _jmeter(subject: Subject, begun: Measurement) -> Measurement:
 def _lab(subject: Subject, begun: Measurement) -> Measurement:
     """Locust and the bridge, as in ``lab run``."""
     compose, plan = subject.compose, subject.plan
-    bridge = next(service.container for service in compose.services() if service.name == "bridge")
+    bridge = next(service.container.name for service in compose.services() if service.name == "bridge")
     with (
         tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
         containers.load_containers(compose, plan) as names,
     ):
         containers.await_setup(compose, plan, names)
-        with recorded([bridge, *names.all]) as readings, recorded([bridge]) as readings_of_bridge:
+        with recorded([bridge, *names.names]) as readings, recorded([bridge]) as readings_of_bridge:
             containers.let_go(compose, plan)
             containers.generate_load(compose, plan, subject.bridge, names)
         collected = collect(compose, plan, names, Path(scratch))
@@ -173,9 +174,11 @@ def _container(subject: Subject, options: list[str], arguments: list[str]) -> It
     """Start a container of a service in the background, and return its name. It is always removed after the block."""
     identity = subject.plan.identity
     name = f"{subject.compose.project}-{identity}"
-    run = ["run", "--detach", "--no-deps", "--label", f"{containers.RUN_LABEL}={identity}", "--name", name]
+    run = ["run", "--detach", "--no-deps", "--label", f"{RUN_LABEL}={identity}", "--name", name]
     try:
-        containers.start(subject.compose, [*run, *options, *arguments])
+        # A killed client may leave a container that starts later.
+        with interrupts.held_back():
+            subject.compose.run(*run, *options, *arguments)
         yield name
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.

@@ -11,7 +11,8 @@ from corda_lab.bench.repeats import show
 from corda_lab.bench.repeats.measurement import Repeat, RepeatsBench
 from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
-from corda_lab.lab import environment, shape
+from corda_lab.lab import environment
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.runs import execute, preflight
@@ -29,7 +30,7 @@ BETWEEN_SECONDS = 30
 def run(options: LoadOptions, settings: Settings, *, repeats: int) -> Path:
     """Make the repeats, each as ``lab run`` does. Returns the stored file. Raises LabError."""
     folders.require_writable()
-    lab = RunningLab.of(shape.of_running(settings))
+    lab = RunningLab.of(settings)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(options), lab.settings, lab.compose, lab.bridge)
     bench = described(plan, repeats, lab.settings)
@@ -87,7 +88,7 @@ def described(plan: RunPlan, repeats: int, settings: Settings) -> RepeatsBench:
     return RepeatsBench(
         id=folders.run_id("repeats"),
         lab_version=__version__,
-        environment=environment.read_environment(settings),
+        environment=environment.read_environment(Compose(settings)),
         workload=plan.workload.name,
         flow=", ".join(plan.subject.flows),
         node=", ".join(plan.subject.nodes),

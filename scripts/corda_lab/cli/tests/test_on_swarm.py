@@ -1,17 +1,24 @@
 """``--on swarm``: what is wrong before any host is asked."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from corda_lab import paths
 from corda_lab.cli import lab, status
+from corda_lab.cli.app import app
 from corda_lab.cli.options import Where
 from corda_lab.errors import LabError
+from corda_lab.faults import inject
+from corda_lab.lab import lifecycle as machine
+from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.swarm import lifecycle
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.runs import leftovers
+from corda_lab.swarm import deployment, lifecycle
+from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.members import Member
 from corda_lab.testing.docker import docker_client
 
@@ -25,6 +32,84 @@ def test_a_lab_on_several_hosts_needs_a_placement() -> None:
 def test_a_placement_is_not_for_one_machine() -> None:
     with pytest.raises(LabError, match="--placement: is for the lab on several hosts"):
         lab.examine(Where.MACHINE, "one-node-per-host")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("bench peers", "bench bridge", "bench overhead", "bench overload", "bench stages", "bench repeats"),
+        *("bench kills", "quickstart", "reproduce iitb-latency --quick", "reproduce --all"),
+    ],
+)
+def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    monkeypatch.setattr(project, "settle", lambda: None)
+    monkeypatch.setattr(lock, "held", lambda _: nullcontext())
+    monkeypatch.setattr(deployment, "find", lambda _: SimpleNamespace(project="lab-swarm"))
+    with pytest.raises(LabError, match="The stack lab-swarm is up, but this command uses this machine") as caught:
+        app(words.split(), standalone_mode=False)
+    assert "`scripts/lab down --on swarm`" in caught.value.remedy
+
+
+DEPLOYED = Deployment(
+    placement="three",
+    text="",
+    overlay="plain",
+    services={"partya": "one", "locust": "one"},
+    workers=[],
+    images={},
+    tools="lab-swarm/tools:1",
+)
+
+
+@pytest.fixture
+def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What `up` and `down` do, one after another, on a stack that was deployed once and is no longer known to run."""
+    found: list[str] = []
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    settings = load_settings()
+    monkeypatch.setattr(lab, "load_settings", lambda: settings)
+    monkeypatch.setattr(project, "settle", lambda: None)
+    monkeypatch.setattr(lock, "held", lambda _: nullcontext())
+    monkeypatch.setattr(machine, "require_engine", lambda: None)
+    monkeypatch.setattr(machine, "print_urls", lambda _: None)
+    monkeypatch.setattr(leftovers, "stop_loads", lambda one: found.append(f"stop loads of {one.project}"))
+    monkeypatch.setattr(leftovers, "collect", lambda one: found.append(f"collect {one.project}"))
+    monkeypatch.setattr(inject, "heal_left", lambda name: found.append(f"heal {name}"))
+    monkeypatch.setattr(lifecycle, "down", lambda *_, volumes: found.append(f"down {volumes}"))
+    monkeypatch.setattr(lifecycle, "up", lambda *_: found.append("up"))
+    folder = StackFolder.of(settings.project)
+    folder.create()
+    folder.note_deployed(DEPLOYED)
+    folder.note_ended()
+    assert deployment.find(settings) is None
+    return found
+
+
+@pytest.mark.parametrize("volumes", [False, True])
+def test_rows_are_collected_before_a_stack_is_stopped_even_if_its_start_has_failed(
+    done: list[str], *, volumes: bool
+) -> None:
+    lab.down(volumes=volumes, stop_engine=False, on=Where.SWARM, placement=None)
+    assert done == [f"collect {load_settings().project}-swarm", f"down {volumes}"]
+
+
+def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
+    done: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = deployment.former(load_settings())
+    assert found is not None
+    monkeypatch.setattr(deployment, "find", lambda _: found)
+    monkeypatch.setattr(inject, "is_left", lambda _: True)
+    lab.up(images=None, on=Where.SWARM, placement="three", size=None)
+    assert done[0] == f"heal {found.project}"
+
+    def lost(_: str) -> None:
+        raise LabError("one: its engine does not answer")
+
+    done.clear()
+    monkeypatch.setattr(inject, "heal_left", lost)
+    lab.down(volumes=False, stop_engine=False, on=Where.SWARM, placement=None)
+    assert done == [f"collect {found.project}", "down False"]
 
 
 def member(host: str) -> Member:

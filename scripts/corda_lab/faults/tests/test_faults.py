@@ -20,6 +20,7 @@ from corda_lab.faults import inject, journal, wounds
 from corda_lab.faults.inside import files, neighbours
 from corda_lab.faults.journal import Journal
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
 from corda_lab.testing.engine import LOAD, Engine
 from lab_workload import shown_faults
@@ -33,7 +34,7 @@ def fault(kind: FaultKind, target: str, *, at: float = 0.0, lasts: float = 0.0, 
 
 def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:
     """Make a fault and heal it. Returns the calls that changed something."""
-    wound = wounds.wound_of(one, compose, LOAD)
+    wound = wounds.wound_of(one, compose, Container(LOAD))
     assert engine.calls == [], "looking changes nothing"
     wounds.make(wound, one)
     wounds.heal(wound)
@@ -109,7 +110,7 @@ def test_a_partition_of_two_leaves_the_link_of_others_alone(engine: Engine, comp
 
 def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
     for number, one in enumerate((fault("partition", "partya"), fault("full-disk", "partya"))):
-        wound = wounds.wound_of(one, compose_of(), LOAD)
+        wound = wounds.wound_of(one, compose_of(), Container(LOAD))
         wounds.make(wound, one)
         ((options, _),) = helpers(engine.calls[number:])
         assert "--cap-drop=ALL" in options
@@ -161,7 +162,7 @@ def test_links_get_toxics_in_both_directions(
 
 def test_a_part_that_ended_meanwhile_is_started_again(engine: Engine, compose_of: ComposeOf) -> None:
     one = fault("memory-limit", "partya")
-    wound = wounds.wound_of(one, compose_of(), LOAD)
+    wound = wounds.wound_of(one, compose_of(), Container(LOAD))
     wounds.make(wound, one)
     engine.set("my-lab-partya-1", "exited")
     wounds.heal(wound)
@@ -169,7 +170,7 @@ def test_a_part_that_ended_meanwhile_is_started_again(engine: Engine, compose_of
 
 
 def test_what_was_removed_needs_no_healing(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), LOAD)
+    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     (engine.home / "state" / "my-lab-partya-1").unlink()
     wounds.heal(wound)
     assert engine.calls == []
@@ -177,7 +178,7 @@ def test_what_was_removed_needs_no_healing(engine: Engine, compose_of: ComposeOf
 
 def test_faults_of_a_load_are_made_in_time_healed_and_described(engine: Engine, compose_of: ComposeOf) -> None:
     faults = (fault("pause", "partya", at=0.1, lasts=0.2), fault("kill", "bridge", at=0.2, lasts=60))
-    with inject.injecting(compose_of(), faults, LOAD) as injection:
+    with inject.injecting(compose_of(), faults, Container(LOAD)) as injection:
         began = injection.began_at
         while engine.state("bridge") == "running" or engine.state("partya") == "paused":
             assert time.time() < began + 20
@@ -202,7 +203,7 @@ def shown(engine: Engine) -> list[list[str]]:
 
 def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: ComposeOf) -> None:
     faults = (fault("pause", "partya", lasts=60), fault("kill", "bridge", at=0.5, lasts=60))
-    with inject.injecting(compose_of(), faults, LOAD) as injection:
+    with inject.injecting(compose_of(), faults, Container(LOAD)) as injection:
         while not all(one.was_made for one in injection.entries):
             assert time.time() < injection.began_at + 20
             time.sleep(0.02)
@@ -214,7 +215,7 @@ def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: Compos
 
 def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf) -> None:
     engine.refuse("exec -T locust")
-    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), LOAD) as injection:
+    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), Container(LOAD)) as injection:
         while injection.entries[0].healed_at is None:
             assert time.time() < injection.began_at + 20
             time.sleep(0.02)
@@ -222,7 +223,7 @@ def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf
 
 
 def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:
-    with inject.injecting(compose_of(), (fault("kill", "bridge", at=60),), LOAD) as injection:
+    with inject.injecting(compose_of(), (fault("kill", "bridge", at=60),), Container(LOAD)) as injection:
         pass
     (entry,) = injection.entries
     assert (entry.was_made, entry.problem) == (False, inject.TOO_LATE)
@@ -231,7 +232,7 @@ def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_o
 
 def test_a_fault_that_cannot_be_made_leaves_nothing(engine: Engine, compose_of: ComposeOf) -> None:
     engine.refuse("pause my-lab-partya-1")
-    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), LOAD) as injection:
+    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)) as injection:
         while not (engine.home / "calls").exists() or injection.entries[0].problem == inject.TOO_LATE:
             time.sleep(0.02)
     (entry,) = injection.entries
@@ -242,7 +243,7 @@ def test_a_fault_that_cannot_be_made_leaves_nothing(engine: Engine, compose_of: 
 
 def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> None:
     def interrupted_load() -> None:
-        with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), LOAD):
+        with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)):
             while engine.state("partya") != "paused":
                 time.sleep(0.02)
             raise KeyboardInterrupt
@@ -256,12 +257,13 @@ COMMAND = """
 import sys, time
 from corda_lab.faults import inject
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.steps.faults import Fault
 
 compose = Compose(load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": sys.argv[1]}))
-with inject.injecting(compose, [Fault(kind="pause", target="partya", at_seconds=0, for_seconds=60)], "x"):
+with inject.injecting(compose, [Fault(kind="pause", target="partya", at_seconds=0, for_seconds=60)], Container("x")):
     time.sleep(60)
 """
 
@@ -292,7 +294,7 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
     compose = compose_of()
     notes = Journal("my-lab")
     for number, one in enumerate((fault("pause", "partya"), fault("pause", "bridge"))):
-        wound = wounds.wound_of(one, compose, LOAD)
+        wound = wounds.wound_of(one, compose, Container(LOAD))
         notes.note(str(number), wound)
         wounds.make(wound, one)
     engine.refuse("unpause my-lab-bridge-1")
@@ -306,7 +308,7 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
 
 
 def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), LOAD)
+    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda name: Journal("my-lab").note(name, wound), map(str, range(40))))
         list(pool.map(lambda name: Journal("my-lab").strike(name), map(str, range(0, 40, 2))))

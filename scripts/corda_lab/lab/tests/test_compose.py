@@ -7,7 +7,8 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
-from corda_lab.lab.compose import Compose, Service, lab_environment, parse_services
+from corda_lab.lab.compose import Compose, lab_environment, parse_services
+from corda_lab.lab.deployed import Service
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.testing.docker import docker_client

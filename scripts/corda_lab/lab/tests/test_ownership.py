@@ -16,6 +16,7 @@ from corda_lab.sweeps import lab as execute
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.site import Machine
 
 PROJECT = "lab"
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})
@@ -119,7 +120,7 @@ def test_a_lab_that_a_person_starts_after_a_sweep_s_start_broke_is_the_person_s(
 ) -> None:
     stub_start(monkeypatch, engine, error)
     with pytest.raises(type(error)):
-        execute.Lab(SETTINGS, None, fresh="shape").prepare(first_step(tmp_path))
+        execute.Lab(SETTINGS, Machine(None), fresh="shape").prepare(first_step(tmp_path))
     assert ownership.is_replaceable(PROJECT)
     engine.container = "started by docker compose"
     assert not ownership.is_replaceable(PROJECT)
@@ -139,7 +140,7 @@ def test_a_machine_that_is_not_fit_ends_the_sweep_before_its_first_lab(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub_start(monkeypatch, engine, LabError("There is not enough memory", "Close something."))
-    lab = execute.Lab(SETTINGS, None, fresh="shape")
+    lab = execute.Lab(SETTINGS, Machine(None), fresh="shape")
     with pytest.raises(FinalError, match="not enough memory"):
         lab.prepare(first_step(tmp_path))
     # Later that is what steps have done to it.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab.engine import Container
 from corda_lab.profile import dump
 from corda_lab.profile.histogram import Histogram
 from corda_lab.profile.jvm import Jvm
@@ -121,4 +122,4 @@ def test_an_interrupted_dump_leaves_no_copy(tmp_path: Path, monkeypatch: pytest.
 
 def test_the_bridge_has_no_disk_for_a_dump(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"^--dump: the bridge has no disk of its own"):
-        dump.write(Jvm("bridge", "lab-bridge-1", 1, "4.3"), LIVE, tmp_path / "x.hprof", told)
+        dump.write(Jvm("bridge", Container("lab-bridge-1"), 1, "4.3"), LIVE, tmp_path / "x.hprof", told)

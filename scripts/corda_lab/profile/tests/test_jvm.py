@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import BAD_INPUT, LabError
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import jvm
 from corda_lab.profile.jvm import AlreadyProfiledError, Jvm
@@ -12,7 +14,7 @@ from corda_lab.results.profiles import Event
 from corda_lab.testing.docker import docker_client
 
 PARTYA = '{"Service": "partya", "Name": "lab-partya-1", "State": "STATE", "ExitCode": CODE}'
-JVM = Jvm("PartyA", "lab-partya-1", 1, "4.3")
+JVM = Jvm("PartyA", Container("lab-partya-1"), 1, "4.3")
 
 
 @pytest.fixture
@@ -43,13 +45,13 @@ def test_the_jvm_of_a_node_is_found_in_its_container(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docker(tmp_path, monkeypatch, run="echo Async-profiler 4.3 built on Jan 13 2026; echo /proc/17/cmdline")
-    assert jvm.find("PartyA", settings) == Jvm("PartyA", "lab-partya-1", 17, "4.3")
+    assert jvm.find("PartyA", Compose(settings)) == Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 
 
 def test_a_lab_that_is_not_up_is_one_error(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "true")
     with pytest.raises(LabError, match="The lab is not up") as raised:
-        jvm.find("PartyA", settings)
+        jvm.find("PartyA", Compose(settings))
     assert "scripts/lab up" in raised.value.remedy
 
 
@@ -65,7 +67,7 @@ def test_a_node_that_is_not_running_is_one_error_with_its_state(
 ) -> None:
     docker(tmp_path, monkeypatch, state=state, code=code, run="exit 1")
     with pytest.raises(LabError) as raised:
-        jvm.find(node, settings)
+        jvm.find(node, Compose(settings))
     assert raised.value.message == words
 
 
@@ -82,7 +84,7 @@ def test_a_container_without_a_profiler_or_a_jvm_is_one_error(
 ) -> None:
     docker(tmp_path, monkeypatch, run=run)
     with pytest.raises(LabError) as raised:
-        jvm.find("PartyA", settings)
+        jvm.find("PartyA", Compose(settings))
     assert raised.value.message == words
 
 

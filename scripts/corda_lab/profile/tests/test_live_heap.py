@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab.engine import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.testing.docker import docker_client
 
-JVM = Jvm("PartyA", "lab-partya-1", 17, "4.3")
+JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 HISTOGRAM = """Connected to remote JVM
 JVM response code = 0
 

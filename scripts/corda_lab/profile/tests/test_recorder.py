@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab.engine import Container
 from corda_lab.profile import recorder
 from corda_lab.profile.jvm import Jvm
 from corda_lab.testing.profiler import JVM, commands, jvm_client
@@ -66,4 +67,4 @@ def test_the_first_recording_of_a_jvm_is_made_and_thrown_away(tmp_path: Path, mo
 
 def test_the_bridge_has_no_disk_for_a_recording() -> None:
     with pytest.raises(LabError, match=r"^--jfr: the bridge has no disk of its own"):
-        recorder.require_possible(Jvm("bridge", "lab-bridge-1", 1, "4.3"), "--jfr")
+        recorder.require_possible(Jvm("bridge", Container("lab-bridge-1"), 1, "4.3"), "--jfr")

@@ -3,7 +3,7 @@
 import pytest
 
 from corda_lab.report import facts
-from corda_lab.testing.runs import ENVIRONMENT
+from corda_lab.testing.runs import ENVIRONMENT, ON_HOSTS
 
 
 @pytest.mark.parametrize(
@@ -16,3 +16,13 @@ from corda_lab.testing.runs import ENVIRONMENT
 )
 def test_a_machine_is_described_by_what_is_known_of_it(governor: str | None, turbo: bool | None, text: str) -> None:
     assert facts.machine(ENVIRONMENT.host.model_copy(update={"governor": governor, "turbo": turbo})) == text
+
+
+def test_hosts_are_described_with_what_ran_on_each_and_what_was_not_measured() -> None:
+    rows = dict(facts.environment_facts(ON_HOSTS))
+    assert rows["Placement"] == "three (0123456789ab), plain overlay"
+    assert rows["Host one"] == "4 cores of Fast 3000, 8 GiB, 6.1.0, engine 29.0.1: notary, partya and 2 workers"
+    assert "Machine" not in rows
+    assert "processor, memory" in rows["Not measured"]
+    assert facts.machines(ON_HOSTS) == "1 host of the placement three"
+    assert facts.machines(ENVIRONMENT) == facts.machine(ENVIRONMENT.host)

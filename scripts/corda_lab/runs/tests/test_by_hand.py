@@ -28,7 +28,8 @@ DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
 *" ps --all --format json") echo '{LOCUST}' ;;
-*" exec -T locust "*) while [ "$1" != locust ]; do shift; done; shift; exec "$@" ;;
+"ps "*"oneoff=False"*) echo locust-1 ;;
+"exec locust-1 "*) shift 2; exec "$@" ;;
 *" stop locust") echo stopped >> "${{0%/*}}/calls" ;;
 esac
 exit 0

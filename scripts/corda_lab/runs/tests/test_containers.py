@@ -14,6 +14,7 @@ from prometheus_client.samples import Sample
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.manifest import Image
@@ -85,21 +86,22 @@ def plan(options: LoadOptions = OPTIONS) -> RunPlan:
 
 
 def test_one_process_is_one_container_and_workers_stand_beside_their_master() -> None:
-    assert containers.container_names("my-lab", plan()).all == (DRIVER,)
-    names = containers.container_names("my-lab", plan(TWO_WORKERS))
-    assert names.all == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
+    assert containers.containers_of(compose(), plan()).names == (DRIVER,)
+    names = containers.containers_of(compose(), plan(TWO_WORKERS))
+    assert names.names == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
     assert collect.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
     assert collect.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
 
 
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
-    calls = docker({"State.Status": "running\nrunning", "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
+    running = f"/{DRIVER}-worker-1 running\n/{DRIVER}-worker-2 running"
+    calls = docker({"State.Status": running, "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
     with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
     said = called(calls)
     started = [call for call in said if "run" in call]
     assert [call[call.index("--name") + 1] for call in started] == list(
-        containers.container_names("my-lab", plan(TWO_WORKERS)).all
+        containers.containers_of(compose(), plan(TWO_WORKERS)).names
     )
     assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
     assert ["--use-aliases" in call for call in started] == [True, False, False]
@@ -107,7 +109,7 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     assert [call[call.index("--master-host") + 1] for call in started[1:]] == ["0123456789ab"] * 2
     (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
     # By name and by label: also one that the client started but was not there to tell of.
-    assert removed[2:] == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
+    assert removed[2:] == ["--volumes", DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2", "strange"]
     assert f"rm -f /var/lib/corda-lab/rows/{RUN_IDENTITY}.*" in said[-1]
 
 
@@ -120,22 +122,23 @@ def test_the_files_of_a_load_stay_in_the_volume_until_they_are_stored(docker: In
 
 
 def test_the_image_of_the_load_is_the_one_that_made_it(docker: InstallDocker) -> None:
-    docker({"inspect": "my-lab/locust sha256:new\nmy-lab/locust sha256:new\nmy-lab/locust sha256:odd"})
+    images = {DRIVER: "sha256:new", f"{DRIVER}-worker-1": "sha256:new", f"{DRIVER}-worker-2": "sha256:odd"}
+    docker({"inspect": "\n".join(f"/{name} my-lab/locust {image}" for name, image in images.items())})
     web_ui = Image(name="corda-lab/locust", id="sha256:old")
     before = ENVIRONMENT.model_copy(update={"images": {"bridge": BRIDGE, "locust": web_ui}})
-    names = containers.container_names("my-lab", plan(TWO_WORKERS))
-    assert containers.with_load_images(before, names, SETTINGS).images == {
+    names = containers.containers_of(compose(), plan(TWO_WORKERS))
+    assert containers.with_load_images(before, names, compose()).images == {
         "bridge": BRIDGE,
         "locust": Image(name="corda-lab/locust", id="sha256:new"),
         "locust worker 2": Image(name="corda-lab/locust", id="sha256:odd"),
     }
     with pytest.raises(LabError, match="was removed"):
-        containers.with_load_images(before, containers.container_names("my-lab", plan()), SETTINGS)
+        containers.with_load_images(before, containers.containers_of(compose(), plan()), compose())
 
 
 def test_containers_are_removed_when_a_worker_does_not_start(docker: InstallDocker) -> None:
     inspected = f"/{DRIVER}-worker-1 exited 1\n/{DRIVER}-worker-2 running 0"
-    calls = docker({"{{.Name}}": inspected, "{{.State.Status}}": "exited\nrunning"})
+    calls = docker({"{{.Name}}": inspected})
     with (
         pytest.raises(LabError, match="worker-1 ended early"),
         containers.load_containers(compose(), plan(TWO_WORKERS)),
@@ -148,7 +151,7 @@ def test_workers_that_ended_well_are_waited_for_until_their_master_ends(
     docker: InstallDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(containers, "POLL_SECONDS", 0.01)
-    names = containers.container_names("my-lab", plan(TWO_WORKERS))
+    names = containers.containers_of(compose(), plan(TWO_WORKERS))
     workers_done = f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 0\n/{DRIVER}-worker-2 exited 0"
     docker({"inspect": [workers_done, workers_done, workers_done.replace("running", "exited")]})
     load = containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
@@ -159,7 +162,7 @@ def test_workers_that_ended_well_are_waited_for_until_their_master_ends(
 def test_a_worker_that_ends_with_an_error_ends_the_run(
     docker: InstallDocker,
 ) -> None:
-    names = containers.container_names("my-lab", plan(TWO_WORKERS))
+    names = containers.containers_of(compose(), plan(TWO_WORKERS))
     docker({"inspect": f"/{DRIVER} running 0\n/{DRIVER}-worker-1 exited 137\n/{DRIVER}-worker-2 running 0"})
     with pytest.raises(LabError, match="worker-1 ended early"):
         containers.generate_load(compose(), plan(TWO_WORKERS), Bridge("http://127.0.0.1:1"), names)
@@ -182,7 +185,7 @@ def install_ended_node(docker: InstallDocker) -> None:
 def test_a_load_whose_node_ends_ends_with_the_reason(docker: InstallDocker) -> None:
     install_ended_node(docker)
     with containers.generating(compose(), plan()) as names:
-        assert names.nodes == {"my-lab-partya-1": "PartyA"}
+        assert names.nodes == {Container("my-lab-partya-1"): "PartyA"}
         with pytest.raises(LabError, match=ENDED_NODE):
             containers.generate_load(compose(), plan(), Bridge("http://127.0.0.1:1"), names)
 
@@ -203,7 +206,7 @@ def test_a_run_with_faults_goes_on_without_a_node(docker: InstallDocker) -> None
 def test_tells_what_the_set_up_prepared(docker: InstallDocker) -> None:
     ready = {"setup": [{"name": "coins", "items": 500, "seconds": 2.5}]}
     docker({"ready.json": json.dumps(ready)})
-    names = containers.container_names("my-lab", plan())
+    names = containers.containers_of(compose(), plan())
     assert [one.model_dump() for one in containers.await_setup(compose(), plan(), names)] == ready["setup"]
 
 
@@ -216,14 +219,14 @@ def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDoc
         }
     )
     with pytest.raises(LabError, match=r"^rate_max: is missing\nnode: too$") as caught:
-        containers.await_setup(compose(), plan(), containers.container_names("my-lab", plan()))
+        containers.await_setup(compose(), plan(), containers.containers_of(compose(), plan()))
     assert caught.value.exit_code == 2
 
 
 def test_a_container_that_is_gone_is_an_error(docker: InstallDocker) -> None:
     docker({"inspect": f"/{DRIVER} running 0\n"})
     with pytest.raises(LabError, match="worker-1 was removed"):
-        containers.exit_codes(containers.container_names("my-lab", plan(TWO_WORKERS)).all)
+        containers.exit_codes(containers.containers_of(compose(), plan(TWO_WORKERS)).all)
 
 
 def test_stage_rows_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_path: Path) -> None:
@@ -284,7 +287,7 @@ def test_a_generator_that_is_lost_during_its_load_did_not_end_before_it(
 ) -> None:
     docker({" cp ": "FAIL", "inspect": f"/{DRIVER} exited {code}"})
     with pytest.raises(LabError) as error:
-        collect.collect(compose(), plan_of(OPTIONS), containers.LoadContainers(DRIVER), tmp_path)
+        collect.collect(compose(), plan_of(OPTIONS), containers.LoadContainers(Container(DRIVER)), tmp_path)
     assert error.value.message == reason
 
 

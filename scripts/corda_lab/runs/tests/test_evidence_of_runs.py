@@ -28,7 +28,8 @@ DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
 *" ps --all --format json") echo '{LOCUST}' ;;
-*" exec -T locust "*) while [ "$1" != locust ]; do shift; done; shift; exec "$@" ;;
+"exec locust-1 "*) shift 2; exec "$@" ;;
+"ps --filter="*"service=locust"*"oneoff=False"*) echo locust-1 ;;
 "ps --filter="*) ;;
 "ps --all"*) cat "${{0%/*}}/orphans" 2> /dev/null ;;
 *) echo "$@" >> "${{0%/*}}/calls" ;;

@@ -13,6 +13,7 @@ from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus, Value
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import faults
@@ -88,7 +89,7 @@ def test_the_faults_of_a_load_are_stored_however_it_ends(
     folder.mkdir()
 
     def failing_load() -> None:
-        with faulty.injecting(lab_of(), plan, LOAD, Recording(folder, ExitStack())):
+        with faulty.injecting(lab_of(), plan, Container(LOAD), Recording(folder, ExitStack())):
             assert faults.read(folder).loads[0].faults[0].fault == kill, "known before anything is done"
             while engine.state("bridge") == "running":
                 pass

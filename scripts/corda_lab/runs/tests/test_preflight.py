@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.runs.preflight import check_admission, describe, title_of
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.runs.preflight import check_admission, describe, title_of, with_workers
 from corda_lab.steps.load import LoadOptions
 from corda_lab.testing.runs import part, plan_of
 
@@ -53,3 +56,14 @@ def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == ""
     check_admission(opened, 50)
     assert "the bridge admits 50 outstanding flows (BRIDGE_MAX_OUTSTANDING_FLOWS)" in capsys.readouterr().out
+
+
+def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Compose(load_settings(ENV_FILE, {}))
+    options = LoadOptions("iou", users=2)
+    assert with_workers(options, lab).workers is None
+    monkeypatch.setattr(Compose, "workers", 3)
+    assert with_workers(options, lab).workers == 2, "no more than it has users"
+    assert with_workers(replace(options, users=50), lab).workers == 3
+    assert with_workers(replace(options, users=50, workers=1), lab).workers == 1
+    assert with_workers(LoadOptions("iou", 50, flows=400), lab).workers is None

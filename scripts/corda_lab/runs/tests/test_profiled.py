@@ -9,6 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session
@@ -142,7 +143,7 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
 ) -> None:
     refuse = "echo '[ERROR] Profiler already started' >&2; exit 1"
     log = jvm_client(tmp_path, monkeypatch, [("lab-notary-1 /network/bin/asprof start", refuse)])
-    found = profiling(settings, NOW, (JVM, Jvm("Notary", "lab-notary-1", 1, "4.3")))
+    found = profiling(settings, NOW, (JVM, Jvm("Notary", Container("lab-notary-1"), 1, "4.3")))
     found.begin()
     await_command(log, "lab-notary-1 /network/bin/asprof start")
     found.end()
@@ -188,7 +189,7 @@ def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
     monkeypatch.setattr(shape, "of_running", lambda known: known)
     profiled.check(PROFILED, settings)
-    monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, "lab-bridge-1", 1, "4.3"))
+    monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, Container("lab-bridge-1"), 1, "4.3"))
     with pytest.raises(LabError, match=r"^--jfr: the bridge has no disk"):
         profiled.check(LoadOptions("iou", profile=("bridge",), jfr=True), settings)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.lab.compose import run_docker
+from corda_lab.lab.engine import run_docker
 from corda_lab.swarm.beside import FOLDER, VARIABLES
 from corda_lab.swarm.registry import own_port
 

@@ -47,7 +47,7 @@ def member(name: str, *, cores: float = 16, memory: int = 32 * GIB) -> Member:
 def facts_of(
     name: str, *, version: str = "28.2.2", clock: float = 0.0, architecture: str = "x86_64", node: str = ""
 ) -> EngineFacts:
-    return EngineFacts(version, node or f"id-{name}", 16, 32 * GIB, architecture, Clock(clock, 0.01))
+    return EngineFacts(version, node or f"id-{name}", 16, 32 * GIB, architecture, "6.1.0", Clock(clock, 0.01))
 
 
 def test_sound_hosts_pass(found: Found) -> None:

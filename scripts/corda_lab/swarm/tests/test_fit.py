@@ -109,3 +109,16 @@ def test_members_of_a_notary_cluster_are_refused(project: Project) -> None:
     (problem,) = findings(find_placement("one-node-per-host"), cluster)
     assert problem.startswith("NOTARY: the members of a notary cluster look for one another")
     assert problem.endswith("Use simple, validating or jpa.")
+
+
+def test_workers_have_their_hosts_in_the_order_of_the_file(
+    default_project: Project, changed: Callable[..., Placement]
+) -> None:
+    workers = "hosts:\n  load: {cores: 4, memory: 8g, workers: {count: 2, cores: 1, memory: 2g}}\n"
+    placement = changed("generator-apart", "hosts:\n", workers)
+    fitted = fit(placement, default_project)
+    assert fitted.workers == ("load", "load")
+    assert "load" in fitted.hosts
+    small = changed("generator-apart", "hosts:\n", workers.replace("2g", "64m"))
+    (problem,) = findings(small, default_project)
+    assert "64 MiB are reserved, but the limit of each worker is" in problem

@@ -6,14 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.swarm.images import ImageCommand
+from corda_lab.swarm import publish
+from corda_lab.swarm.images import ImageCommand, StackImage
 from corda_lab.swarm.publish import copy_image_files, parse_command
 from corda_lab.swarm.shared_files import NetworkFiles
+from corda_lab.testing.docker import docker_client
 
 
 def test_the_command_of_an_image_is_read() -> None:
     assert parse_command('{"Entrypoint": ["/run.sh"], "Cmd": null}') == ImageCommand(("/run.sh",), ())
     assert parse_command('{"Cmd": ["a", "b"]}') == ImageCommand((), ("a", "b"))
+
+
+def test_an_image_that_is_built_again_stays_the_same(
+    network: NetworkFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f'[ "$1" = push ] || echo "$2 $BUILDX_NO_DEFAULT_ATTESTATIONS" > {tmp_path}/said'
+    docker_client(tmp_path, monkeypatch, said)
+    publish.publish([StackImage("lab/node:1", "registry/node:1", has_network_files=True)], network)
+    assert (tmp_path / "said").read_text() == "build 1\n"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import yaml
 from corda_lab.errors import LabError
 from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.project import Port, Project, Service
-from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RULES, Derivation, Fate, Subject
+from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, RULES, Derivation, Fate, Subject
 from corda_lab.swarm.stack import PLACED, Stack, derive, stack_service
 
 DerivationOf = Callable[..., Derivation]
@@ -130,6 +130,13 @@ def test_a_service_restarts_as_in_compose(
 def test_a_service_without_a_restart_policy_is_not_restarted(services: Any, config: dict[str, Any]) -> None:
     assert "restart" not in config["services"]["locust"]
     assert services["locust"]["deploy"]["restart_policy"] == {"condition": "none"}
+
+
+def test_what_is_not_healthy_is_not_stopped(services: Any, config: dict[str, Any]) -> None:
+    for name, service in services.items():
+        if "healthcheck" in service:
+            own = config["services"][name]["healthcheck"]
+            assert service["healthcheck"] == {**own, "retries": RETRIES}, name
 
 
 def test_a_node_waits_for_what_it_depends_on(services: Any) -> None:

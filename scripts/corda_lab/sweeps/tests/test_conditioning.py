@@ -24,6 +24,7 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner
+from corda_lab.sweeps.site import Machine
 from corda_lab.testing import simulation, sweeps
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -91,7 +92,7 @@ def begin(folder: Path, text: str = SWEEP) -> tuple[store.Unfinished, Any]:
 
 
 def run_steps(kept: store.Unfinished, sweep: Any) -> None:
-    runner = Runner(sweep, kept, Lab(SETTINGS, None, fresh=sweep.fields.fresh))
+    runner = Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh=sweep.fields.fresh))
     for step in kept.steps:
         runner.step(step, step.label)
 
@@ -144,7 +145,7 @@ def test_nothing_is_conditioned_if_the_file_says_so(tmp_path: Path, loads: Loads
 
 def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(tmp_path: Path, loads: Loads) -> None:
     kept, sweep = begin(tmp_path)
-    first = Runner(sweep, kept, Lab(SETTINGS, None, fresh="repeat"))
+    first = Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh="repeat"))
     first.step(kept.steps[0], "")
     loads.seen.clear()
     run_steps(kept, sweep)
@@ -171,7 +172,7 @@ def test_another_workload_conditions_the_nodes_and_its_file_is_stored(tmp_path: 
 def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, loads: Loads) -> None:
     kept, sweep = begin(tmp_path)
     loads.errors.append(LabError("Flows are still in flight"))
-    runner = Runner(sweep, kept, Lab(SETTINGS, None, fresh="repeat"))
+    runner = Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh="repeat"))
     runner.step(kept.steps[0], "")
     assert loads.seen == ["start", "condition", "start", "condition", "1 users"]
     (attempt,) = (kept.folder / store.FAILED).iterdir()

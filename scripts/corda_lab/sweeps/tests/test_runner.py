@@ -30,6 +30,7 @@ from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
+from corda_lab.sweeps.site import Machine
 from corda_lab.testing import simulation
 from corda_lab.testing.docker import docker_client
 from corda_lab.testing.entries import changed
@@ -141,7 +142,7 @@ def begin(folder: Path, text: str) -> tuple[store.Unfinished, SweepFile]:
 
 
 def runner_of(kept: store.Unfinished, sweep: SweepFile) -> Runner:
-    return Runner(sweep, kept, Lab(SETTINGS, None, fresh=sweep.fields.fresh))
+    return Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh=sweep.fields.fresh))
 
 
 def run_steps(runner: Runner, kept: store.Unfinished) -> None:

@@ -25,6 +25,7 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner
+from corda_lab.sweeps.site import Machine
 from corda_lab.testing import simulation
 from corda_lab.testing.pages import report_text
 from corda_lab.testing.profiler import taken_in
@@ -92,7 +93,7 @@ def measured_all(folder: Path, file: SweepFile) -> store.Unfinished:
 
 def profiled(file: SweepFile, kept: store.Unfinished) -> None:
     """Do what a sweep does when its steps are complete."""
-    runner = Runner(file, kept, Lab(SETTINGS, None, fresh=file.fields.fresh))
+    runner = Runner(file, kept, Lab(SETTINGS, Machine(None), fresh=file.fields.fresh))
     saturated.profile(file, kept, runner, execute.sweep_manifest(file, None))
 
 

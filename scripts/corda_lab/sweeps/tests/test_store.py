@@ -32,6 +32,7 @@ from corda_lab.sweeps.command import SweepRequest, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.site import Machine
 from corda_lab.testing import simulation
 from corda_lab.testing.entries import changed
 from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
@@ -78,7 +79,7 @@ class Stub(sweeps_runner.Runner):
         at_rest: bool = True,
         spoilt: int = 0,
     ) -> None:
-        super().__init__(sweep, kept, StubLab(SETTINGS, None, fresh="shape"))
+        super().__init__(sweep, kept, StubLab(SETTINGS, Machine(None), fresh="shape"))
         self._sample = sample
         self._errors = {key: list(errors) for key, errors in (broken or {}).items()}
         self._at_rest = at_rest

@@ -1,0 +1,32 @@
+"""On which threads ledgers are read. What is read of them needs databases (``tests/e2e``)."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from corda_lab.audit import sources
+from corda_lab.audit.deadline import Deadline
+from corda_lab.audit.queries import Wanted
+from corda_lab.audit.sources import Answers
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import HERE
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
+
+SETTINGS = load_settings(ENV_FILE, {"PARTIES": "2"})
+
+
+def test_an_interrupt_ends_the_reading_on_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C arrives in the main thread. One that waits for another thread would wait until everything is read."""
+    threads = []
+
+    def read(*_: object) -> Answers:
+        threads.append(threading.current_thread())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sources, "present", lambda _: dict.fromkeys(("notary", "partya", "partyb"), HERE))
+    monkeypatch.setattr(sources, "_read_h2", read)
+    with pytest.raises(KeyboardInterrupt):
+        sources.read(Compose(SETTINGS), Wanted(), tmp_path, Deadline(30))
+    assert threads == [threading.main_thread()]

@@ -1,0 +1,235 @@
+"""A lab as it is deployed: what everything that measures, reads or breaks it asks of it.
+
+``Compose`` is the lab on one machine. The lab on several hosts is another class, with the same methods.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Protocol
+
+import polars as pl
+
+from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine
+from corda_lab.lab.settings import BOOTSTRAP, Settings
+from corda_lab.results.manifest import PlacementEntry
+from corda_lab.steps.entry import ClockReading
+
+RUN_LABEL = "org.cordalab.run"
+"""Label of the containers of a load; its value is the id of the run."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One container of the lab, as its engine reports it."""
+
+    name: str
+    container: Container
+    state: str
+    health: str
+    exit_code: int
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is running and healthy (or has no health check), or is a one-shot service that succeeded."""
+        if self.state == "exited":
+            return self.name == BOOTSTRAP and self.exit_code == 0
+        return self.state == "running" and self.health in {"", "healthy"}
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended with an error, or is unhealthy."""
+        return (self.state in {"exited", "dead"} and self.exit_code != 0) or self.health == "unhealthy"
+
+    @property
+    def condition(self) -> str:
+        """State and health in one word: ``starting``, ``healthy``, ``done``, ``exited with 1``."""
+        if self.state == "running" and self.health:
+            return self.health
+        if self.state == "exited":
+            return "done" if self.is_ready else f"exited with {self.exit_code}"
+        return self.state
+
+
+@dataclass(frozen=True)
+class LoadStart:
+    """How a container that generates load is started, from the service ``locust``."""
+
+    container: Container
+    label: str
+    """``NAME=VALUE``, by which it is found again."""
+    arguments: tuple[str, ...]
+    has_alias: bool = False
+    """Whether other containers also find it under the name of the service, as Prometheus does."""
+    workload: Path | None = None
+    """The file of its workload, which may be newer than the lab."""
+
+
+@dataclass(frozen=True)
+class HostSamples:
+    """What hosts and containers used during a load, with times of the clock of each host."""
+
+    containers: pl.DataFrame
+    """The columns of ``usage.SAMPLES_SCHEMA``, with the ``host`` of each row."""
+    hosts: pl.DataFrame
+    """The columns of ``host_use.HOSTS_SCHEMA``."""
+
+
+class Meters(Protocol):
+    """What samples the use of several hosts."""
+
+    def start(self, parts: Mapping[Container, str]) -> None:
+        """Begin. ``parts`` has the name of the part of the lab of each container. Raises LabError."""
+        ...
+
+    def stop(self) -> HostSamples:
+        """End, also what has begun only in part, and return the samples. A host without any is a warning."""
+        ...
+
+
+class Deployed(Protocol):
+    """A lab that runs. Methods raise LabError if an engine does not answer."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the shape of the lab."""
+        ...
+
+    @property
+    def project(self) -> str:
+        """What the names of its volumes and of its load containers begin with."""
+        ...
+
+    @property
+    def engines(self) -> Sequence[Engine]:
+        """The engines on which it has containers, each once."""
+        ...
+
+    @property
+    def load_label(self) -> str:
+        """``NAME=VALUE``: a label that all its load containers have."""
+        ...
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all of it runs on this machine. Only then do the counters of this machine tell of it."""
+        ...
+
+    @property
+    def placement(self) -> PlacementEntry | None:
+        """What of it runs on which host; None if all of it runs on this machine."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many workers generate load if nothing else is asked for; 0: a single process does."""
+        ...
+
+    @property
+    def helper_image(self) -> str:
+        """An image with Python that every one of its engines has."""
+        ...
+
+    @property
+    def reader_image(self) -> str:
+        """The lab's own image of a node, by its name on the engines of the nodes."""
+        ...
+
+    @property
+    def rows_images(self) -> Sequence[str]:
+        """Images with a shell, of which every engine with rows of a load has one."""
+        ...
+
+    def services(self) -> list[Service]:
+        """Return the container of every service, also of those that have stopped."""
+        ...
+
+    def running_containers(self) -> dict[str, Container]:
+        """Return the running containers by the name of their service. It takes less time than ``services``."""
+        ...
+
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run."""
+        ...
+
+    def shown(self, *arguments: str) -> str:
+        """Return a command such as ``exec -T partya ls`` or ``logs partya`` as it can be typed."""
+        ...
+
+    def run(
+        self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
+    ) -> CompletedProcess[str]:
+        """Run ``exec -T SERVICE …`` and capture its output. Raises LabError if it fails, unless ``check`` is False."""
+        ...
+
+    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
+        """Run ``exec -T SERVICE …`` and write its output, of any size, to ``path``. Raises LabError if it fails."""
+        ...
+
+    def log_since(self, service: str, since: str) -> str:
+        """Return what a service has logged since a time (RFC 3339)."""
+        ...
+
+    def log_tails(self, lines: int) -> str:
+        """Return the last lines of all services."""
+        ...
+
+    def recorded_image(self, service: str, name: str) -> str:
+        """Return the name of the image of a service as manifests have it. ``name`` is the one that its engine has."""
+        ...
+
+    def load_containers(self) -> list[str]:
+        """Return the names of the running containers that generate the load of a run."""
+        ...
+
+    def load_engine(self, worker: int) -> Engine:
+        """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0."""
+        ...
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The hosts that a fault can cut off from the others; none if all of it runs on this machine."""
+        ...
+
+    def replacer_of(self, service: str) -> str:
+        """Return the service of Swarm that makes a new container of a service when it is updated.
+
+        It is empty if the engine starts the same container again.
+        """
+        ...
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers that the lab has in its networks, those of a load too."""
+        ...
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
+        ...
+
+    def start_again(self, service: Service) -> None:
+        """Start a service that has ended. Raises LabError."""
+        ...
+
+    def restart(self, service: Service) -> None:
+        """Let a service end as it should, and start it again. Raises LabError."""
+        ...
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """Read the clocks of the hosts against that of this machine. Empty on one machine. Never raises LabError.
+
+        A host whose clock cannot be read is left out, with a warning.
+        """
+        ...
+
+    def meters(self) -> Meters | None:
+        """Return what samples the use of its hosts; None if the counters of this machine tell it."""
+        ...
+
+    def start_load(self, load: LoadStart) -> None:
+        """Start a container that generates load. Raises LabError."""
+        ...
+
+    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
+        """Copy a file that a load container has written, and return whether there is one."""
+        ...

@@ -1,0 +1,452 @@
+"""A stack that runs: the record of it on the manager, and its services, as everything that measures asks for them."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from subprocess import CompletedProcess
+from tempfile import TemporaryDirectory
+
+import yaml
+from pydantic import JsonValue
+
+from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
+from corda_lab.host.processes import come_true, last_words
+from corda_lab.lab import images, replacing, shape
+from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
+from corda_lab.lab.engine import (
+    COMMAND_SECONDS_MAX,
+    HERE,
+    Container,
+    Engine,
+    addresses_in,
+    inspect_all,
+    on_each,
+    outcomes,
+    problems_of,
+    run_docker_to_file,
+)
+from corda_lab.lab.settings import Settings
+from corda_lab.results.manifest import PlacedHost, PlacementEntry
+from corda_lab.steps.entry import ClockReading
+from corda_lab.swarm import clocks
+from corda_lab.swarm.deploy import NAMESPACE
+from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.host_meters import StackMeters
+from corda_lab.swarm.hosts import facts_of
+from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments, environment_of
+from corda_lab.swarm.overlays import LABEL
+from corda_lab.swarm.tasks import services_of
+from corda_lab.text import ui
+from lab_workload.row import ROWS_DIRECTORY
+
+LIST_SECONDS_MAX = 30.0
+CREATE_SECONDS_MAX = 60.0
+COPY_SECONDS_MAX = 600.0
+"""All rows of a worker may be hundreds of megabytes."""
+WORKLOADS = "/etc/corda-lab/workloads"
+"""The folder of the workloads in the containers of the load generator."""
+EXEC = ("exec", "-T")
+SERVICE_LABEL = "com.docker.swarm.service.name"
+_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
+_EXITED = re.compile(r"Exited \((\d+)\)")
+_CPU = re.compile(r"model name\s*:\s*(.+)")
+
+
+@dataclass(frozen=True)
+class DeployedStack:
+    """A stack that runs on several hosts. Methods raise LabError that names the host whose engine does not answer."""
+
+    settings: Settings
+    """With the shape of the stack."""
+    folder: StackFolder
+    known: Deployment
+    _containers: dict[str, Container] = field(default_factory=dict)
+    """The running containers that commands have run in, by their service."""
+
+    @property
+    def project(self) -> str:
+        """The name of the stack: what names of its volumes and load containers begin with."""
+        return self.folder.stack
+
+    @cached_property
+    def engines(self) -> tuple[Engine, ...]:
+        """The engines of all hosts."""
+        names = [*self.known.services.values(), *self.known.workers]
+        return tuple(Engine(name) for name in dict.fromkeys(names))
+
+    @property
+    def workers(self) -> int:
+        """The workers of the placement."""
+        return len(self.known.workers)
+
+    @property
+    def load_label(self) -> str:
+        """The label of all that the lab makes for a stack with the engine alone."""
+        return f"{LABEL}={self.project}"
+
+    @property
+    def is_here(self) -> bool:
+        """The hosts are other machines, also if this one is among them."""
+        return False
+
+    @cached_property
+    def document(self) -> Mapping[str, JsonValue]:
+        """The stack file. Raises LabError if it is gone."""
+        try:
+            document: Mapping[str, JsonValue] = yaml.safe_load(self.folder.stack_file.read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError):
+            text = f"{self.folder.stack_file}: the file of the stack that runs cannot be read"
+            raise LabError(text, "Write it again: `scripts/lab up --on swarm`.") from None
+        return document
+
+    @property
+    def subject(self) -> Subject:
+        """The service from which load containers are made."""
+        return Subject(self.project, self.document)
+
+    @property
+    def helper_image(self) -> str:
+        """The image of the tools, which every host has."""
+        return self.known.tools
+
+    @property
+    def reader_image(self) -> str:
+        """The image of the nodes in the registry of the stack."""
+        return self._image_of(self.settings.nodes[0].lower())
+
+    @property
+    def rows_images(self) -> tuple[str, ...]:
+        """The image of the load generator in the registry of the stack."""
+        return (self._image_of(SERVICE),)
+
+    def _image_of(self, service: str) -> str:
+        services = self.document["services"]
+        found = services.get(service) if isinstance(services, dict) else None
+        return str(found["image"]) if isinstance(found, dict) else ""
+
+    @cached_property
+    def placement(self) -> PlacementEntry:
+        """What runs on which host, and what each host is, as its engine says. Raises LabError."""
+        found = on_each(self.engines, self._described)
+        return self.known.entry(found)
+
+    def _described(self, engine: Engine) -> PlacedHost:
+        facts = facts_of(engine)
+        read = ("run", "--rm", *READER, f"--label={self.load_label}", "--entrypoint=grep", self.helper_image)
+        # Some processors have no name, and a host that was asked for it too late has one all the same.
+        named = _CPU.search(engine.run(*read, "--max-count=1", "model name", "/proc/cpuinfo").stdout)
+        return PlacedHost(
+            cores=facts.cores,
+            memory_bytes=facts.memory,
+            engine=facts.version,
+            kernel=facts.kernel,
+            architecture=facts.architecture,
+            cpu_model=named[1].strip() if named else None,
+            services=sorted(name for name, host in self.known.services.items() if host == engine.name),
+            workers=self.known.workers.count(engine.name),
+        )
+
+    def services(self) -> list[Service]:
+        """Return the newest container of every service, also of those that have stopped."""
+        return self._listed("--all")
+
+    def running_containers(self) -> dict[str, Container]:
+        """Return the running containers by the name of their service."""
+        return {service.name: service.container for service in self._listed()}
+
+    def _listed(self, *options: str) -> list[Service]:
+        form = f'{{{{.Names}}}}\t{{{{.State}}}}\t{{{{.Status}}}}\t{{{{.Label "{SERVICE_LABEL}"}}}}'
+        listing = ("ps", *options, f"--filter=label={NAMESPACE}={self.project}", f"--format={form}")
+        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
+        found: dict[str, Service] = {}
+        for engine in self.engines:
+            for service in parse_containers(said[engine.name], self.project, engine):
+                # An engine names its newest container first. Older ones are those of tasks that have ended.
+                if self.known.services.get(service.name) == engine.name:
+                    found.setdefault(service.name, service)
+        return [found[name] for name in self.known.services if name in found]
+
+    def _container_of(self, service: str) -> Container | None:
+        """Return the running container of a service; None if there is none. Raises LabError."""
+        if service not in self._containers:
+            engine = Engine(self._host_of(service))
+            listing = ("ps", f"--filter=label={SERVICE_LABEL}={self.project}_{service}", "--format={{.Names}}")
+            names = engine.checked(*listing, seconds_max=LIST_SECONDS_MAX).split()
+            if not names:
+                return None
+            self._containers[service] = Container(names[0], engine)
+        return self._containers[service]
+
+    def web_ui(self) -> Container | None:
+        """Return the running container of the service ``locust``; None if it does not run. Only its host is asked."""
+        # Rows are read once, so a container that was replaced must not be known by its old name.
+        self._containers.pop(SERVICE, None)
+        return self._container_of(SERVICE)
+
+    def _host_of(self, service: str) -> str:
+        if service not in self.known.services:
+            raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status --on swarm` shows all.")
+        return self.known.services[service]
+
+    def shown(self, *arguments: str) -> str:
+        """Return a command such as ``exec -T partya ls`` or ``logs partya`` as it can be typed on the manager."""
+        if arguments[:2] == EXEC:
+            known = self._containers.get(arguments[2])
+            name = known.name if known else f"{self.project}_{arguments[2]}…"
+            return " ".join(["docker", *Engine(self._host_of(arguments[2])).arguments("exec", name, *arguments[3:])])
+        if arguments[:1] == ("logs",):
+            return " ".join(["docker", "service", "logs", *(f"{self.project}_{name}" for name in arguments[1:])])
+        return " ".join(["docker", *arguments])
+
+    def run(
+        self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
+    ) -> CompletedProcess[str]:
+        """Run ``exec -T SERVICE …`` and capture its output. Raises LabError if it fails, unless ``check`` is False."""
+        done = self._run(*arguments, seconds_max=seconds_max)
+        if done.returncode != 0 and _is_gone(done.stderr):
+            # Swarm has replaced the container since, by one of another name.
+            self._containers.pop(arguments[2], None)
+            done = self._run(*arguments, seconds_max=seconds_max)
+        if check and done.returncode != 0:
+            words = last_words(done.stderr or done.stdout)
+            raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.")
+        return done
+
+    def _run(self, *arguments: str, seconds_max: float) -> CompletedProcess[str]:
+        service = _service_in(arguments)
+        container = self._container_of(service)
+        if container is None:
+            return CompletedProcess(arguments, 1, "", f"{service} has no running container")
+        return container.inside(*arguments[3:], seconds_max=seconds_max)
+
+    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
+        """Run ``exec -T SERVICE …`` and write its output, of any size, to ``path``. Raises LabError if it fails."""
+        service = _service_in(arguments)
+        # Rows are read once, so a container that was replaced must not be known by its old name.
+        self._containers.pop(service, None)
+        container = self._container_of(service)
+        if container is None:
+            raise LabError(f"`{self.shown(*arguments)}` failed: {service} has no running container", exit_code=1)
+        command = container.engine.arguments("exec", container.name, *arguments[3:])
+        run_docker_to_file(path, command, shown=self.shown(*arguments), seconds_max=seconds_max)
+
+    def log_since(self, service: str, since: str) -> str:
+        """Return what the newest container of a service has logged since a time (RFC 3339)."""
+        found = next((one.container for one in self.services() if one.name == service), None)
+        return _log(found, "--since", since) if found else ""
+
+    def log_tails(self, lines: int) -> str:
+        """Return the last lines of all services, each with the name of its service."""
+        found = []
+        for service in self.services():
+            text = _log(service.container, "--tail", str(lines))
+            found += [f"{service.name} | {line}\n" for line in text.splitlines()]
+        return "".join(found)
+
+    def recorded_image(self, service: str, name: str) -> str:
+        """Return the name of the image of a service as manifests have it: that of a lab on one machine."""
+        source = self.known.images.get(service, name)
+        return self.settings.recorded_name(images.official_name(self.settings, source))
+
+    def load_containers(self) -> list[str]:
+        """Return the names of the running containers that generate the load of a run."""
+        filters = (f"--filter=label={self.load_label}", f"--filter=label={RUN_LABEL}")
+        listing = ("ps", *filters, "--format={{.Names}}")
+        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
+        return [name for text in said.values() for name in text.split()]
+
+    def load_engine(self, worker: int) -> Engine:
+        """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0.
+
+        Without workers in the placement, all are on the host of the driver. Raises LabError if there are fewer.
+        """
+        if worker and self.known.workers:
+            if worker > len(self.known.workers):
+                raise LabError(
+                    f"--workers: the placement has {len(self.known.workers)}, so there is no worker {worker}",
+                    "Reduce it, or give hosts more workers in the placement, and deploy it again.",
+                )
+            return Engine(self.known.workers[worker - 1])
+        return Engine(self._host_of(SERVICE))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts, by name."""
+        return tuple(engine.name for engine in self.engines)
+
+    def replacer_of(self, service: str) -> str:
+        """Return the service of Swarm that makes a new container of a service."""
+        return f"{self.project}_{service}"
+
+    def addresses(self) -> dict[Container, list[str]]:
+        """Return the addresses of all containers in the overlay of the stack, those of a load too."""
+        listing = ("ps", f"--filter=network={self.project}_default", "--format={{.Names}}")
+        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
+        found = [Container(name, engine) for engine in self.engines for name in said[engine.name].split()]
+        # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
+        form = f'{{{{with index .NetworkSettings.Networks "{self.project}_default"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
+        return {one: addresses_in(text) for one, text in inspect_all(found, form).items()}
+
+    def neighbours(self, container: Container) -> list[str]:
+        """Return the addresses of all other containers in the overlay of the stack, sorted."""
+        found = self.addresses()
+        return sorted({address for one in found if one != container for address in found[one]})
+
+    def start_again(self, service: Service) -> None:
+        """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError."""
+        replacing.replace_ended(self.replacer_of(service.name))
+
+    def restart(self, service: Service) -> None:
+        """Let Swarm end the container of a service, and make a new one. Wait until it has ended. Raises LabError.
+
+        Otherwise the old one, which still answers, would be taken for the new one.
+        """
+        replacing.replace(self.replacer_of(service.name))
+        if not come_true(partial(_has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
+            words = f"{service.name} did not end within {replacing.STOP_SECONDS_MAX:.0f} s"
+            raise LabError(words, f"`docker service ps {self.replacer_of(service.name)}` shows its tasks.", exit_code=1)
+
+    def read_clocks(self) -> dict[str, ClockReading]:
+        """Read the clocks of the hosts against that of this machine, all at once.
+
+        A host whose clock cannot be read is left out, with a warning.
+        """
+        found = outcomes(self.engines, lambda engine: clocks.measure(engine, self.helper_image, self.load_label))
+        for problem in problems_of(found):
+            ui.warn(problem.finding)
+        return {
+            name: ClockReading(
+                offset_ms=round(1000 * one.offset_seconds, 4), error_ms=round(1000 * one.error_seconds, 4)
+            )
+            for name, one in found.items()
+            if not isinstance(one, LabError)
+        }
+
+    def meters(self) -> StackMeters:
+        """Return what samples the use of the hosts, by a program on each of them."""
+        return StackMeters(self.engines, self.helper_image, self.load_label)
+
+    def start_load(self, load: LoadStart) -> None:
+        """Create a container on its host, give it its files, and start it. Raises LabError."""
+        engine, subject = load.container.engine, self.subject
+        files = dict(subject.files)
+        if load.workload is not None:
+            files[f"{WORKLOADS}/{load.workload.name}"] = load.workload
+        create = create_arguments(subject, load)
+        engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(subject))
+        with TemporaryDirectory(prefix="load-files-") as folder:
+            for place, target in enumerate(subject.folders):
+                copies = copy_files(files, target, Path(folder) / str(place))
+                engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
+        engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)
+
+    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
+        """Copy a file that a load container has written, and return whether there is one.
+
+        Rows are in a volume of the host on which they were written, which the container still has when it has ended.
+        """
+        path = f"{container.name}:{ROWS_DIRECTORY}/{name}"
+        return container.engine.run("cp", path, str(target), seconds_max=COPY_SECONDS_MAX).returncode == 0
+
+
+def find(settings: Settings) -> DeployedStack | None:
+    """Return the stack of a Compose project, if it runs, with its shape. Without a record, no engine is asked.
+
+    An engine that has left its swarm has no stack, whatever the record says.
+
+    Raises LabError if the engine does not answer.
+    """
+    folder = StackFolder.of(settings.project)
+    known = folder.deployed()
+    if known is None:
+        return None
+    try:
+        services = services_of(folder.stack)
+    except LabError as error:
+        if has_left_swarm():
+            return None
+        remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
+        raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
+    if not services:
+        return None
+    labels = {service.name: service.labels.get(shape.LABEL, "") for service in services}
+    values = shape.parse_labels("\n".join(f"{name} {label}" for name, label in labels.items()))
+    return DeployedStack(settings.with_values(values), folder, known)
+
+
+def former(settings: Settings) -> DeployedStack | None:
+    """Return the stack that was deployed last, to collect what is in its volumes; None if there was none.
+
+    It need not run: it was stopped, or its last start failed. Raises LabError.
+    """
+    folder = StackFolder.of(settings.project)
+    known = folder.deployed() or folder.ended()
+    return None if known is None else DeployedStack(settings, folder, known)
+
+
+def has_left_swarm() -> bool:
+    """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
+    asked = ("info", "--format", "{{.Swarm.LocalNodeState}}")
+    return HERE.run(*asked, seconds_max=LIST_SECONDS_MAX).stdout.strip() == "inactive"
+
+
+def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:
+    """Read lines of name, state, status and service of containers, with tabs between, as ``docker ps`` prints them."""
+    found = []
+    for line in text.splitlines():
+        name, state, status, service = line.split("\t")
+        health, exited = _HEALTH.search(status), _EXITED.search(status)
+        found.append(
+            Service(
+                name=service.removeprefix(f"{stack}_"),
+                container=Container(name, engine),
+                state=state,
+                health=health[1] if health else "",
+                exit_code=int(exited[1]) if exited else 0,
+            )
+        )
+    return found
+
+
+def copy_files(files: Mapping[str, Path], target: str, folder: Path) -> Path:
+    """Copy the files of one folder of a container to ``folder``, so that every user can read them, and return it.
+
+    Raises LabError if one cannot be read.
+    """
+    folder.mkdir()
+    folder.chmod(0o755)
+    for place, path in files.items():
+        parent, _, name = place.rpartition("/")
+        if parent == target:
+            copy = folder / name
+            try:
+                shutil.copyfile(path, copy)
+                copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
+            except OSError as error:
+                text = f"{path}: cannot be read ({error.strerror}), but the load generator of the stack has it"
+                raise LabError(text, "Restore it, or run `scripts/lab up --on swarm` again.") from None
+    return folder
+
+
+def _service_in(arguments: Sequence[str]) -> str:
+    if tuple(arguments[:2]) != EXEC:
+        raise ValueError(f"only `exec -T` runs in a stack, not {json.dumps(list(arguments))}")
+    return arguments[2]
+
+
+def _is_gone(detail: str) -> bool:
+    return "no such container" in detail.lower() or "is not running" in detail.lower()
+
+
+def _has_ended(container: Container) -> bool:
+    return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
+
+
+def _log(container: Container, *options: str) -> str:
+    done = container.engine.run("logs", *options, container.name)
+    return done.stdout + done.stderr

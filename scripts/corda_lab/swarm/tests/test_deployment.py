@@ -1,0 +1,347 @@
+"""A stack that runs, as everything that measures asks for it. The client of the engines is a small program here."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import LabError
+from corda_lab.lab import replacing
+from corda_lab.lab.deployed import Deployed, LoadStart, Service
+from corda_lab.lab.engine import Container, Engine
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.swarm import deployment
+from corda_lab.swarm.deployment import DeployedStack, parse_containers
+from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.testing.docker import docker_client
+
+SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
+KNOWN = Deployment(
+    placement="three",
+    text="description: three\n",
+    overlay="plain",
+    services={"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
+    workers=[],
+    images={"partya": "lab/node:4.10", "locust": "lab/locust"},
+    tools="lab-swarm/tools:1",
+)
+ONE = """\
+lab-swarm_partya.1.new\trunning\tUp 2 minutes (healthy)\tlab-swarm_partya
+lab-swarm_partya.1.old\texited\tExited (137) 5 minutes ago\tlab-swarm_partya
+lab-swarm_notary.1.x\texited\tExited (1) 2 minutes ago\tlab-swarm_notary
+"""
+CONTAINERS = {
+    "one": ONE,
+    "two": "lab-swarm_partyb.1.x\tpaused\tUp 2 minutes (Paused)\tlab-swarm_partyb\n",
+    "three": "lab-swarm_locust.1.x\trunning\tUp 3 seconds (health: starting)\tlab-swarm_locust\n",
+}
+INFO = json.dumps(
+    {
+        "ServerVersion": "20.10.24",
+        "NCPU": 4,
+        "MemTotal": 8589934592,
+        "Architecture": "x86_64",
+        "KernelVersion": "6.1.0",
+        "SystemTime": "2026-11-26T02:00:00Z",
+    }
+)
+DOCUMENT = """\
+services:
+  locust:
+    image: 127.0.0.1:5000/lab/locust
+    environment: {PRICE: "5$$"}
+    configs:
+      - {source: iou, target: /etc/corda-lab/workloads/iou.yaml}
+    networks: [default]
+  notary:
+    image: 127.0.0.1:5000/lab/node:4.10-abc
+volumes: {}
+configs:
+  iou: {file: FILE}
+"""
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    folder = StackFolder.of("lab")
+    folder.create()
+    file = tmp_path / "iou.yaml"
+    file.write_text("flow: iou\n")
+    file.chmod(0o600)
+    folder.stack_file.write_text(DOCUMENT.replace("FILE", str(file)))
+    folder.note_deployed(KNOWN)
+    return DeployedStack(SETTINGS, folder, KNOWN)
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Put a client on PATH that writes down its calls, and knows the containers of three engines.
+
+    A script that is run first may answer in its place.
+    """
+
+    def install(first: str = "") -> None:
+        program = tmp_path / "bin"
+        program.mkdir()
+        for name, text in CONTAINERS.items():
+            (program / name).write_text(text)
+        script = f"""PATH=/usr/bin:/bin
+            echo "$@" >> {tmp_path}/calls
+            {first}
+            case "$*" in
+                *" ps --all "*|*" ps --filter=label=com.docker.stack"*) cat {program}/$2 ;;
+                *" ps "*partyb*) ;;
+                *" ps "*service.name=*) echo lab-swarm_partya.1.new ;;
+                *" info "*) echo '{INFO}' ;;
+                *"model name"*) echo "model name\t: Fast 3000" ;;
+            esac"""
+        docker_client(program, monkeypatch, script)
+
+    return install
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+def test_it_is_a_lab_like_that_of_one_machine(stack: DeployedStack) -> None:
+    lab: Deployed = stack
+    assert lab.project == "lab-swarm"
+    assert not lab.is_here
+    assert [engine.name for engine in lab.engines] == ["one", "two", "three"]
+
+
+def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docker: Install) -> None:
+    docker()
+    found = {service.name: service for service in stack.services()}
+    assert found["partya"].container == Container("lab-swarm_partya.1.new", Engine("one"))
+    assert found["partya"].is_ready
+    assert (found["notary"].state, found["notary"].exit_code) == ("exited", 1)
+    assert found["partyb"].state == "paused"
+    assert found["locust"].condition == "starting"
+
+
+def test_what_is_no_service_of_the_record_is_left_out() -> None:
+    (other,) = parse_containers("x.1.y\tdead\tDead\tother_service\n", "lab-swarm", Engine("one"))
+    assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
+
+
+def test_a_command_runs_in_the_container_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
+    docker()
+    assert stack.run("exec", "-T", "partya", "true").returncode == 0
+    stack.run("exec", "-T", "partya", "true")
+    listed, *executed = calls(tmp_path)
+    assert "--context one ps --filter=label=com.docker.swarm.service.name=lab-swarm_partya" in listed
+    # The container is looked for once.
+    assert executed == ["--context one exec lab-swarm_partya.1.new true"] * 2
+    assert stack.shown("exec", "-T", "partya", "id") == "docker --context one exec lab-swarm_partya.1.new id"
+    assert stack.shown("logs", "partya") == "docker service logs lab-swarm_partya"
+
+
+def test_a_container_that_swarm_has_replaced_is_looked_for_again(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker('case "$*" in *"exec lab-swarm_partya.1.older"*) echo "No such container: x" >&2; exit 1;; esac')
+    stack._containers["partya"] = Container("lab-swarm_partya.1.older", Engine("one"))
+    assert stack.run("exec", "-T", "partya", "true").returncode == 0
+    assert calls(tmp_path)[-1] == "--context one exec lab-swarm_partya.1.new true"
+
+
+def test_a_service_without_a_container_fails_like_one_that_has_stopped(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker()
+    done = stack.run("exec", "-T", "partyb", "true", check=False)
+    assert (done.returncode, done.stderr) == (1, "partyb has no running container")
+    with pytest.raises(LabError, match="partyb has no running container"):
+        stack.run_to_file(tmp_path / "rows", "exec", "-T", "partyb", "cat")
+
+
+def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Install) -> None:
+    docker('case "$*" in *"context two"*) echo "error during connect: ssh" >&2; exit 1;; esac')
+    with pytest.raises(LabError, match=r"^two: its engine does not answer"):
+        stack.services()
+
+
+def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
+    docker(
+        f"""case "$*" in
+            *" cp "*) ls -l "${{4%.}}" >> {tmp_path}/copied;;
+            *" create "*) echo "$PRICE" > {tmp_path}/price;;
+        esac"""
+    )
+    load = LoadStart(Container("load", stack.load_engine(0)), "org.cordalab.run=x", ("--headless",), has_alias=True)
+    stack.start_load(load)
+    created, copied, started = calls(tmp_path)
+    assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
+    assert "--env=PRICE " in created
+    assert (tmp_path / "price").read_text() == "5$\n"
+    assert created.endswith(" 127.0.0.1:5000/lab/locust --headless")
+    assert copied.endswith("/. load:/etc/corda-lab/workloads")
+    assert started == "--context three start load"
+    # The user of the container is another one than that of this machine.
+    assert "-rw-r--r--" in (tmp_path / "copied").read_text()
+
+
+def test_a_load_gets_a_workload_that_is_newer_than_the_lab(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker(f'case "$*" in *" cp "*) ls "${{4%.}}" > {tmp_path}/copied;; esac')
+    newer = tmp_path / "newer.yaml"
+    newer.write_text("flow: newer\n")
+    stack.start_load(LoadStart(Container("load", stack.load_engine(0)), "a=b", (), workload=newer))
+    assert (tmp_path / "copied").read_text().split() == ["iou.yaml", "newer.yaml"]
+
+
+def test_a_file_that_was_deleted_since_the_start_is_named(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker()
+    (tmp_path / "iou.yaml").unlink()
+    with pytest.raises(LabError, match=r"iou.yaml: cannot be read \(No such file") as caught:
+        stack.start_load(LoadStart(Container("load", stack.load_engine(0)), "a=b", ()))
+    assert "`scripts/lab up --on swarm`" in caught.value.remedy
+
+
+def test_rows_are_copied_from_the_host_on_which_they_were_written(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    docker('case "$*" in *missing*) exit 1;; esac')
+    worker = Container("load-worker-1", Engine("two"))
+    assert stack.copy_rows(worker, "x.1.ndjson", tmp_path / "x")
+    assert not stack.copy_rows(worker, "missing", tmp_path / "x")
+    assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
+
+
+def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
+    assert stack.load_engine(2) == Engine("three"), "beside the driver, if it says nothing"
+    placed = KNOWN.model_copy(update={"workers": ["two", "two", "four"]})
+    spread = DeployedStack(SETTINGS, stack.folder, placed)
+    assert [spread.load_engine(index).name for index in range(4)] == ["three", "two", "two", "four"]
+    assert Engine("four") in spread.engines
+    with pytest.raises(LabError, match="--workers: the placement has 3"):
+        spread.load_engine(4)
+
+
+def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
+    assert stack.recorded_image("partya", "127.0.0.1:5000/lab/node:4.10-abc") == "corda-lab/node:4.10"
+    assert stack.reader_image == "127.0.0.1:5000/lab/node:4.10-abc"
+    assert stack.rows_images == ("127.0.0.1:5000/lab/locust",)
+
+
+def test_the_manifest_says_what_ran_where_on_what(stack: DeployedStack, docker: Install) -> None:
+    docker()
+    found = stack.placement
+    assert (found.name, found.text, found.overlay) == ("three", KNOWN.text, "plain")
+    assert found.hosts["one"].services == ["notary", "partya"]
+    assert (found.hosts["one"].cores, found.hosts["one"].cpu_model) == (4, "Fast 3000")
+
+
+def test_a_service_that_has_ended_is_replaced_unless_swarm_is_about_to(
+    stack: DeployedStack, docker: Install, tmp_path: Path
+) -> None:
+    # An update makes a task at once. Its container is there later: until then, the old one is the newest.
+    docker(
+        f"""case "$*" in
+            "service ps --quiet --filter=desired-state=ready --filter=desired-state=running lab-swarm_bridge") echo 1;;
+            "service ps"*) cat {tmp_path}/tasks 2>/dev/null;;
+            "service update"*) echo 2 > {tmp_path}/tasks;;
+        esac"""
+    )
+    for name in ("partya", "bridge", "partya", "partya"):
+        stack.start_again(Service(name, Container(name), "exited", "", 137))
+    updated = [call for call in calls(tmp_path) if call.startswith("service update")]
+    assert updated == ["service update --detach --force --quiet lab-swarm_partya"]
+
+
+def test_a_service_is_replaced_when_its_old_container_has_ended(
+    stack: DeployedStack, docker: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker(
+        f"""case "$*" in
+            *State.Status*) [ -f {tmp_path}/asked ] && echo exited || echo running; : > {tmp_path}/asked;;
+        esac"""
+    )
+    bridge = Service("bridge", Container("lab-swarm_bridge.1.x", Engine("two")), "running", "healthy", 0)
+    stack.restart(bridge)
+    update, *asked = calls(tmp_path)
+    assert update == "service update --detach --force --quiet lab-swarm_bridge"
+    assert asked == ["--context two container inspect --format {{.State.Status}} lab-swarm_bridge.1.x"] * 2
+    monkeypatch.setattr(replacing, "STOP_SECONDS_MAX", 0.0)
+    (tmp_path / "asked").unlink()
+    with pytest.raises(LabError, match="bridge did not end within 0 s"):
+        stack.restart(bridge)
+
+
+ADDRESSES = """
+    case "$*" in
+        "--context one ps --filter=network=lab-swarm_default"*) echo "a driver";;
+        "--context two ps --filter=network=lab-swarm_default"*) echo "b c";;
+        *" ps --filter=network"*) ;;
+        "--context one container inspect --format {{.Name}}"*) echo "/a 10.0.0.1 "; echo "/driver 10.0.0.2 ";;
+        "--context two container inspect --format {{.Name}}"*) echo "/b 10.0.0.3 "; echo "/c 10.0.0.4 invalid ";;
+        *"{{.State.Status}}"*) echo running;;
+    esac
+    case "$*" in *" --all "*) ;; *) exit 0;; esac"""
+
+
+def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
+    docker(ADDRESSES)
+    assert stack.neighbours(Container("b", Engine("two"))) == ["10.0.0.1", "10.0.0.2", "10.0.0.4"]
+    asked = [call for call in calls(tmp_path) if "container inspect" in call]
+    assert len(asked) == 2
+    assert all('{{with index .NetworkSettings.Networks "lab-swarm_default"}}' in call for call in asked)
+
+
+def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    docker_client(tmp_path, monkeypatch, "exit 1")
+    assert deployment.find(SETTINGS) is None
+
+
+def test_a_stack_has_the_shape_of_its_services(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    labels = {"org.cordalab.shape": "PARTIES=5 NODE_HEAP=768m"}
+    service = {"ID": "1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {"Labels": labels}}}}
+    script = f"case $1 in service) echo 1;; inspect) echo '{json.dumps([service])}';; esac"
+    docker_client(tmp_path / "bin", monkeypatch, script)
+    found = deployment.find(SETTINGS)
+    assert found is not None
+    assert found.settings["NODE_HEAP"] == "768m"
+    assert found.known == stack.known
+
+
+def test_a_record_without_services_is_no_stack(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert stack
+    (tmp_path / "bin").mkdir()
+    docker_client(tmp_path / "bin", monkeypatch, "true")
+    assert deployment.find(SETTINGS) is None
+
+
+@pytest.mark.usefixtures("stack")
+def test_an_engine_that_has_left_its_swarm_has_no_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    said = "case $1 in info) echo inactive;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac"
+    docker_client(tmp_path / "bin", monkeypatch, said)
+    assert deployment.find(SETTINGS) is None
+
+
+def test_an_engine_that_does_not_say_what_runs_is_told_with_what_to_do(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    said = "case $1 in info) echo active;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac"
+    docker_client(tmp_path / "bin", monkeypatch, said)
+    with pytest.raises(LabError, match="not a swarm manager") as caught:
+        deployment.find(SETTINGS)
+    assert str(stack.folder.deployment_file) in caught.value.remedy

@@ -1,0 +1,155 @@
+"""Where a sweep starts its labs, and what it may replace there."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from corda_lab import paths
+from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.paths import ENV_FILE
+from corda_lab.results import folders
+from corda_lab.swarm import deployment
+from corda_lab.swarm import lifecycle as swarm
+from corda_lab.swarm.folder import StackFolder
+from corda_lab.sweeps import command, execute, site
+from corda_lab.sweeps.command import SweepRequest
+from corda_lab.sweeps.site import Machine, Swarm
+from corda_lab.sweeps.store import Unfinished
+from corda_lab.testing.docker import docker_client
+
+SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
+SERVICE = '[{"ID": "partya-1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {}}}}]'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackFolder:
+    """The folder of a stack that was deployed once."""
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
+    monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)
+    found = StackFolder.of("lab")
+    found.record("three", ["one"])
+    return found
+
+
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runs: bool = True, here: str = "") -> None:
+    """An engine with the service of a stack, or without, and with containers of a lab on this machine."""
+    (tmp_path / "bin").mkdir()
+    listed = "echo partya-1" if runs else "true"
+    script = f"case $1 in service) {listed};; inspect) echo '{SERVICE}';; ps) printf '%s' '{here}';; esac"
+    docker_client(tmp_path / "bin", monkeypatch, script)
+
+
+def test_a_request_says_where() -> None:
+    assert isinstance(SweepRequest("smoke").site, Machine)
+    assert isinstance(SweepRequest("smoke", placement="three").site, Swarm)
+
+
+def test_a_stack_of_a_person_is_not_replaced(
+    folder: StackFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(tmp_path, monkeypatch)
+    with pytest.raises(LabError, match=r"stack lab-swarm .* already exists") as caught:
+        Swarm(None, "three").require_replaceable(SETTINGS)
+    assert "--on swarm --volumes" in caught.value.remedy
+    Swarm(None, "three").mark(SETTINGS)
+    assert ownership.marked(folder.stack) == "partya-1"
+    Swarm(None, "three").require_replaceable(SETTINGS)
+
+
+def test_volumes_of_a_stack_that_was_stopped_may_be_a_ledger(
+    folder: StackFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(tmp_path, monkeypatch, runs=False)
+    assert site.stack_present(SETTINGS) == "volumes"
+    with pytest.raises(LabError, match="already exists"):
+        Swarm(None, "three").require_replaceable(SETTINGS)
+    folder.forget()
+    Swarm(None, "three").require_replaceable(SETTINGS)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_lab_on_this_machine_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine(tmp_path, monkeypatch, here="lab-partya-1 partya")
+    with pytest.raises(LabError, match="The lab lab is up on this machine"):
+        Swarm(None, "three").require_alone(SETTINGS)
+
+
+def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.MonkeyPatch, folder: StackFolder) -> None:
+    class Stack:
+        project = folder.stack
+
+    monkeypatch.setattr(deployment, "find", lambda _: Stack())
+    with pytest.raises(LabError, match="The stack lab-swarm is up") as caught:
+        Machine(None).require_alone(SETTINGS)
+    assert "Add --on swarm" in caught.value.remedy
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("placement", [None, "one-node-per-host"])
+def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, resumed: bool, placement: str | None
+) -> None:
+    def found_elsewhere(*_: object) -> None:
+        raise LabError("another lab is up")
+
+    def begun(*_: object, **__: object) -> None:
+        raise AssertionError("the sweep began")
+
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
+    for place in (Machine, Swarm):
+        monkeypatch.setattr(place, "require_alone", found_elsewhere)
+    monkeypatch.setattr(execute, "begin", begun)
+    monkeypatch.setattr(command, "run", begun)
+    request = SweepRequest("smoke", placement=placement, replace=True)
+
+    def start() -> object:
+        return resume(request, monkeypatch, tmp_path) if resumed else command.begin(request, SETTINGS)
+
+    with pytest.raises(LabError, match="another lab is up"):
+        start()
+
+
+def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> object:
+    """Resume a sweep that began as ``request`` says."""
+    began = SimpleNamespace(placement=request.placement)
+    kept = SimpleNamespace(identity="20260102T030405Z-smoke", plan=began, done=(), folder=folder / "kept")
+    kept.folder.mkdir()
+    monkeypatch.setattr(command, "unfinished", lambda _: kept)
+    monkeypatch.setattr(command, "stored_sweep", lambda _: command.read(request))
+    monkeypatch.setattr(execute, "require_unchanged", lambda *_: None)
+    return command.resume(request, SETTINGS)
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_lab_begins_on_empty_ledgers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine(tmp_path, monkeypatch)
+    done: list[object] = []
+    monkeypatch.setattr(swarm, "down", lambda _, name, **how: done.append(("down", name, how)))
+    monkeypatch.setattr(swarm, "up", lambda _, name, images, **how: done.append(("up", name, images, how)))
+    Swarm(None, "three").start(SETTINGS)
+    starting = ownership.STARTING
+    assert done == [
+        ("down", "three", {"volumes": True, "mark": starting}),
+        ("up", "three", None, {"mark": starting}),
+    ]
+
+
+def test_a_resumed_sweep_goes_on_where_it_began() -> None:
+    class Plan:
+        placement = "three"
+
+    class Kept:
+        identity = "20260102T030405Z-smoke"
+        plan = Plan()
+
+    kept = cast(Unfinished, Kept())
+    assert isinstance(command.resumed_site(SweepRequest(None), kept), Swarm)
+    assert isinstance(command.resumed_site(SweepRequest(None, placement="three"), kept), Swarm)
+    with pytest.raises(LabError, match="--placement: 20260102T030405Z-smoke began on three"):
+        command.resumed_site(SweepRequest(None, placement="other"), kept)
