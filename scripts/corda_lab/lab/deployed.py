@@ -71,7 +71,7 @@ class HostSamples:
     """What hosts and containers used during a load, with times of the clock of each host."""
 
     containers: pl.DataFrame
-    """The columns of ``usage.SAMPLES_SCHEMA``, with the ``host`` of each row."""
+    """The columns of ``usage.SAMPLES_SCHEMA``; as they come from hosts, also the ``host`` of each row."""
     hosts: pl.DataFrame
     """The columns of ``host_use.HOSTS_SCHEMA``."""
 

@@ -6,12 +6,14 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import polars as pl
+
 from corda_lab.audit import audit_load
 from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.host.calibration import Calibration, calibrate
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.deployed import Deployed, HostSamples
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.report import page
@@ -190,15 +192,11 @@ def _observe(
             clocks.end()
             requests, end = clocks.requests(collected.requests), collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
-        places = plan.options.places
         settled = faulty.settle(lab) if plan.options.faults else Settled()
         # By any clock, also that of the host of Prometheus.
         later = end.ended_at + slack_seconds(clocks.entries)
-        if unknown.are_in(requests):
-            # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-            counters.await_rest(lab.bridge, lab.prometheus, since=later, seconds_max=counters.rest_seconds_max(places))
-        requests = with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
-        counted = observer.count(requests, later, places)
+        requests = resolved(lab, plan, requests, later)
+        counted = observer.count(requests, later, plan.options.places)
         stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
@@ -206,7 +204,7 @@ def _observe(
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
-        on_hosts = None if sampler.on_hosts is None else clocks.samples(sampler.on_hosts)
+        used = used_of(sampler, clocks)
         seen = Observed(
             requests=requests,
             drops=collected.drops,
@@ -219,13 +217,32 @@ def _observe(
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
-            samples=sampler.samples() if on_hosts is None else on_hosts.containers,
-            hosts=NO_HOSTS if on_hosts is None else on_hosts.hosts,
+            samples=used.containers,
+            hosts=used.hosts,
             clocks=clocks.entries,
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)
     return Observation(plan, seen, environment, injection.entries, settled)
+
+
+def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: float) -> pl.DataFrame:
+    """Return rows with what became of unknown outcomes. ``since`` is when the load ended by any clock, in unix seconds.
+
+    Raises LabError.
+    """
+    if unknown.are_in(requests):
+        # Flows that callers gave up still have to end; asking about thousands of them would delay them.
+        seconds_max = counters.rest_seconds_max(plan.options.places)
+        counters.await_rest(lab.bridge, lab.prometheus, since=since, seconds_max=seconds_max)
+    return with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
+
+
+def used_of(sampler: sampling.Sampler, clocks: HostClocks) -> HostSamples:
+    """What containers and hosts used during a load, with the times of the host of the load generator."""
+    if sampler.on_hosts is None:
+        return HostSamples(sampler.samples(), NO_HOSTS)
+    return clocks.samples(sampler.on_hosts)
 
 
 def calibrated(before: Calibration | None) -> CalibrationEntry | None:

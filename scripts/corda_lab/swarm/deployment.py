@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -38,8 +37,9 @@ from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.host_meters import StackMeters
 from corda_lab.swarm.hosts import facts_of
-from corda_lab.swarm.load_container import SERVICE, Subject, create_arguments, environment_of
+from corda_lab.swarm.load_container import SERVICE, Subject, copy_files, create_arguments, environment_of
 from corda_lab.swarm.overlays import LABEL
+from corda_lab.swarm.stack_containers import SERVICE_LABEL, has_ended, is_gone, log_of, parse_containers
 from corda_lab.swarm.tasks import services_of
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
@@ -51,9 +51,6 @@ COPY_SECONDS_MAX = 600.0
 WORKLOADS = "/etc/corda-lab/workloads"
 """The folder of the workloads in the containers of the load generator."""
 EXEC = ("exec", "-T")
-SERVICE_LABEL = "com.docker.swarm.service.name"
-_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
-_EXITED = re.compile(r"Exited \((\d+)\)")
 _CPU = re.compile(r"model name\s*:\s*(.+)")
 
 
@@ -208,7 +205,7 @@ class DeployedStack:
     ) -> CompletedProcess[str]:
         """Run ``exec -T SERVICE …`` and capture its output. Raises LabError if it fails, unless ``check`` is False."""
         done = self._run(*arguments, seconds_max=seconds_max)
-        if done.returncode != 0 and _is_gone(done.stderr):
+        if done.returncode != 0 and is_gone(done.stderr):
             # Swarm has replaced the container since, by one of another name.
             self._containers.pop(arguments[2], None)
             done = self._run(*arguments, seconds_max=seconds_max)
@@ -238,13 +235,13 @@ class DeployedStack:
     def log_since(self, service: str, since: str) -> str:
         """Return what the newest container of a service has logged since a time (RFC 3339)."""
         found = next((one.container for one in self.services() if one.name == service), None)
-        return _log(found, "--since", since) if found else ""
+        return log_of(found, "--since", since) if found else ""
 
     def log_tails(self, lines: int) -> str:
         """Return the last lines of all services, each with the name of its service."""
         found = []
         for service in self.services():
-            text = _log(service.container, "--tail", str(lines))
+            text = log_of(service.container, "--tail", str(lines))
             found += [f"{service.name} | {line}\n" for line in text.splitlines()]
         return "".join(found)
 
@@ -307,7 +304,7 @@ class DeployedStack:
         Otherwise the old one, which still answers, would be taken for the new one.
         """
         replacing.replace(self.replacer_of(service.name))
-        if not come_true(partial(_has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
+        if not come_true(partial(has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
             words = f"{service.name} did not end within {replacing.STOP_SECONDS_MAX:.0f} s"
             raise LabError(words, f"`docker service ps {self.replacer_of(service.name)}` shows its tasks.", exit_code=1)
 
@@ -395,58 +392,7 @@ def has_left_swarm() -> bool:
     return HERE.run(*asked, seconds_max=LIST_SECONDS_MAX).stdout.strip() == "inactive"
 
 
-def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:
-    """Read lines of name, state, status and service of containers, with tabs between, as ``docker ps`` prints them."""
-    found = []
-    for line in text.splitlines():
-        name, state, status, service = line.split("\t")
-        health, exited = _HEALTH.search(status), _EXITED.search(status)
-        found.append(
-            Service(
-                name=service.removeprefix(f"{stack}_"),
-                container=Container(name, engine),
-                state=state,
-                health=health[1] if health else "",
-                exit_code=int(exited[1]) if exited else 0,
-            )
-        )
-    return found
-
-
-def copy_files(files: Mapping[str, Path], target: str, folder: Path) -> Path:
-    """Copy the files of one folder of a container to ``folder``, so that every user can read them, and return it.
-
-    Raises LabError if one cannot be read.
-    """
-    folder.mkdir()
-    folder.chmod(0o755)
-    for place, path in files.items():
-        parent, _, name = place.rpartition("/")
-        if parent == target:
-            copy = folder / name
-            try:
-                shutil.copyfile(path, copy)
-                copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
-            except OSError as error:
-                text = f"{path}: cannot be read ({error.strerror}), but the load generator of the stack has it"
-                raise LabError(text, "Restore it, or run `scripts/lab up --on swarm` again.") from None
-    return folder
-
-
 def _service_in(arguments: Sequence[str]) -> str:
     if tuple(arguments[:2]) != EXEC:
         raise ValueError(f"only `exec -T` runs in a stack, not {json.dumps(list(arguments))}")
     return arguments[2]
-
-
-def _is_gone(detail: str) -> bool:
-    return "no such container" in detail.lower() or "is not running" in detail.lower()
-
-
-def _has_ended(container: Container) -> bool:
-    return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
-
-
-def _log(container: Container, *options: str) -> str:
-    done = container.engine.run("logs", *options, container.name)
-    return done.stdout + done.stderr

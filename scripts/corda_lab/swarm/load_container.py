@@ -5,6 +5,7 @@ for each field of Compose: a field without a rule is an error that names it.
 """
 
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -207,3 +208,23 @@ def _mapping(value: JsonValue) -> Fragment:
 
 def _list(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def copy_files(files: Mapping[str, Path], target: str, folder: Path) -> Path:
+    """Copy the files of one folder of a container to ``folder``, so that every user can read them, and return it.
+
+    Raises LabError if one cannot be read.
+    """
+    folder.mkdir()
+    folder.chmod(0o755)
+    for place, path in files.items():
+        parent, _, name = place.rpartition("/")
+        if parent == target:
+            copy = folder / name
+            try:
+                shutil.copyfile(path, copy)
+                copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
+            except OSError as error:
+                text = f"{path}: cannot be read ({error.strerror}), but the load generator of the stack has it"
+                raise LabError(text, "Restore it, or run `scripts/lab up --on swarm` again.") from None
+    return folder

@@ -30,7 +30,7 @@ def test_an_interface_that_was_not_found_is_not_known() -> None:
 
 
 def test_a_part_of_the_lab_on_two_hosts_is_added_up() -> None:
-    schema = {"host": pl.String, **SAMPLES_SCHEMA}
+    schema = pl.Schema([("host", pl.String()), *SAMPLES_SCHEMA.items()])
     rows = [
         *(("three", "locust", 10.0 + second, 1.0 + second, 100, None) for second in range(4)),
         *(("one", "locust", 10.3 + second, 50.0 + 2 * second, 7, None) for second in range(2)),

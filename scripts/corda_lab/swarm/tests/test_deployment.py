@@ -14,8 +14,9 @@ from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deployment import DeployedStack, parse_containers
+from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.stack_containers import parse_containers
 from corda_lab.testing.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
