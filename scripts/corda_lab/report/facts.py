@@ -102,8 +102,8 @@ def _machines(environment: Environment) -> list[tuple[str, str]]:
 
 
 NOT_ON_HOSTS = (
-    "PostgreSQL's processor time and the disk writes of one flow, and how fast the processors of the hosts were: these"
-    " are read on one machine only"
+    "how fast the processors of the hosts were (calibration), and what other programs used there: both are read on one"
+    " machine only"
 )
 """What a run on several hosts lacks."""
 
@@ -118,7 +118,7 @@ def machines(environment: Environment) -> str:
 
 def load_facts(load: LoadEntry) -> str:
     """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, rate and pool; for bursts their size."""
-    by = f", {load.workers} workers" if load.workers else ""
+    by = f", {plural(load.workers, 'worker')}" if load.workers else ""
     if load.model == "open":
         return (
             f"open, {load.arrivals} arrivals at {load.rate_per_second:g}/s, pool of {load.users}, "

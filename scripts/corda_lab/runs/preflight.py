@@ -198,7 +198,7 @@ def title_of(options: LoadOptions) -> str:
         if options.is_open
         else plural(options.users, "user")
     )
-    by = f" on {options.workers} workers" if options.workers else ""
+    by = f" on {plural(options.workers, 'worker')}" if options.workers else ""
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
     if options.stopping is not None and options.stopping.change_percent_max is not None:
         return f"Load: {who}{by}, {least:g} s to {most:g} s until it is steady + {options.duration_seconds:g} s"

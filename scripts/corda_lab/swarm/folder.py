@@ -46,12 +46,18 @@ class Deployment(BaseModel):
     def entry(self, hosts: Mapping[str, PlacedHost]) -> PlacementEntry:
         """Return what manifests have of it."""
         return PlacementEntry(
-            name=self.placement,
+            name=named(self.placement),
             sha256=hashlib.sha256(self.text.encode()).hexdigest(),
             text=self.text,
             overlay=self.overlay,
             hosts=dict(hosts),
         )
+
+
+def named(placement: str) -> str:
+    """Return a placement as it was given, but a file of this checkout from its root on, as others have it."""
+    path = Path(placement)
+    return str(path.relative_to(paths.ROOT)) if path.is_relative_to(paths.ROOT) else placement
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.folder import StackFolder, named
 
 
 @pytest.fixture
@@ -37,3 +37,9 @@ def test_a_damaged_record_is_named(folder: StackFolder) -> None:
     (folder.root / "record.json").write_text("{", encoding="utf-8")
     with pytest.raises(LabError, match=r"record\.json: is damaged"):
         folder.recorded()
+
+
+def test_a_placement_of_this_checkout_is_named_from_its_root_on() -> None:
+    assert named(str(paths.ROOT / "tests" / "swarm" / "placement.yaml")) == "tests/swarm/placement.yaml"
+    assert named("one-node-per-host") == "one-node-per-host"
+    assert named("/elsewhere/mine.yaml") == "/elsewhere/mine.yaml"
