@@ -22,7 +22,7 @@ hosts:
       locust: {cores: 0.5, memory: 1g}
       prometheus: {cores: 0.25, memory: 1g}
       grafana: {cores: 0.25, memory: 1g}
-    workers: {count: 2, cores: 0.5, memory: 512m}
+    workers: {count: 2, cores: 0.5, memory: 1g}
 """
 
 
