@@ -159,7 +159,8 @@ def _meet(one: Fault, other: Fault) -> bool:
 def _wrong(fault: Fault, targets: Sequence[str], links: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The field, the problem and the remedy of everything that is wrong with one fault."""
     pairs = {"-".join(sorted(link.split("-"))) for link in links}
-    ends = fault.ends
+    # The name of a host may have a hyphen.
+    ends = (fault.target,) if fault.target in targets else fault.ends
     if fault.kind in LINK_KINDS:
         if "-".join(sorted(ends)) not in pairs:
             has = f"it has {', '.join(links)}" if links else "it has none"

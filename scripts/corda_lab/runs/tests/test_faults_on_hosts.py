@@ -179,6 +179,7 @@ def test_a_host_has_faults_of_its_own(stack: DeployedStack) -> None:
     cut = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
     for kind in ("partition", "kill", "restart"):
         inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, stack.hosts)
+        inject.check([cut.model_copy(update={"kind": kind, "target": "host-a"})], SETTINGS, ["host-a", "host-b"])
     with pytest.raises(LabError, match="two is a host, not a service"):
         inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, stack.hosts)
     with pytest.raises(LabError, match="the lab has no 'two'"):
