@@ -126,6 +126,14 @@ def measured(workload: str, settings: Settings) -> StepEntry:
     return step
 
 
+def check_fault(step: StepEntry) -> None:
+    """The only fault of a load was made and healed, and flows succeeded all the same."""
+    (fault,) = step.faults
+    assert (fault.problem, fault.was_made) == (None, True)
+    assert fault.healed_at is not None
+    assert step.requests.ok > 0
+
+
 def test_commands_find_the_stack_with_its_shape(prepared: Prepared, stack: str) -> None:
     lab = running.deployed(prepared.settings)
     assert (lab.project, lab.is_here) == (stack, False)
@@ -206,10 +214,7 @@ def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str,
     kill = Fault(kind="kill", target="partyb", at_seconds=10, for_seconds=5)
     options = LoadOptions("iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
     _, step = execute.execute(options, settings)
-    (fault,) = step.faults
-    assert (fault.problem, fault.was_made) == (None, True)
-    assert fault.healed_at is not None
-    assert step.requests.ok > 0
+    check_fault(step)
     after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
     assert len(after - before) == 1
     assert all(service.is_ready for service in running.deployed(settings).services())
@@ -224,10 +229,7 @@ def test_the_services_of_a_host_that_was_killed_or_drained_run_again(
     fault = Fault(kind=kind, target="two", at_seconds=10, for_seconds=5)
     options = LoadOptions("iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
     folder, step = execute.execute(options, settings)
-    (made,) = step.faults
-    assert (made.problem, made.was_made) == (None, True)
-    assert made.healed_at is not None
-    assert step.requests.ok > 0
+    check_fault(step)
     assert audits.read(folder)[1].verdict == "passed"
     after = lines(Host("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
     assert len(after - before) == 2
@@ -246,10 +248,7 @@ def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
     assert outcome.folder is not None
     run = stored.read(outcome.folder)
     (step,) = run.steps
-    (fault,) = step.faults
-    assert (fault.problem, fault.was_made) == (None, True)
-    assert fault.healed_at is not None
-    assert step.requests.ok > 0
+    check_fault(step)
     assert step.counts.verdict == "agree"
     assert audits.read(run.folder)[1].verdict == "passed"
     assert results in run.folder.parents
