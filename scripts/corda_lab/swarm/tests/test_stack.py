@@ -1,11 +1,13 @@
 """``compose.yaml`` and the stack that is derived from it, held against each other field by field.
 
-What the Docker client itself makes of the stack, ``docker stack config``, is not checked here: clients before 25 do not
-have this command.
+What is compared is what ``docker compose config`` prints of the one, and ``docker stack config`` of the other.
 """
 
+import re
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +53,14 @@ def is_within(place: str, fields: tuple[str, ...]) -> bool:
     return any(place == field or place.startswith(f"{field}.") for field in fields)
 
 
+def docker_stack(*arguments: str) -> str:
+    """Return what ``docker stack`` prints."""
+    command = ["docker", "stack", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def test_every_field_of_every_service_becomes_what_its_rule_says(
     config: dict[str, Any], services: Any, project: Project, derivation_of: DerivationOf
 ) -> None:
@@ -71,6 +81,20 @@ def test_every_field_of_every_service_becomes_what_its_rule_says(
                 case Fate.TRANSLATED:
                     assert all(is_within(leaf, rule.into) for leaf in leaves(rule.translate(subject))), place
                     assert field in rule.into or field not in services[name], place
+
+
+def test_the_docker_client_reads_the_stack_as_it_was_derived(stack: Stack, tmp_path: Path) -> None:
+    """So what the tests here find in the document is what Swarm is told. Nothing of it is dropped or changed."""
+    file = tmp_path / "stack.yaml"
+    file.write_text(stack.text, encoding="utf-8")
+    if not re.search(r"^ +config\b", docker_stack("--help"), flags=re.MULTILINE):
+        pytest.skip("this Docker client is older than 25, and has no `docker stack config`")
+    seen = yaml.safe_load(docker_stack("config", "--compose-file", str(file)))
+
+    derived: Any = yaml.safe_load(file.read_text(encoding="utf-8").replace("$$", "$"))
+    for service in derived["services"].values():
+        service["networks"] = dict.fromkeys(service["networks"])
+    assert seen == derived
 
 
 def test_nothing_is_in_a_service_for_which_no_rule_is_responsible(services: Any, project: Project) -> None:
