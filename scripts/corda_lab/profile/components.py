@@ -278,6 +278,7 @@ COMPONENTS = (
             "io/prometheus/",
             "javax/management/",
             "org/apache/activemq/artemis/core/management/",
+            "org/cordalab/nodes/agent/",
             "sun/management/",
             "sun/net/httpserver/",
         ),

@@ -27,7 +27,7 @@ touch network-parameters bridge.env links.json parties targets.json
 """
 NODE_FILES = (
     *("run-corda", "node-java", "healthcheck", "log4j2-tuned.xml", "tuned.security"),
-    *("jmx-exporter.jar", "container-agent.jar"),
+    *("jmx-exporter.jar", "node-agent.jar"),
 )
 
 

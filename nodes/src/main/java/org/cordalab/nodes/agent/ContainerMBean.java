@@ -1,4 +1,4 @@
-package org.cordalab.nodes.container;
+package org.cordalab.nodes.agent;
 
 /** What the container of this JVM uses, as the kernel counts it. A value that the kernel does not tell is null. */
 public interface ContainerMBean {

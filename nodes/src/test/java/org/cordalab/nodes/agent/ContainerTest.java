@@ -1,4 +1,4 @@
-package org.cordalab.nodes.container;
+package org.cordalab.nodes.agent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -84,9 +84,9 @@ class ContainerTest {
 
     @Test
     void theAgentRegistersWhatTheExporterReads() throws Exception {
-        ContainerAgent.premain(directory.toString());
+        NodeAgent.premain(directory.toString());
         MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
-        ObjectName name = new ObjectName(ContainerAgent.NAME);
+        ObjectName name = new ObjectName(NodeAgent.CONTAINER);
         assertThat(beans.getAttribute(name, "DiskFreeBytes")).isInstanceOf(Long.class);
         beans.unregisterMBean(name);
     }

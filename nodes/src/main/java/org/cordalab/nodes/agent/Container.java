@@ -1,4 +1,4 @@
-package org.cordalab.nodes.container;
+package org.cordalab.nodes.agent;
 
 import java.io.File;
 import java.io.IOException;
