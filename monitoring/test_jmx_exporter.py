@@ -75,3 +75,15 @@ def test_only_buckets_have_a_bound() -> None:
     assert bounded == {
         signal.metric for signal in load_signals() if signal.job == "corda" and signal.kind == "histogram"
     }
+
+
+def test_every_rule_is_cached_unless_it_uses_the_value_of_the_attribute() -> None:
+    """A cached rule is matched once, against a stand-in for the value. Without a cache, each scrape matches again."""
+    for rule in configuration()["rules"]:
+        uses_value = re.search(r"><>.*: ?\(", rule["pattern"]) is not None
+        assert rule.get("cache", False) is not uses_value, rule["pattern"]
+
+
+def test_no_bean_of_artemis_is_read_itself() -> None:
+    """Its beans describe themselves anew each time. The node's agent reads single attributes of them instead."""
+    assert not [name for name in configuration()["includeObjectNames"] if "artemis" in name]

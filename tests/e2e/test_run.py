@@ -35,6 +35,8 @@ NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
 SERIES_PER_NODE_MAX = 400
 """Of a node, without those of flow classes: what a scrape costs depends on their number."""
 
+SCRAPE_SECONDS_MAX = 0.3
+
 
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
@@ -138,6 +140,17 @@ def test_a_node_has_few_series_apart_from_those_of_its_flow_classes(lab: Lab, ru
         counted = {sample.labels["node"]: sample.value for sample in prometheus.instant(query)}
     assert counted.keys() == NODES
     assert max(counted.values()) < SERIES_PER_NODE_MAX
+
+
+def test_a_scrape_of_a_node_takes_little_while_load_runs(lab: Lab, run: Path) -> None:
+    window = json.loads((run / "steps.json").read_text())["steps"][0]["window"]
+    query = f'avg_over_time(scrape_duration_seconds{{job="corda"}}[{window["seconds"]:.0f}s])'
+    end = window["ended_at"]
+    with closing(Prometheus(lab.prometheus_url)) as prometheus:
+        found = prometheus.range(query, started_at=end, ended_at=end, step_seconds=SCRAPE_SECONDS)
+    taken = {series.labels["node"]: series.points[0][1] for series in found}
+    assert taken.keys() == NODES
+    assert max(taken.values()) < SCRAPE_SECONDS_MAX
 
 
 def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> None:
