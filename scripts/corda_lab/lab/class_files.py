@@ -1,8 +1,7 @@
-"""Finds the contracts in a CorDapp, and the Java that it needs, by reading its class files."""
+"""Finds the contracts and flows in a CorDapp, and the Java that it needs, by reading its class files."""
 
 import struct
 import zipfile
-from collections.abc import Iterator
 
 CLASS_BYTES_MAX = 16 * 1024**2
 
@@ -11,6 +10,9 @@ CONTRACT_INTERFACES = frozenset(
     for name in ("Contract", "UpgradedContract", "UpgradedContractWithLegacyConstraint")
 )
 """The interfaces of a contract, by their names in class files."""
+
+FLOW_CLASSES = frozenset({"net/corda/core/flows/FlowLogic"})
+"""The superclass of a flow."""
 
 _CLASS_MAGIC = 0xCAFEBABE
 
@@ -43,23 +45,30 @@ _WIDE_TAGS = {5, 6}
 """Tags of 8-byte numbers, which take two entries of the pool."""
 
 
-def contract_classes(archive: zipfile.ZipFile) -> Iterator[str]:
-    """Yield the names (``com/example/IouContract``) of the classes that implement Contract.
+def contract_classes(archive: zipfile.ZipFile) -> frozenset[str]:
+    """Return the names (``com/example/IouContract``) of the classes that implement Contract."""
+    return _below(CONTRACT_INTERFACES, archive)
 
-    They implement it directly, or inherit it from a class in the same jar.
-    """
+
+def flow_classes(archive: zipfile.ZipFile) -> frozenset[str]:
+    """Return the names of the classes that are flows."""
+    return _below(FLOW_CLASSES, archive)
+
+
+def _below(tops: frozenset[str], archive: zipfile.ZipFile) -> frozenset[str]:
+    """Return the classes that extend or implement one of ``tops``, directly or by a class in the same jar."""
     parents = {
         info.filename.removesuffix(".class"): class_parents(archive.read(info))
         for info in archive.infolist()
         if info.filename.endswith(".class") and info.file_size <= CLASS_BYTES_MAX
     }
-    contracts = set(CONTRACT_INTERFACES)
+    below = set(tops)
     found = True
     while found:
-        more = {name for name, above in parents.items() if name not in contracts and contracts & above}
-        contracts |= more
+        more = {name for name, above in parents.items() if name not in below and below & above}
+        below |= more
         found = bool(more)
-    yield from contracts & set(parents)
+    return frozenset(below & set(parents))
 
 
 def java_needed(archive: zipfile.ZipFile) -> int:

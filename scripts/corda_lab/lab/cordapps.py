@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.shape import FINANCE_CORDAPP
-from corda_lab.lab.class_files import contract_classes, java_needed
+from corda_lab.lab.class_files import contract_classes, flow_classes, java_needed
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
@@ -62,20 +62,22 @@ CORDAPP_NAMES_PLATFORM = 4
 
 @dataclass(frozen=True)
 class Jar:
-    """The facts about a jar that the checks need: its hash, main manifest entries, contract classes, Java version."""
+    """The facts about a jar that the checks need: its hash, main manifest entries, classes, Java version."""
 
     path: Path
     sha256: str
     manifest: dict[str, str]
     contracts: frozenset[str]
+    flows: frozenset[str]
     java: int
     """The lowest version of Java that loads its classes; 0 if it has none."""
 
     @property
     def is_cordapp(self) -> bool:
-        """Whether a node would recognise it as a CorDapp."""
+        """Whether it says so in its manifest, or has what a node uses. A node loads every jar, also one of neither."""
         is_old_form = "Name" in self.manifest and "Target-Platform-Version" in self.manifest
-        return is_old_form or any(name in self.manifest for name in CORDAPP_NAMES)
+        is_named = is_old_form or any(name in self.manifest for name in CORDAPP_NAMES)
+        return is_named or bool(self.contracts or self.flows)
 
 
 def shown(path: Path) -> str:
@@ -151,7 +153,14 @@ def read_jar(path: Path) -> Jar:
             names = {info.filename.upper(): info for info in archive.infolist()}
             found = names.get("META-INF/MANIFEST.MF")
             manifest = parse_manifest(archive.read(found)[:MANIFEST_BYTES_MAX]) if found else {}
-            return Jar(path, digest.hexdigest(), manifest, frozenset(contract_classes(archive)), java_needed(archive))
+            return Jar(
+                path,
+                digest.hexdigest(),
+                manifest,
+                contracts=contract_classes(archive),
+                flows=flow_classes(archive),
+                java=java_needed(archive),
+            )
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"is not a jar ({error})") from None
 
@@ -198,7 +207,7 @@ def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
     if not jar.is_cordapp and (offered is None or offered >= CORDAPP_NAMES_PLATFORM):
         yield _problem(
             jar.path,
-            f"is not a CorDapp: its manifest has neither {' nor '.join(CORDAPP_NAMES)}",
+            f"is not a CorDapp: it has no flow and no contract, and its manifest neither {' nor '.join(CORDAPP_NAMES)}",
             "Delete it. Only CorDapps belong there; a library must be packed into the CorDapp that uses it.",
         )
     if offered is not None and jar.java > NODE_JAVA:

@@ -71,6 +71,15 @@ def test_a_library_is_no_cordapp(tmp_path: Path, manifest: str | None) -> None:
     assert "library.jar: is not a CorDapp" in found
 
 
+def test_a_jar_with_a_flow_or_a_contract_is_a_cordapp_whatever_its_manifest_says(tmp_path: Path) -> None:
+    """Builds without Corda's Gradle plugin leave the entries out, and a node loads every jar."""
+    flow = class_file("com/example/Start", "com/example/Base")
+    base = class_file("com/example/Base", "net/corda/core/flows/FlowLogic")
+    plain = "Manifest-Version: 1.0\n"
+    assert findings(jar(tmp_path / "flows.jar", plain, Start=flow, Base=base)) == []
+    assert findings(jar(tmp_path / "contracts.jar", plain, One=contract("One"))) == []
+
+
 def test_corda_3_takes_a_jar_for_a_cordapp_whatever_its_manifest_says(tmp_path: Path) -> None:
     assert findings(jar(tmp_path / "plain.jar", "Manifest-Version: 1.0\n"), version="3.3") == []
     (found,) = findings(jar(tmp_path / "new.jar", CORDAPP.format(4)), version="3.3")
