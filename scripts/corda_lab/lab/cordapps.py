@@ -57,7 +57,7 @@ FINANCE_JARS = "corda-finance-"
 """Beginning of the names of R3's finance jars, which the lab installs with ``--cordapp finance``."""
 
 CORDAPP_NAMES_PLATFORM = 4
-"""Lowest platform version at which a node requires these entries. Older nodes load every jar."""
+"""Lowest platform version whose CorDapps have these entries. Every jar is a CorDapp to older ones."""
 
 
 @dataclass(frozen=True)
