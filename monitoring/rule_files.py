@@ -14,7 +14,8 @@ RULES_FOLDER = Path(__file__).with_name("prometheus") / "rules"
 _WORDS = frozenset(
     [
         *("sum", "min", "max", "count", "group", "topk", "count_values", "by", "on", "group_left"),
-        *("and", "or", "unless", "offset", "rate", "increase", "changes", "deriv", "max_over_time", "min_over_time"),
+        *("and", "or", "unless", "offset", "rate", "increase", "changes", "deriv"),
+        *("count_over_time", "max_over_time", "min_over_time"),
         *("histogram_quantile", "label_replace", "clamp_min", "vector", "scalar"),
     ]
 )
