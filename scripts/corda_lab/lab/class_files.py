@@ -2,6 +2,7 @@
 
 import struct
 import zipfile
+from collections.abc import Mapping
 
 CLASS_BYTES_MAX = 16 * 1024**2
 
@@ -45,23 +46,17 @@ _WIDE_TAGS = {5, 6}
 """Tags of 8-byte numbers, which take two entries of the pool."""
 
 
-def contract_classes(archive: zipfile.ZipFile) -> frozenset[str]:
-    """Return the names (``com/example/IouContract``) of the classes that implement Contract."""
-    return _below(CONTRACT_INTERFACES, archive)
-
-
-def flow_classes(archive: zipfile.ZipFile) -> frozenset[str]:
-    """Return the names of the classes that are flows."""
-    return _below(FLOW_CLASSES, archive)
-
-
-def _below(tops: frozenset[str], archive: zipfile.ZipFile) -> frozenset[str]:
-    """Return the classes that extend or implement one of ``tops``, directly or by a class in the same jar."""
-    parents = {
+def parents_in(archive: zipfile.ZipFile) -> dict[str, frozenset[str]]:
+    """Return the superclass and the interfaces of each class by its name (``com/example/IouContract``)."""
+    return {
         info.filename.removesuffix(".class"): class_parents(archive.read(info))
         for info in archive.infolist()
         if info.filename.endswith(".class") and info.file_size <= CLASS_BYTES_MAX
     }
+
+
+def classes_below(tops: frozenset[str], parents: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the classes that extend or implement one of ``tops``, directly or by a class in the same jar."""
     below = set(tops)
     found = True
     while found:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.shape import FINANCE_CORDAPP
-from corda_lab.lab.class_files import contract_classes, flow_classes, java_needed
+from corda_lab.lab.class_files import CONTRACT_INTERFACES, FLOW_CLASSES, classes_below, java_needed, parents_in
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
@@ -74,7 +74,7 @@ class Jar:
 
     @property
     def is_cordapp(self) -> bool:
-        """Whether it says so in its manifest, or has what a node uses. A node loads every jar, also one of neither."""
+        """Whether its manifest says so, or it has a flow or a contract."""
         is_old_form = "Name" in self.manifest and "Target-Platform-Version" in self.manifest
         is_named = is_old_form or any(name in self.manifest for name in CORDAPP_NAMES)
         return is_named or bool(self.contracts or self.flows)
@@ -153,12 +153,13 @@ def read_jar(path: Path) -> Jar:
             names = {info.filename.upper(): info for info in archive.infolist()}
             found = names.get("META-INF/MANIFEST.MF")
             manifest = parse_manifest(archive.read(found)[:MANIFEST_BYTES_MAX]) if found else {}
+            parents = parents_in(archive)
             return Jar(
                 path,
                 digest.hexdigest(),
                 manifest,
-                contracts=contract_classes(archive),
-                flows=flow_classes(archive),
+                contracts=classes_below(CONTRACT_INTERFACES, parents),
+                flows=classes_below(FLOW_CLASSES, parents),
                 java=java_needed(archive),
             )
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:

@@ -72,7 +72,7 @@ def test_a_library_is_no_cordapp(tmp_path: Path, manifest: str | None) -> None:
 
 
 def test_a_jar_with_a_flow_or_a_contract_is_a_cordapp_whatever_its_manifest_says(tmp_path: Path) -> None:
-    """Builds without Corda's Gradle plugin leave the entries out, and a node loads every jar."""
+    """Builds without Corda's Gradle plugin leave the entries out, and a node of 4.10 loads such a jar all the same."""
     flow = class_file("com/example/Start", "com/example/Base")
     base = class_file("com/example/Base", "net/corda/core/flows/FlowLogic")
     plain = "Manifest-Version: 1.0\n"
