@@ -3,6 +3,7 @@
 import platform
 import re
 import subprocess
+from pathlib import Path
 
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
@@ -13,20 +14,26 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
 
+DOCUMENTS = ":(exclude)docs"
+"""Nothing that runs is in there. The lab writes what it has measured there, so a second repeat finds the first one."""
 
-def git_state() -> GitState:
-    """Return the commit of the checkout, and whether it has uncommitted changes. Both are None outside a repository."""
+
+def git_state(checkout: Path = ROOT) -> GitState:
+    """Return the commit of the checkout, and whether it has uncommitted changes, apart from those in ``docs/``.
+
+    Both are None outside a repository.
+    """
 
     def git(*arguments: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=30, check=False
+                ["git", "-C", str(checkout), *arguments], capture_output=True, text=True, timeout=30, check=False
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    changes = git("status", "--porcelain")
+    changes = git("status", "--porcelain", "--", ".", DOCUMENTS)
     return GitState(commit=git("rev-parse", "HEAD"), has_changes=None if changes is None else bool(changes))
 
 

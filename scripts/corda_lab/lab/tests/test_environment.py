@@ -1,5 +1,8 @@
 """The parts of the manifest that can be known without a lab."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from corda_lab.host import frequency
@@ -23,3 +26,20 @@ def test_the_host_has_the_governor_and_turbo_of_this_machine() -> None:
     host = environment.read_host()
     assert (host.governor, host.turbo) == (seen.governor, seen.turbo)
     assert host.cpu_count
+
+
+def test_stored_measurements_are_no_uncommitted_changes(tmp_path: Path) -> None:
+    """The second repeat of a figure finds the file of the first one in ``docs/``, and ran on the same code."""
+    assert environment.git_state(tmp_path / "missing").has_changes is None
+    for command in (
+        ("init", "--quiet"),
+        ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "--allow-empty", "--message=First"),
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "repeat.json").write_text("{}", encoding="utf-8")
+    measured = environment.git_state(tmp_path)
+    assert measured.commit
+    assert not measured.has_changes
+    (tmp_path / "script").touch()
+    assert environment.git_state(tmp_path).has_changes
