@@ -157,7 +157,13 @@ ask_old() {
   done
   if [ -z "$missing" ]; then return 0; fi
   ask "$old_sql" || return 1
-  for name in $missing; do mv "${name}_old.csv" "$name.csv" || return 1; done
+  for name in $missing; do
+    if [ ! -e "${name}_old.csv" ]; then
+      echo "error: no query knows the columns for $name in this version of Corda"
+      return 1
+    fi
+    mv "${name}_old.csv" "$name.csv" || return 1
+  done
   rm -f -- *_old.csv
 }
 read_node() {
