@@ -104,7 +104,7 @@ def validity_words(run: StoredRun) -> str:
     are = "is" if len(run.steps) == 1 else "are"
     found = [f"{count} of {plural(len(run.steps), 'step')} {are} valid", f"the four counts agree in {agree}", failed]
     if broke := [str(step.index) for step in run.steps if step.outcome == "broke"]:
-        found.append(f"{steps_words(broke)} ended a node, which is a result without other values")
+        found.append(f"{steps_words(broke)} broke the lab, which is a result without other values")
     if unsteady := [str(step.index) for step in run.steps if step.validity.valid and step.unsteady]:
         are = "is" if len(unsteady) == 1 else "are"
         found.append(f"{steps_words(unsteady)} {are} unsteady, and in every mean")

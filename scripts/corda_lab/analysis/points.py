@@ -62,7 +62,7 @@ class Point:
 
     @property
     def broken(self) -> list[StepEntry]:
-        """The steps that ended a node."""
+        """The steps that broke the lab."""
         return [step for step in self.steps if step.outcome == "broke"]
 
     @property

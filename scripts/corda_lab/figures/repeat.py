@@ -17,7 +17,8 @@ Form = Literal["quick", "full"]
 """Whether the short form of the sweep ran (``--quick``), or all of it."""
 
 Outcome = Literal["passed", "broke", "invalid"]
-"""``broke``: the point ended a node. ``invalid``: the machine or the generator spoilt it in every attempt."""
+"""``broke``: the point ended a node, or left the lab with more flows than it completed. ``invalid``: the machine or the
+generator spoilt it in every attempt."""
 
 
 class RepeatPart(BaseModel):

@@ -107,7 +107,7 @@ def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | Non
 
 
 def broken(points: Sequence[Point]) -> Trace | None:
-    """The steps that ended a node, as crosses at the foot of the chart. None if there are none."""
+    """The steps that broke the lab, as crosses at the foot of the chart. None if there are none."""
     steps = [(point, step) for point in points for step in point.broken]
     if not steps:
         return None

@@ -1,10 +1,13 @@
-"""The entry of a step that ended a node. It is a result, so it is valid, and none of its values enters a point."""
+"""The entry of a step that broke the lab. It is a result, so it is valid, and none of its values enters a point.
+
+Either a node ended, or open load left more flows than the lab completes in the time in which it may come to rest.
+"""
 
 from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps import rows
+from corda_lab.steps import rows, validity
 from corda_lab.steps.build import part_entries
 from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
@@ -22,11 +25,15 @@ from corda_lab.steps.entry import (
     WindowEntry,
 )
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
 
 SECONDS_MIN = 1.0
 """The shortest time over which the rows are counted. A node that ends in the set-up leaves none."""
+LEFT_SHARE_MIN = 0.1
+"""Share of the requests that open load has to leave without an outcome to break the lab. Fewer flows may wait for a
+person, in Corda's flow hospital, and say nothing about the load."""
 NO_STAGES = "A node ended, so its stage rows are not known."
 
 
@@ -53,8 +60,21 @@ class BrokenLoad:
         return Window(begin, max(self.ended_at, begin + SECONDS_MIN))
 
 
+def why_overloaded(step: StepEntry) -> str | None:
+    """Return why open load broke the lab although its nodes live: it left flows behind. None if it did not.
+
+    A load that the generator or the machine spoilt breaks nothing. Neither do bursts, which may just take long.
+    """
+    left = step.resolved.unknown
+    if step.load.arrivals not in OPEN_ARRIVALS or step.counts.at_rest or step.validity.machine:
+        return None
+    if left == 0 or left < LEFT_SHARE_MIN * step.requests.total or validity.generator_limits(step):
+        return None
+    return f"the lab was not at rest {step.counts.rest_seconds:.0f} s after the load, and {left:,} flows were left"
+
+
 def as_broken(step: StepEntry, reason: str) -> StepEntry:
-    """Return a step that ended a node: valid, with nothing to complain about, and on a lab that is not used again."""
+    """Return a step that broke the lab: valid, with nothing to complain about, and on a lab that is not used again."""
     return step.updated(
         outcome="broke",
         broke=reason,

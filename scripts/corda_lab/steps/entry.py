@@ -21,7 +21,7 @@ Phase = Literal["measure", "probe", "confirm"]
 
 
 StepOutcome = Literal["passed", "broke"]
-"""How a step ended. broke: a node ended, which the sweep allows. The step is valid, and has no value but this."""
+"""How a step ended. broke: a node ended, or was left overloaded, which the sweep allows. It is valid without values."""
 
 
 class Entry(BaseModel):
@@ -704,7 +704,7 @@ class StepEntry(RequestValues):
     phase: Phase = "measure"
     outcome: StepOutcome = "passed"
     broke: str | None = None
-    """Which node ended under the load, and why, if the step broke."""
+    """Which node ended under the load, and why, or what it left, if the step broke."""
     thresholds: VerdictEntry = PASSED
     measured_again: list[Reason] = []
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""

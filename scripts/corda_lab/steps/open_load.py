@@ -16,6 +16,9 @@ from corda_lab.steps.rows import QUANTILES, Window, distribution, dropped_within
 from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
+OPEN_ARRIVALS = frozenset({"constant", "poisson"})
+"""The arrivals of open load."""
+
 LATE_MS = 1000 * LATE_SECONDS
 
 GENERATOR_LAG_SHARE_MAX = 0.05

@@ -17,7 +17,7 @@ from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps import validity
-from corda_lab.steps.broken import as_broken
+from corda_lab.steps.broken import as_broken, why_overloaded
 from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.steps.load import LoadOptions
@@ -98,6 +98,8 @@ class Runner:
         # A node that ended leaves counts that differ, which alone does not say why.
         may_have_ended = step.may_break or not measured.step.validity.valid
         why = broken.why_broken(deployed(settings), began_at) if may_have_ended else None
+        if why is None and step.may_break:
+            why = why_overloaded(measured.step)
         if why is not None:
             if not step.may_break:
                 raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
@@ -295,7 +297,7 @@ class Runner:
         self._keep_logs(step, folder)
 
     def _keep_broken(self, step: PlannedStep, entry: StepEntry) -> None:
-        """Store the evidence, the reason and the nodes' logs of a step that ended a node."""
+        """Store the evidence, the reason and the nodes' logs of a step that broke the lab."""
         folder = self._kept.set_aside(step, store.BROKE)
         (folder / "reason.txt").write_text(f"{entry.broke}\n", encoding="utf-8")
         self._keep_logs(step, folder)

@@ -359,7 +359,7 @@ class SweepFields(SubjectFields):
     impossible: Literal["refuse", "skip"] = "refuse"
     """What becomes of a point that this machine cannot have: the sweep is refused, or the point is left out."""
     may_break: bool = False
-    """Whether a step that ends a node is a result, and not a failure."""
+    """Whether a step that ends a node, or leaves it overloaded, is a result, and not a failure."""
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
     """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
     condition: Condition = Field(default_factory=ConditionFields)

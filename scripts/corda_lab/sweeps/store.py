@@ -31,7 +31,7 @@ SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 FAILED = "failed"
 """Folder of failed attempts, each with its error and the nodes' logs."""
 BROKE = "broke"
-"""Folder of the steps that ended a node, each with the evidence of its load and the nodes' logs."""
+"""Folder of the steps that broke the lab, each with the evidence of its load and the nodes' logs."""
 ATTEMPTS = "attempts"
 """Folder of the attempts in progress, each with the evidence of its load."""
 PROFILE = "profile"

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from corda_lab.steps import resolutions, rows
-from corda_lab.steps.broken import BrokenLoad, as_broken, broken_step
+from corda_lab.steps.broken import BrokenLoad, as_broken, broken_step, why_overloaded
 from corda_lab.steps.entry import SetupEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
@@ -36,6 +37,36 @@ def test_a_load_that_never_began_has_no_request_and_no_latency() -> None:
     nothing = pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
     found = broken_step(broken_load(nothing, simulation.ORIGIN + 30), WHY)
     assert (found.requests.total, found.latency_ms.p50, found.window.seconds) == (0, None, 30)
+
+
+LEFT_BEHIND = {
+    "load.arrivals": "poisson",
+    "counts.at_rest": False,
+    "counts.rest_seconds": 1320.4,
+    "resolved.unknown": 300,
+    "requests.total": 1000,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "the lab was not at rest 1320 s after the load, and 300 flows were left"),
+        ({"counts.at_rest": True}, None),
+        # In the flow hospital, a flow waits for a person.
+        ({"resolved.unknown": 1}, None),
+        ({"resolved.unknown": 0, "requests.total": 0}, None),
+        ({"load.arrivals": "burst"}, None),
+        ({"load.arrivals": None}, None),
+        ({"validity.machine": [{"code": "swapped", "values": {"pages": 300}}]}, None),
+        ({"generator.cpu_percent_max": 99.0}, None),
+    ],
+)
+def test_open_load_that_leaves_flows_behind_breaks_a_lab_whose_nodes_live(
+    tmp_path: Path, changes: dict[str, object], why: str | None
+) -> None:
+    step = measured_of(tmp_path, PLAN, SIMULATED, simulation.end_words(SIMULATED, 2, 5)).step
+    assert why_overloaded(changed(step, {**LEFT_BEHIND, **changes})) == why
 
 
 def test_nothing_of_a_step_that_broke_is_held_against_it(tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ class Loads:
     """The throughputs of the next loads."""
     invalid: bool = False
     """Whether the loads are not valid."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    """What the steps of all loads have instead."""
 
 
 def leave_evidence(folder: Path) -> None:
@@ -114,6 +116,8 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
             raise found.errors.pop()
         if found.invalid:
             return sample.with_step(changed(sample.step, {"validity.valid": False}))
+        if found.changes:
+            return sample.with_step(changed(sample.step, found.changes))
         if not found.throughputs:
             return sample
         throughput, *found.throughputs = found.throughputs
@@ -217,6 +221,20 @@ def test_a_step_that_was_measured_breaks_too_if_a_node_ended_under_it(
     found = runner_of(kept, sweep).step(kept.steps[0], "").step
     assert found.broke == "PartyA exhausted its heap (java.lang.OutOfMemoryError: Java heap space)"
     assert (found.outcome, found.counts.at_rest, loads.seen) == ("broke", False, ["start", "1 users"])
+
+
+@pytest.mark.parametrize("may_break", [True, False])
+def test_a_load_after_which_the_lab_is_not_at_rest_breaks_it_if_it_may(
+    tmp_path: Path, loads: Loads, may_break: bool
+) -> None:
+    loads.changes = {
+        "load.arrivals": "poisson", "resolved.unknown": 300, "counts.at_rest": False, "validity.valid": False
+    }  # fmt: skip
+    kept, sweep = begin(tmp_path, BREAKING if may_break else BREAKING.replace("may_break: true\n", ""))
+    found = runner_of(kept, sweep).step(kept.steps[0], "").step
+    assert (found.outcome, found.validity.valid) == (("broke", True) if may_break else ("passed", False))
+    assert (found.broke or "").startswith("the lab was not at rest") == may_break
+    assert (kept.folder / store.BROKE).exists() == may_break
 
 
 @pytest.mark.parametrize(
