@@ -43,7 +43,7 @@ def here(judged: Judged) -> Chart:
             f"Means of {n} with their 95 % intervals." if curves else "Not measured yet.",
             unit_of(chart.y),
             [_trace(curve, number) for number, curve in enumerate(curves)],
-            x_title=parameter_name(chart.x),
+            x_title=chart.x_title or parameter_name(chart.x),
             is_over_time=False,
             axis=_axis(curves),
         )
@@ -60,7 +60,7 @@ def both(judged: Judged) -> Chart:
     chart = judged.figure.fields.chart
     found = normalised(judged.figure, judged.repeats)
     at = ", ".join(f"{parameter_name(name)} {value}" for name, value in chart.anchor.items())
-    x = parameter_name(chart.x)
+    x = chart.x_title or parameter_name(chart.x)
     has_published = any(curve.origin == "published" for curve in found.curves)
     missing = "" if has_published else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""

@@ -20,8 +20,8 @@ from corda_lab.text.words import listed, plural
 DIGEST_LENGTH = 12
 
 SHARED_START = (
-    "The repeats of one run share a start of each lab, so the intervals lack how much two starts of the same lab "
-    "differ."
+    "The repeats of one run share one start of the nodes, and the first of them runs on the newest nodes. So the "
+    "intervals lack how much two starts differ, and contain how much nodes change with their age."
 )
 
 Kind = Literal["absolute", "nothing"]
@@ -161,6 +161,21 @@ class Book:
             )
             for name in summary.TITLES
             if (found := by_document.get(name))
+        )
+
+    @property
+    def counted_twice(self) -> str:
+        """Why the figures of the documents add up to more than there are; empty if they do not."""
+        documents = {
+            one.name: {one.figure.fields.document_of(verdict.claim) for verdict in one.verdicts} for one in self.figures
+        }
+        names = [name for name, found in documents.items() if len(found) > 1]
+        if not names:
+            return ""
+        count = sum(row.figures for row in self.documents)
+        return (
+            f"The figures add up to {count} for {len(self.figures)}, because {listed(names)} "
+            f"{'has' if len(names) == 1 else 'have'} claims about more than one document."
         )
 
     @cached_property

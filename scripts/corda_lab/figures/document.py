@@ -33,6 +33,8 @@ few. The interval decides ([methodology.md](methodology.md#claims-of-published-f
 
 Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quick*, its short form with fewer points or
 seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
+
+Sizes are decimal, as in the documents: 1 KB is 1000 bytes.
 """
 
 _COMMAND = re.compile(r"\./scripts/lab reproduce [\w-]+( --quick)?( --add \d+)?")
@@ -125,6 +127,8 @@ def _documents(book: Book) -> Iterator[str]:
             for row in book.documents
         ),
     )
+    if book.counted_twice:
+        yield wrapped(book.counted_twice)
 
 
 def _not_testable(book: Book) -> Iterator[str]:
@@ -213,7 +217,7 @@ def _claim(row: ClaimRow) -> str:
     """Return everything about a claim that has no room in a table."""
     points = f" ({row.points})" if row.points else ""
     number = "" if row.number == "–" else f"{row.number}{points}"
-    asked = "" if row.asked == "–" else f"asked for {row.asked}"
+    asked = "" if row.asked == "–" else f"asked for: {row.asked}"
     about = "; ".join(filter(None, (number, asked)))
     said = (f"*{row.name}*:", about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
     return _COMMAND.sub(r"`\g<0>`", " ".join(filter(None, said)))

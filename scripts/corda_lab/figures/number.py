@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from corda_lab.figures.claims import line_of, on_series, samples_of, series_of, sides
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import metric_of, unit_of
-from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
+from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ChartFields, ClaimFields, FigureFields
 from corda_lab.figures.statistics import Place, chosen
 from corda_lab.figures.summary import in_unit
 from corda_lab.figures.sweep import AT, SweepNames
@@ -28,7 +28,7 @@ def number_words(claim: ClaimFields, figure: FigureFields, names: SweepNames) ->
     if claim.statistic == "ratio":
         return _ratio_words(*sides(claim, series))
     if claim.statistic == "exponent":
-        return _exponent_words(claim, on_series(claim.where, series))
+        return _exponent_words(claim, on_series(claim.where, series), figure.chart)
     at = _point_words(on_series(claim.at or {}, series))
     return f"whether a node ends, {at}" if claim.level == OUTCOME else f"{_title(str(claim.level))}, {at}"
 
@@ -43,16 +43,18 @@ def _ratio_words(of: Place, to: Place) -> str:
     return f"{first} ÷ {second}" + (f": {_point_words(shared)}" if shared else "")
 
 
-def _exponent_words(claim: ClaimFields, where: Mapping[str, object]) -> str:
+def _exponent_words(claim: ClaimFields, where: Mapping[str, object], chart: ChartFields) -> str:
     # Without spaces, so that no line of a document begins with one of its signs.
-    parts = [f"exponent of {_title(str(claim.exponent))} over {''.join((claim.over or '').split())}"]
+    over = "".join((claim.over or "").split())
+    title = chart.x_title if over == chart.x and chart.x_title else over
+    parts = [f"exponent of {_title(str(claim.exponent))} over {title}"]
     if where:
         parts.append(_point_words(where))
     if claim.from_ is not None:
         least = claim.from_
         parts.append(f"from {least:g}" if isinstance(least, float) else f"from {least.partition(' ')[0]} × the peak")
     if claim.above is not None:
-        parts.append(f"without what it is at {_point_words(claim.above)}")
+        parts.append(f"each less the value at {_point_words(claim.above).removeprefix('at ')}")
     return ", ".join(parts)
 
 
@@ -68,16 +70,18 @@ def _without(wanted: Mapping[str, object], shared: Mapping[str, object]) -> dict
 def _point_words(wanted: Mapping[str, object]) -> str:
     """Return a point in words, as reports name it: ``70 users, Corda 3.3``."""
     return ", ".join(
-        listed([_value_words(key, one) for one in (value if isinstance(value, tuple) else (value,))])
+        ("at " if key == AT else "")
+        + listed([_value_words(key, one) for one in (value if isinstance(value, tuple) else (value,))])
         for key, value in wanted.items()
     )
 
 
 def _value_words(key: str, value: object) -> str:
     if isinstance(value, str) and value in ENDS:
-        return f"{ENDS[value]} {parameter_name(key)}"
+        name = "" if key == AT else parameter_name(key)
+        return f"{ENDS[value]} {name}".rstrip() + ("s" if value == BEST and not name.endswith("s") else "")
     if key == AT:
-        return f"at {value}"
+        return str(value)
     return value_words(key, value if isinstance(value, str | int | float | bool) else str(value))
 
 

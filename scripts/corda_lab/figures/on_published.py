@@ -32,10 +32,9 @@ class PublishedVerdict:
     decimals_max: int | None = None
     """The most digits after the point; None for no limit. An exponent is never told to more than two."""
 
-    @property
-    def text(self) -> str:
-        """The value with as many digits as its error allows: ``2.31``."""
-        return honest(self.value, (self.high - self.low) / 2, self.decimals_max)
+    def text(self, scale: float = 1.0) -> str:
+        """The value × ``scale``, with as many digits as its error allows: ``2.31``."""
+        return honest(self.value * scale, (self.high - self.low) / 2 * scale, self.decimals_max)
 
 
 def judge_published(

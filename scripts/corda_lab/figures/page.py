@@ -214,14 +214,17 @@ def conditions(judged: Judged) -> str:
     """Return what does not vary, how long every point is measured, and what happens before."""
     sweep = in_form(judged.figure.sweep, judged.form or FULL)
     planned = sweep_manifest(sweep, None)
-    given = names_of(sweep.fields).constants[""]
+    names = names_of(sweep.fields)
+    given = names.constants[""]
+    loads = [one for step, one in names.constants.items() if step] or [given]
+    arrivals = [str(one.get("load.arrivals", "closed")) for one in loads]
     constants = ", ".join(filter(None, (value_words(name, value) for name, value in given.items())))
     measured = plan_facts.until(planned.measure)
     return "; ".join(
         (
             constants,
             *([f"each point for {measured}"] if measured else []),
-            f"conditioned: {plan_facts.conditioning_plan(planned.condition)}",
+            f"conditioned: {plan_facts.conditioning_plan(planned.condition, arrivals)}",
             f"labs: {plan_facts.LABS[planned.fresh]}",
         )
     )

@@ -137,6 +137,9 @@ class ChartFields(Fields):
     """Our axes, and the point at which both curves are 1 in the normalised chart."""
 
     x: Text
+    x_title: Text | None = None
+    """What ``x`` counts, with its unit: ``ms to the database``. Without it, the axis has the name of ``x``, which says
+    nothing if it is ``at``."""
     y: Text
     by: Text | None = None
     anchor: Selection

@@ -10,7 +10,7 @@ from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
-from corda_lab.text.words import amount, milliseconds, plural, size
+from corda_lab.text.words import amount, decimal_size, milliseconds, plural
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -42,13 +42,13 @@ STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "w
 
 
 def in_unit(value: float | None, unit: str) -> str:
-    """Return a value with its unit: a time in ms or s, bytes with a binary unit, others as they are."""
+    """Return a value with its unit: a time in ms or s, bytes with a decimal unit, others as they are."""
     if value is None:
         return "–"
     if unit == "ms":
         return milliseconds(value)
     if unit in ("bytes", "B"):
-        return size(value)
+        return decimal_size(value)
     return f"{amount(value)} {unit}".rstrip()
 
 
@@ -57,7 +57,7 @@ def line(one: ClaimVerdict) -> str:
     if one.verdict == NOT_TESTABLE:
         return "; ".join(filter(None, (one.why, one.command)))
     theirs = published_words(one)
-    parts = [here_words(one), f"asked for {asked_words(one.claim)}", theirs and f"published values {theirs}"]
+    parts = [here_words(one), f"asked for: {asked_words(one.claim)}", theirs and f"published values {theirs}"]
     parts += [why_words(one), found_words(one.claim)]
     return "; ".join(filter(None, parts))
 

@@ -11,6 +11,7 @@ from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, RE
 from corda_lab.text.words import amount, percent, plural
 
 DIGITS = 3
+BYTES_PER_KB = 1000
 FACTOR_FROM = 2.0
 """From here on, a difference is told as a factor."""
 
@@ -19,6 +20,7 @@ def number(claim: ClaimFields, value: float) -> str:
     """A value of a claim's statistic without its unit: an exponent to two decimals, others to three digits."""
     if claim.statistic == "exponent":
         return f"{value:.{EXPONENT_DECIMALS}f}"
+    value *= scale_of(claim)
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     # Rounded first, because 9.996 becomes 10.0.
@@ -33,8 +35,18 @@ def statistic_words(claim: ClaimFields, text: str) -> str:
             return f"exponent {text}"
         case "ratio":
             return f"{text} ×"
+    return f"{text} {_unit_of(claim)}".strip()
+
+
+def scale_of(claim: ClaimFields) -> float:
+    """What a value of a claim's statistic is multiplied with where it is told: a size is told in KB."""
+    is_size = claim.statistic == "level" and claim.metrics and unit_of(claim.metrics[0]) == "bytes"
+    return 1 / BYTES_PER_KB if is_size else 1.0
+
+
+def _unit_of(claim: ClaimFields) -> str:
     unit = unit_of(claim.metrics[0]) if claim.metrics else ""
-    return f"{text} {unit}".strip()
+    return unit if scale_of(claim) == 1 else "KB"
 
 
 def here_words(found: ClaimVerdict) -> str:
@@ -57,16 +69,21 @@ def here_words(found: ClaimVerdict) -> str:
 def published_words(found: ClaimVerdict) -> str:
     """What the published values give: ``0.87, held``. Empty without such a check."""
     theirs = found.published
-    return "" if theirs is None else f"{statistic_words(found.claim, theirs.text)}, {theirs.verdict}"
+    if theirs is None:
+        return ""
+    return f"{statistic_words(found.claim, theirs.text(scale_of(found.claim)))}, {theirs.verdict}"
 
 
 def asked_words(claim: ClaimFields) -> str:
     """The region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``; for an outcome, what has to happen."""
     if claim.level == OUTCOME:
-        return "breaks" if claim.broken else "does not break"
+        return "that it breaks" if claim.broken else "that it does not break"
     if claim.within is None:
         return ""
-    return region_words(claim.region) + (", or it breaks" if claim.broken else "")
+    scale = scale_of(claim)
+    low, high = claim.region
+    unit = "" if scale == 1 else f" {_unit_of(claim)}"
+    return f"{region_words((low * scale, high * scale))}{unit}" + (", or it breaks" if claim.broken else "")
 
 
 def region_words(region: Region) -> str:

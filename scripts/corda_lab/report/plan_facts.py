@@ -1,6 +1,6 @@
 """The facts about the plan of a sweep: its order, its labs, and what was measured for how long."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from corda_lab.analysis import wording
 from corda_lab.analysis.metrics import COMPARED
@@ -10,6 +10,7 @@ from corda_lab.report.facts import rerun_facts
 from corda_lab.results.manifest import BurstCount, ConditionPlan, FlowCountPlan, MeasurePlan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import length, listed, plural
 
@@ -29,7 +30,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         *rerun_facts(run.manifest),
         ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
         ("Labs", LABS[sweep.fresh]),
-        ("Conditioning", conditioning_plan(sweep.condition)),
+        ("Conditioning", conditioning_plan(sweep.condition, (step.load.arrivals or "closed" for step in run.steps))),
         *(("Conditioned by", words) for words in conditionings(run.steps)),
         *([("Warm-up", f"{span(sweep.warm_up)} (method: {methods})")] if sweep.warm_up else []),
         ("Measuring window", until(sweep.measure)),
@@ -52,8 +53,12 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
     return found
 
 
-def conditioning_plan(planned: ConditionPlan | None) -> str:
-    """What was to condition the nodes of every new lab."""
+def conditioning_plan(planned: ConditionPlan | None, arrivals: Iterable[str]) -> str:
+    """What was to condition the nodes of every new lab. ``arrivals`` are those of the steps.
+
+    A load whose least time is its limit lasts for that time, and so does open load: its throughput does not show
+    whether the nodes are warm.
+    """
     if planned is None:
         return "none"
     given = {"load": planned.load, "set": planned.set}
@@ -61,6 +66,9 @@ def conditioning_plan(planned: ConditionPlan | None) -> str:
     changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
     own = listed([*workload, *changes])
     load = "the load of the first step on it" + (f" with {own}" if own else "")
+    kinds = {str(planned.load["arrivals"])} if "arrivals" in planned.load else set(arrivals)
+    if kinds <= OPEN_ARRIVALS or planned.seconds_min == planned.seconds_max:
+        return f"every new lab, by {load}, for {length(planned.seconds_max)}"
     return f"every new lab, by {load}, until steady: {span(planned)}"
 
 

@@ -200,6 +200,7 @@ class LoadOptions:
             model="open",
             stored="late_max_seconds",
             is_generators=True,
+            label="at most {:g} s late".format,
         ),
     ] = None
     pacing_seconds: Annotated[
@@ -212,6 +213,7 @@ class LoadOptions:
             model="closed",
             stored="pacing_seconds",
             is_generators=True,
+            label="pacing of {:g} s".format,
         ),
     ] = 0.0
     within_seconds: Annotated[
@@ -224,6 +226,7 @@ class LoadOptions:
             model="burst",
             stored="within_seconds",
             is_generators=True,
+            label="started within {:g} s".format,
         ),
     ] = WITHIN_SECONDS_DEFAULT
     pool: Annotated[
@@ -261,6 +264,7 @@ class LoadOptions:
             model="burst",
             stored="rest_seconds",
             is_generators=True,
+            label="rest of {:g} s".format,
         ),
     ] = REST_SECONDS_DEFAULT
     flows: Annotated[

@@ -96,6 +96,16 @@ def size(value: float | None) -> str:
     return f"{value:.0f} B"
 
 
+def decimal_size(value: float | None) -> str:
+    """Bytes with a decimal unit, as publications give them, to three significant digits: ``1.5 MB``. None: a dash."""
+    if value is None:
+        return "–"
+    for unit, bytes_each in (("GB", 1000**3), ("MB", 1000**2), ("KB", 1000)):
+        if abs(value) >= bytes_each:
+            return f"{amount(value / bytes_each)} {unit}"
+    return f"{value:.0f} B"
+
+
 def percent(value: float | None) -> str:
     """A percentage to at least two digits: ``45 %``, ``4.5 %``. None becomes a dash."""
     return "–" if value is None else f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"

@@ -106,6 +106,8 @@ def test_a_claim_counts_to_the_document_that_has_its_sentence(places: Places) ->
         ["IIT Bombay 2019", "1", "2"],
         ["R3, blog 2020", "1", "1"],
     ]
+    said = "The figures add up to 2 for 1, because one has claims about more than one document."
+    assert said in section(text, "Documents")
     assert f"> 2. {sentence} *(in R3, blog 2020)*\n> 3. It is not tested. *(no claim)*\n" in text
 
 
@@ -161,19 +163,19 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
     assert "3 repeats of the whole sweep of bursts" in text
     assert "by the lab 0.2.0 at 0123456789ab with uncommitted changes." in " ".join(text.split())
-    assert "share a start" not in text
+    assert "share one start" not in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
     assert did_not[5] == "did not hold"
     assert (untested[1], *untested[5:]) == ("ours", "not testable here")
     flat = " ".join(text.split())
     assert re.search(
-        r"- \*rises\*: throughput, H2: 16 users ÷ 1 user \([\d.]+ flows/s ÷ [\d.]+ flows/s\); asked for 2 or more\. "
-        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for at most 10\. ",
+        r"- \*rises\*: throughput, H2: 16 users ÷ 1 user \([\d.]+ flows/s ÷ [\d.]+ flows/s\); asked for: 2 or more\. "
+        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for: at most 10\.",
         flat,
     )
-    assert "asked for 0.5 or more. Needs Corda Enterprise." in flat
-    assert "asked for at most 10. The whole interval is above what is asked for." in flat
+    assert "asked for: 0.5 or more. Needs Corda Enterprise." in flat
+    assert "asked for: at most 10. The whole interval is above what is asked for." in flat
     assert "- published: Corda 3.3, H2, heap 4 GB - here: " in flat
 
 
@@ -182,7 +184,9 @@ def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places
     digest = digest_of(places.read_figures()[0].sweep)
     same = [one.model_copy(update={"sweep_digest": digest}) for one in collect(bursts, ["throughput"]).repeats]
     text = book.text(book.of(places.read_figures(), same), places)
-    assert "so the intervals lack how much two starts of the same lab differ" in " ".join(text.split())
+    said = " ".join(text.split())
+    assert "share one start of the nodes, and the first of them runs on the newest nodes" in said
+    assert "the intervals lack how much two starts differ" in said
 
 
 def test_every_verdict_is_explained_before_it_is_used(found: Book, two: Places) -> None:

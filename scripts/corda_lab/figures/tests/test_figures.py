@@ -28,6 +28,11 @@ def test_every_name_resolves(figure: Figure) -> None:
     assert figure.fields.claims
 
 
+def test_an_axis_of_the_numbers_of_steps_says_what_they_are(figure: Figure) -> None:
+    chart = figure.fields.chart
+    assert chart.x != "at" or chart.x_title
+
+
 def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(figure: Figure) -> None:
     names = names_of(figure.sweep.fields)
     for claim in figure.fields.claims:

@@ -222,12 +222,21 @@ def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
     broke = repeats(3, broke=[LARGEST])
     found = verdict(tmp_path, BREAKS, broke)
     assert (found.verdict, words.here_words(found)) == ("held", "broke in 3 of 3 repeats")
-    assert words.asked_words(found.claim) == "breaks"
+    assert words.asked_words(found.claim) == "that it breaks"
     lives = verdict(tmp_path, BREAKS, repeats(3))
     assert (lives.verdict, lives.why) == ("did not hold", "no repeat was as asked for")
     assert verdict(tmp_path, BREAKS.replace("true", "false"), broke).verdict == "did not hold"
     mixed = verdict(tmp_path, BREAKS, [*broke, repeat_of(4, linear())])
     assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "the repeats had different outcomes")
+
+
+def test_a_size_is_told_in_kilobytes_with_its_region(tmp_path: Path) -> None:
+    level = "level: sent_bytes_per_flow.PartyA, at: {load.users: 70}"
+    sent = repeats(3, lambda point: {"sent_bytes_per_flow.PartyA": 216_000.0})
+    found = verdict(tmp_path, f"name: size, says: 1, {level}, within: [50000, 250000]", sent)
+    assert found.verdict == "held"
+    assert words.here_words(found) == "216 KB (216 to 216, n = 3)"
+    assert words.asked_words(found.claim) == "50 to 250 KB"
 
 
 def test_an_invalid_step_has_no_outcome(tmp_path: Path) -> None:

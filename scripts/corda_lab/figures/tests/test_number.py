@@ -9,7 +9,7 @@ from corda_lab.figures.judge import judge
 from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.sweep import names_of
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import figure_of, repeat_of
+from corda_lab.testing.claims import HEAD, figure_of, repeat_of
 
 USERS_70 = "of: {load.users: 70}"
 
@@ -43,13 +43,44 @@ USERS_70 = "of: {load.users: 70}"
         ),
         (
             "exponent: p50, over: users, where: {load.users: [10, 70]}, above: {load.users: 1}",
-            "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, without what it is at 1 user",
+            "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, each less the value at 1 user",
         ),
         ("level: throughput, at: {load.users: best}", "throughput, Corda 4.9, best of all users"),
     ],
 )
 def test_the_number_of_a_claim_is_told_with_its_points(tmp_path: Path, claim: str, words: str) -> None:
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]")
+    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields)) == words
+
+
+STEPS = """\
+description: The same load, nearer and further.
+workload: iou
+load: {users: 2}
+steps:
+  - {name: here, at: 0}
+  - {name: near, at: 10}
+  - {name: far, at: 40}
+x: at
+warm_up: {min: 5s, max: 15s}
+measure: {min: 10s, max: 15s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (
+            "exponent: p50, over: at, where: {at: [10, 40]}, above: {at: 0}",
+            "exponent of latency p50 over ms to the database, at 10 and 40, each less the value at 0",
+        ),
+        ("ratio: p50, of: {step: far}, to: {step: best}", "latency p50: far ÷ best of all steps"),
+    ],
+)
+def test_the_numbers_of_named_steps_have_the_title_of_the_axis(tmp_path: Path, claim: str, words: str) -> None:
+    chart = "chart: {x: at, x_title: ms to the database, y: p50, anchor: {at: 10}}"
+    head = HEAD.replace("chart: {x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
+    figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]", head=head, sweep=STEPS)
     assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields)) == words
 
 

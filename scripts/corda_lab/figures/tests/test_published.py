@@ -268,7 +268,7 @@ def test_a_published_level_is_told_in_the_unit_of_our_metric(tmp_path: Path) -> 
     found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
     assert found is not None
     assert found.value == pytest.approx(6225.4)
-    assert (found.text, found.verdict) == ("6230", "held")
+    assert (found.text(), found.verdict) == ("6230", "held")
 
 
 def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> No
     figure = figure_of(tmp_path, claim, head=head)
     found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
     assert found is not None
-    assert found.text == "0.748"
+    assert found.text() == "0.748"
 
 
 def test_a_row_without_x_is_named_by_its_other_columns(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_figure_is_measured_stored_and_judged(places: Places, lab: SimulatedLa
     assert re.search(r"sweep bursts, quick: 3 repeats, 3 starts of the lab, about \d+ min \(until \d\d:\d\d\)", text)
     assert "Estimated without image builds and set-ups." in text
     assert re.search(
-        r"rises held 3\.\d+ × \(3\.\d+ to 3\.\d+, n = 3\); asked for 2 or more; published values 4.15 ×, held", text
+        r"rises held 3\.\d+ × \(3\.\d+ to 3\.\d+, n = 3\); asked for: 2 or more; published values 4.15 ×, held", text
     )
     assert re.search(r"below ten did not hold \d+\.\d flows/s", text)
     assert "firewall not testable here needs Corda Enterprise; CORDA_IMAGE=<your image>" in text

@@ -44,6 +44,6 @@ def test_published_values(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, claim, head=head)
     found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
     assert found is not None
-    assert (found.text, round(found.low, 1), round(found.high, 1)) == ("8.5", 8.0, 9.1)
+    assert (found.text(), round(found.low, 1), round(found.high, 1)) == ("8.5", 8.0, 9.1)
     assert found.verdict == HELD
     assert round(math.hypot(0.5 / 68, 0.5 / 8), 3) == pytest.approx(0.063)

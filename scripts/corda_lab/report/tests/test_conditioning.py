@@ -9,9 +9,12 @@ import pytest
 
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import page
+from corda_lab.report.plan_facts import conditioning_plan
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
+from corda_lab.results.manifest import ConditionPlan
 from corda_lab.stats.steady import STEADY_METHOD
+from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.points import points_of
 from corda_lab.testing import simulation, sweeps
@@ -93,6 +96,24 @@ def test_the_report_says_in_one_line_what_conditioned_the_nodes(conditioned: Pat
     assert "Conditioning of the nodes before it: 135 iou flows in 43 s, then steady (closed, 4 users" in text
     assert "conditioning.parquet" in text
     assert "Conditioned by" not in report_text(plain)
+
+
+@pytest.mark.parametrize(
+    ("seconds_min", "load", "arrivals", "lasts"),
+    [
+        (45, {}, ["closed"], "until steady: 45 s to 1 min 30 s"),
+        (90, {}, ["closed"], "for 1 min 30 s"),
+        (45, {"arrivals": "constant"}, ["closed"], "for 1 min 30 s"),
+        (45, {"arrivals": "closed"}, ["poisson"], "until steady: 45 s to 1 min 30 s"),
+        (45, {}, ["poisson"], "for 1 min 30 s"),
+        (45, {}, ["closed", "poisson"], "until steady: 45 s to 1 min 30 s"),
+    ],
+)
+def test_a_load_of_a_fixed_time_is_not_said_to_last_until_steady(
+    seconds_min: float, load: dict[str, ParameterValue], arrivals: list[str], lasts: str
+) -> None:
+    planned = ConditionPlan(seconds_min=seconds_min, seconds_max=90, load=load)
+    assert conditioning_plan(planned, arrivals).endswith(f", {lasts}")
 
 
 def test_a_step_whose_nodes_were_not_steady_yet_is_marked(tmp_path: Path) -> None:
