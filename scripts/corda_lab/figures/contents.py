@@ -20,7 +20,7 @@ from corda_lab.text.words import listed, plural
 DIGEST_LENGTH = 12
 
 SHARED_START = (
-    "The repeats of one run share one start of the nodes, and the first of them runs on the newest nodes. So the "
+    "Repeats of one run share a start of the nodes, and the first of them on a start runs on the newest nodes. So the "
     "intervals lack how much two starts differ, and contain how much nodes change with their age."
 )
 
@@ -239,10 +239,22 @@ class Book:
     def _time(self, one: Judged, form: Form, first: str) -> str:
         if first != one.name:
             return f"with {first}"
+        seconds = self._seconds(one, form)
+        return summary.duration(seconds) if seconds else "–"
+
+    def _seconds(self, one: Judged, form: Form) -> float:
+        """How long the sweep of a figure takes in a form; 0 if it has no such form."""
         if form == QUICK and one.figure.sweep.fields.quick is None:
-            return "–"
+            return 0.0
         sweep = in_form(one.figure.sweep, form)
-        return summary.duration(whole_takes(sweep, self.settings, one.repeats_of(form)).seconds)
+        return whole_takes(sweep, self.settings, one.repeats_of(form)).seconds
+
+    @property
+    def total_time(self) -> str:
+        """How long all figures take, each sweep once."""
+        sweeps = {one.figure.fields.sweep: one for one in reversed(self.figures)}.values()
+        quick, full = (summary.duration(sum(self._seconds(one, form) for one in sweeps)) for form in (QUICK, FULL))
+        return f"All of them, each sweep once, take {quick} in the short form and {full} in full."
 
     @property
     def circumstances(self) -> list[tuple[str, str]]:

@@ -177,7 +177,8 @@ def _checks(book: Book) -> Iterator[str]:
     yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
-        f"`scripts/lab reproduce --all --quick` measures everything that is missing. {ESTIMATES} "
+        f"`scripts/lab reproduce --all --quick` measures everything that is missing. {book.total_time} "
+        f"{ESTIMATES} "
         "The digest of a figure's file changes with its words, claims and regions: it is the beginning of what "
         "`sha256sum configs/figures/NAME.yaml` prints. `git diff` shows what a new book says differently."
     )

@@ -153,6 +153,8 @@ def test_every_figure_can_be_checked_with_one_command(found: Book, two: Places) 
     assert Book((quick,), found.settings).checks[0].command == "./scripts/lab reproduce one --quick"
     assert first[2].endswith("min")
     assert second[2:4] == ["with one", "with one"]
+    # Both figures have the same sweep, which counts once.
+    assert f"take {first[2]} in the short form and {first[3]} in full." in " ".join(text.split())
     assert first[4] != second[4]
     assert "machines: A processor of some kind, 2 cores, 26 GB" in text
     assert "corda-lab/node:4.10 (abababababab)" in text
@@ -163,7 +165,7 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
     assert "3 repeats of the whole sweep of bursts" in text
     assert "by the lab 0.2.0 at 0123456789ab with uncommitted changes." in " ".join(text.split())
-    assert "share one start" not in text
+    assert "share a start" not in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
     assert did_not[5] == "did not hold"
@@ -185,7 +187,7 @@ def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places
     same = [one.model_copy(update={"sweep_digest": digest}) for one in collect(bursts, ["throughput"]).repeats]
     text = book.text(book.of(places.read_figures(), same), places)
     said = " ".join(text.split())
-    assert "share one start of the nodes, and the first of them runs on the newest nodes" in said
+    assert "share a start of the nodes, and the first of them on a start runs on the newest nodes" in said
     assert "the intervals lack how much two starts differ" in said
 
 
