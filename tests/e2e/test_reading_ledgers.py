@@ -20,7 +20,7 @@ from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
 from corda_lab.testing.ledgers import with_quantity
 from labkit import Lab
-from ledger_databases import H2, Postgres, moment, tables
+from ledger_databases import H2, Form, Postgres, moment
 from ledger_lab import (
     BEGAN,
     DATABASES,
@@ -281,19 +281,25 @@ def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: 
     assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)
 
 
-def test_versions_before_4_6_have_fewer_tables(servers: Servers, tmp_path: Path) -> None:
+@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize("form", ["3.3", "4.0"])
+def test_versions_before_4_6_have_fewer_tables(form: Form, database: str, servers: Servers, tmp_path: Path) -> None:
     """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
-    for node, content in contents().items():
-        for name in ("node_checkpoints", "node_flow_metadata"):
-            content.rows.pop(name, None)
-        rows = content.rows.get("node_transactions", [])
-        content.rows["node_transactions"] = [row.rpartition(", timestamp")[0] + ")" for row in rows]
-        if not rows:
-            del content.rows["node_transactions"]
-        statements = content.statements().replace("<", "'").replace(">", "'")
-        servers.h2.create(tmp_path / node.lower(), tables(is_old=True, of_bytes="blob") + statements)
-    ledger = Ledger(LocalCompose("h2", tmp_path, servers.h2.java.environment()), servers.h2, None)
+    ledger = made(servers, database, tmp_path, form=form)
     found = ledger.audit()
     assert (found.verdict, found.violations, found.reasons) == ("passed", (), ())
+    assert found.counts["transactions"] == 3
+    assert found.counts["notary_entries"] == 1
     ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")
     assert [one.kind for one in ledger.audit().violations] == [Kind.FLOW_SUSPENDED]
+
+
+def test_corda_3_names_the_flow_of_a_transaction_in_a_table_of_its_own(servers: Servers, tmp_path: Path) -> None:
+    ledger = made(servers, "h2", tmp_path, form="3.3")
+    ledger.change(
+        "PartyA",
+        f"insert into node_transactions select '{AGAIN}', transaction_value from node_transactions "
+        f"where tx_id = '{IOU}'; insert into node_transaction_mappings values ('{AGAIN}', 'flow-again');",
+    )
+    doubled = [one for one in ledger.audit().violations if one.kind is Kind.DOUBLED]
+    assert [one.ids for one in doubled] == [(AGAIN, "flow-again")]

@@ -217,7 +217,10 @@ def ledgers_of(
     members = frozenset(notaries)
     ledgers = {name: _ledger(node, people, is_notary=name in members) for name, node in nodes.items()}
     return Ledgers(
-        ledgers, transactions, notary_log([nodes[name] for name in sorted(members) if name in nodes], notary)
+        ledgers,
+        transactions,
+        notary_log([nodes[name] for name in sorted(members) if name in nodes], notary),
+        lists_participants=all(node.has("participants") for node in nodes.values()),
     )
 
 
@@ -265,7 +268,7 @@ def notary_log(members: Iterable[NodeTables], notary: str) -> NotaryLog | None:
     consumers = {
         _state(row): row["consuming_transaction_id"].upper()
         for node in nodes
-        for row in node.rows("committed", "committed_bft")
+        for row in node.rows("committed", "committed_bft", "commit_log")
     }
     ids = ("committed_ids", "committed_ids_bft", "committed_ids_raft")
     has_ids = any(node.has(*ids) for node in nodes)

@@ -75,6 +75,10 @@ def _reasons(view: View) -> Iterator[str]:
         yield "no transaction has the id of its bytes: this version of Corda makes ids in a way that is not known here"
     if unread := value.unread_inputs(view):
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
+    if not view.ledgers.lists_participants and (unowned := len(view.unowned)):
+        yield (
+            f"{plural(unowned, 'state')} name no owner, and this version of Corda does not list to whom states belong"
+        )
     if view.ledgers.log is None:
         yield "the notary's log was not read"
     elif view.ledgers.log.consumers is None and any(one.inputs for one in view.read):

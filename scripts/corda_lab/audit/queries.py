@@ -4,7 +4,7 @@ Every table is a query of its own that may fail: versions of Corda and kinds of 
 come as milliseconds since 1970, bytes in hexadecimal.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 MARK = "@@"
@@ -66,7 +66,7 @@ POSTGRES = Dialect(
 
 
 def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
-    """The queries by the names of their tables. One that ends in ``_old`` is for versions without the one before."""
+    """The queries by the names of their tables. A suffix of ``OLDER`` is for versions without the one before."""
     names = ", ".join(f"'{identity}'" for identity in wanted.ids[:IDS_MAX] if identity.isalnum())
     by_id = {"bytes_by_id": f"select tx_id, {dialect.bytes} as bytes from node_transactions where tx_id in ({names})"}
     if wanted.only_ids:
@@ -78,15 +78,17 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         f"({dialect.within(f'v.{column}', wanted)})" for column in ("recorded_timestamp", "consumed_timestamp")
     )
     spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
+    seen = f"left join (select transaction_id, {recorded} as at from vault_states) v on v.transaction_id = t.tx_id"
     return {
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
         "keys": "select public_key_hash from node_our_key_pairs",
         "transactions": "select tx_id, state_machine_run_id, "
         # One that is not verified yet is only on its way.
         f"{dialect.milliseconds.format('timestamp')} as at from node_transactions where status <> 'U'",
-        "transactions_old": "select t.tx_id, t.state_machine_run_id, min(v.at) as at from node_transactions t "
-        f"left join (select transaction_id, {recorded} as at from vault_states) v on v.transaction_id = t.tx_id "
+        "transactions_old": f"select t.tx_id, t.state_machine_run_id, min(v.at) as at from node_transactions t {seen} "
         "group by t.tx_id, t.state_machine_run_id",
+        "transactions_v3": "select t.tx_id, m.state_machine_run_id, min(v.at) as at from node_transactions t "
+        f"left join node_transaction_mappings m on m.tx_id = t.tx_id {seen} group by t.tx_id, m.state_machine_run_id",
         "vault": "select output_index, transaction_id, contract_state_class_name, state_status, "
         f"{recorded} as recorded, {consumed} as consumed from vault_states",
         "participants": "select p.output_index, p.transaction_id, p.public_key_hash, p.x500_name from state_party p "
@@ -96,6 +98,7 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         "flows_old": "select checkpoint_id as flow_id from node_checkpoints",
         "flow_names": "select flow_id, flow_name, flow_identifier from node_flow_metadata",
         "committed": "select output_index, transaction_id, consuming_transaction_id from node_notary_committed_states",
+        "commit_log": "select output_index, transaction_id, consuming_transaction_id from node_notary_commit_log",
         "committed_bft": "select output_index, transaction_id, consuming_transaction_id from node_bft_committed_states",
         "committed_ids": "select transaction_id from node_notary_committed_txs",
         "committed_ids_bft": "select transaction_id from node_bft_committed_txs",
@@ -116,12 +119,17 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
     }
 
 
+OLDER = ("_old", "_v3")
+"""The suffixes of queries for older versions: Corda 4 before 4.6, and Corda 3."""
 OLD = {
-    "transactions": ("node_transactions", "timestamp"),
+    "transactions": ("node_transactions", "timestamp", "state_machine_run_id"),
     "flows": ("node_checkpoints", "status"),
     "bytes": ("node_transactions", "timestamp"),
 }
-"""The tables with another query for older versions, and the column that those do not have."""
+"""The tables with other queries for older versions: the table that is asked, and the column that each query needs.
+
+The query of the oldest version needs none.
+"""
 
 LEDGERS = "/ledgers"
 """Where the volumes of the nodes are in the container that reads them."""
@@ -158,13 +166,15 @@ ask_old() {
   if [ -z "$missing" ]; then return 0; fi
   ask "$old_sql" || return 1
   for name in $missing; do
-    if [ ! -e "${name}_old.csv" ]; then
+    for found in "${name}_old.csv" "${name}_v3.csv"; do
+      if [ -e "$found" ]; then mv "$found" "$name.csv" && break; fi
+    done
+    if [ ! -e "$name.csv" ]; then
       echo "error: no query knows the columns for $name in this version of Corda"
       return 1
     fi
-    mv "${name}_old.csv" "$name.csv" || return 1
   done
-  rm -f -- *_old.csv
+  rm -f -- *_old.csv *_v3.csv
 }
 read_node() {
   cd "$work/$1" && cp "$2" copy.mv.db && ask "$sql" && ask_old && rm copy.mv.db
@@ -218,7 +228,7 @@ def h2_arguments(files: Mapping[str, str], wanted: Wanted) -> list[str]:
     old: list[str] = []
     for name, query in queries(H2, wanted).items():
         quoted = query.replace("'", "''")
-        (old if name.endswith("_old") else new).append(f"call csvwrite('{name}.csv', '{quoted}');")
+        (old if name.endswith(OLDER) else new).append(f"call csvwrite('{name}.csv', '{quoted}');")
     names = " ".join([] if wanted.only_ids else OLD)
     return ["\n".join(new), "\n".join(old), names, *(f"{node}={file}" for node, file in files.items())]
 
@@ -226,6 +236,27 @@ def h2_arguments(files: Mapping[str, str], wanted: Wanted) -> list[str]:
 def in_pieces(text: str) -> list[str]:
     """A text as arguments of a command, none of which is too long."""
     return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
+
+
+def _older(asked: Mapping[str, str], name: str) -> list[str]:
+    """The queries of a table for older versions, the newest first."""
+    return [asked[name + suffix] for suffix in OLDER if name + suffix in asked]
+
+
+def _copied(query: str) -> str:
+    return f"COPY ({query}) TO STDOUT WITH (FORMAT csv, HEADER);"
+
+
+def _by_columns(found: str, table: str, *columns: str, asked: Sequence[str]) -> list[str]:
+    """The commands that ask the first query whose column the table has, or the last. ``found`` begins the search."""
+    lines = [
+        f"SELECT count(*) > 0 AS has_{column} {found} table_name = '{table}' AND column_name = '{column}' \\gset"
+        for column in columns
+    ]
+    for column, query in zip(columns, asked[:-1], strict=True):
+        word = "if" if column == columns[0] else "elif"
+        lines += [f"\\{word} :has_{column}", _copied(query)]
+    return [*lines, "\\else", _copied(asked[-1]), "\\endif"]
 
 
 def postgres_commands(
@@ -250,20 +281,14 @@ def postgres_commands(
             f"AS transaction_value {found} table_name = 'node_transactions' AND column_name = 'transaction_value' "
             "\\gset"
         )
-        for name, query in queries(POSTGRES, wanted).items():
-            copied = f"COPY ({query}) TO STDOUT WITH (FORMAT csv, HEADER);"
-            if name.endswith("_old"):
+        asked = queries(POSTGRES, wanted)
+        for name, query in asked.items():
+            if name.endswith(OLDER):
                 continue
             lines.append(f"\\echo {MARK} {node}/{name}")
             if name in OLD:
-                table, column = OLD[name]
-                other = queries(POSTGRES, wanted)[f"{name}_old"]
-                lines += [
-                    f"SELECT count(*) > 0 AS is_new {found} table_name = '{table}' AND column_name = '{column}' \\gset",
-                    *("\\if :is_new", copied, "\\else"),
-                    *(f"COPY ({other}) TO STDOUT WITH (FORMAT csv, HEADER);", "\\endif"),
-                ]
+                lines += _by_columns(found, *OLD[name], asked=[query, *_older(asked, name)])
             else:
-                lines.append(copied)
+                lines.append(_copied(query))
             lines += [f"\\echo {MARK} {node}/{STATE}", f"\\echo {STATE}", "\\echo :SQLSTATE"]
     return "\n".join([*lines, "COMMIT;", f"\\echo {MARK} {END}", ""])

@@ -156,8 +156,10 @@ class Ledgers:
     """The ledgers of a network at rest: every node, the bytes of the transactions in scope, and the notary's log.
 
     ``transactions`` also has earlier ones whose outputs those in scope consume. ``log`` is None if it was not read.
+    ``lists_participants`` is False if the vaults do not say to whom a state belongs.
     """
 
     nodes: Mapping[str, NodeLedger]
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
     log: NotaryLog | None = None
+    lists_participants: bool = True

@@ -55,6 +55,16 @@ class View:
         return tuple(self.known[identity] for identity in sorted(self.judged) if identity in self.known)
 
     @cached_property
+    def unowned(self) -> tuple[StateRef, ...]:
+        """The states made in scope that belong to no node of the network, as far as their bytes tell."""
+        return tuple(
+            state
+            for transaction in self.read
+            for state, output in zip(self.outputs(transaction), transaction.outputs, strict=True)
+            if not output.holders
+        )
+
+    @cached_property
     def consumers(self) -> dict[StateRef, tuple[str, ...]]:
         """The transactions that consume a state, as their bytes say. One that no node has is not among them."""
         found: dict[StateRef, set[str]] = {}

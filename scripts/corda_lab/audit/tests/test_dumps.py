@@ -59,6 +59,15 @@ def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
     assert row.participants == {"PartyA"}, "the owner of a key without a name"
 
 
+def test_a_vault_without_a_list_of_participants_is_no_vault_without_any(tmp_path: Path) -> None:
+    before, _, rest = WHOLE.partition("@@ PartyA/participants\n")
+    without = f"{before}@@ PartyA/participants\n@@ end\n"
+    empty = f"{before}@@ PartyA/participants\n{rest.splitlines()[0]}\n@@ end\n"
+    for answer, lists in ((WHOLE, True), (empty, True), (without, False)):
+        nodes = dumps.read_tables([source(tmp_path, answer)])
+        assert dumps.ledgers_of(nodes, {}, People(), [], "simple").lists_participants is lists
+
+
 def test_bytes_are_read_once_and_what_is_not_understood_is_kept_with_its_reason(tmp_path: Path) -> None:
     found = dumps.Bytes()
     dumps.read_bytes([source(tmp_path, WHOLE)] * 2, People(), found, Deadline(60))

@@ -1,6 +1,7 @@
 """Each way in which a ledger can be wrong is found, with its ids; and a ledger that agrees passes."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -299,6 +300,17 @@ def test_what_could_not_be_read_is_a_reason_and_no_violation() -> None:
     assert found.violations == ()
     assert len(found.reasons) == 3
     assert verdict_of(found.violations, found.reasons) == "cannot tell"
+
+
+@pytest.mark.parametrize(("holders", "reasons"), [({A, B}, 0), ((), 1)], ids=["named in the state", "named nowhere"])
+def test_whose_a_state_is_must_be_told_by_its_bytes_if_vaults_do_not(holders: Iterable[str], reasons: int) -> None:
+    """Nobody would miss a state that belongs to nobody."""
+    promise = network.TRANSACTIONS[3]
+    changed = promise._replace(outputs=(promise.outputs[0]._replace(holders=frozenset(holders)),))
+    ledgers = network.with_transactions(network.consistent(), [changed])
+    assert judged(ledgers).reasons == ()
+    found = judged(replace(ledgers, lists_participants=False))
+    assert (found.violations, len(found.reasons)) == ((), reasons)
 
 
 def test_transactions_from_before_the_run_are_not_judged() -> None:
