@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import pty
+import runpy
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host import fetched
+from corda_lab.host import debian, fetched
 from corda_lab.paths import ROOT
 
 LAUNCHER = ROOT / "scripts" / "lab"
@@ -182,6 +183,26 @@ def test_without_a_terminal_and_without_consent_nothing_is_installed(checkout: P
     assert not (checkout / ".venv").exists()
 
 
+def test_nothing_is_installed_from_a_source_that_needs_no_signature(checkout: Path, bare_python: Path) -> None:
+    sources = checkout / "apt" / "sources.list.d"
+    sources.mkdir(parents=True)
+    (sources / "own.list").write_text("deb [trusted=yes] https://deb.example.org stable main\n", encoding="utf-8")
+    launcher = checkout / "scripts" / "lab"
+    text = launcher.read_text(encoding="utf-8")
+    launcher.write_text(text.replace('"/etc/apt"', repr(str(checkout / "apt"))), encoding="utf-8")
+    done = start_bare(checkout, "--install", "up")
+    assert done.returncode == 2
+    assert "own.list: a source has trusted=yes" in done.stderr
+    assert not bare_python.exists()
+
+
+def test_the_launcher_checks_sources_as_the_package_does() -> None:
+    """It cannot import the package, which needs the environment that it makes."""
+    launcher = runpy.run_path(str(LAUNCHER), run_name="launcher")
+    assert launcher["UNSIGNED"] == debian.UNSIGNED
+    assert launcher["TRUSTS_ALL"] == debian.TRUSTS_ALL
+
+
 @pytest.mark.parametrize("answer", ["n\n", "\n"])
 def test_a_person_who_says_no_gets_the_remedy(checkout: Path, bare_python: Path, answer: str) -> None:
     done = start_bare(checkout, "up", answer=answer)
@@ -202,7 +223,7 @@ def test_a_person_who_agrees_is_not_asked_again(checkout: Path, bare_python: Pat
     assert done.stderr.count("Agree?") == 1
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     update, install = bare_python.read_text(encoding="utf-8").splitlines()
-    signed = "-o APT::Get::AllowUnauthenticated=false -o Acquire::AllowInsecureRepositories=false"
+    signed = " ".join(f"-o {name}=false" for name in debian.UNSIGNED)
     assert update == f"update --quiet {signed}"
     assert install.startswith(f"install --yes --quiet {signed} -o DPkg::Pre-Install-Pkgs::=")
     assert install.endswith(f" {package}")

@@ -20,8 +20,6 @@ from schemathesis.core.result import Err, Ok
 
 FLOWS = "/v1/nodes/PartyA/flows"
 ATTACHMENTS = "/v1/nodes/PartyA/attachments"
-READY_SECONDS_MAX = 5.0
-"""Time within which the bridge must be ready after an attack."""
 ANSWER_SECONDS_MAX = 60.0
 """Longer than any time limit of the bridge for a client."""
 UNAVAILABLE = 503

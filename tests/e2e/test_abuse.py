@@ -18,9 +18,9 @@ from corda_lab.paths import RESULTS
 from corda_lab.profile import jvm
 from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.reliability import requests_file, stored
-from corda_lab.reliability.requests_file import RequestsFile
+from corda_lab.reliability.requests_file import READY_SECONDS_MAX, RequestsFile
 from corda_lab.results import folders
-from hostile import ATTACHMENTS, FLOWS, READY_SECONDS_MAX, everything, get, is_ready, post, received, statuses
+from hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -285,6 +285,4 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
         live_bytes_after=live_heap_bytes(process),
     )
     store(found, RESULTS / stored.STAGED)
-    assert found.flows_started == 0
-    assert found.ledgers_changed == []
-    assert abs(found.heap_change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX
+    assert found.failures == ()

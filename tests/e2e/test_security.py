@@ -38,6 +38,8 @@ WITH_SECRETS = {"bridge", "grafana", "postgres", "postgres-exporter"}
 """The services that have passwords of their own."""
 NODE_LOGS = "/opt/corda/persistence/base/logs"
 DNS_PORT = 53
+RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
+"""Files with the name servers of this machine. systemd has itself in the first, and those that it asks in the other."""
 OUTSIDE = "example.org"
 """A name that is resolved wherever outside names are."""
 FORBIDDEN_CALLS = Path(__file__).parent / "rpc" / "ForbiddenCalls.java"
@@ -139,7 +141,7 @@ def test_every_container_has_limits(containers: Containers) -> None:
 
 def outside() -> list[str]:
     """The name servers that this machine reaches by TCP. No other address outside is known on every machine."""
-    lines = Path("/etc/resolv.conf").read_text(encoding="utf-8").splitlines()
+    lines = [line for path in RESOLVERS if path.is_file() for line in path.read_text(encoding="utf-8").splitlines()]
     found = []
     for host in (line.split()[1] for line in lines if re.match(r"nameserver [1-9][0-9.]+$", line)):
         with suppress(OSError), socket.create_connection((host, DNS_PORT), timeout=2):
@@ -158,6 +160,10 @@ def test_the_network_is_internal(lab: Lab, containers: Containers) -> None:
         is_published = service in PUBLISHED or service.startswith(LOAD)
         expected = {lab.network, published} if is_published else {lab.network}
         assert set(container["NetworkSettings"]["Networks"]) == expected, service
+    for service in (one for one in running(containers) if one.startswith(("notary", "party"))):
+        routes = [line.split()[1] for line in file_in(lab, service, "/proc/net/route").splitlines()]
+        assert len(routes) > 1, service
+        assert "00000000" not in routes, f"{service} has a default route"
     for host in outside():
         for service in ("partya", "bridge", "locust"):
             tried = f"timeout 3 bash -c '</dev/tcp/{host}/{DNS_PORT}' 2> /dev/null && echo yes || echo no"

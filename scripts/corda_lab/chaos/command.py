@@ -163,11 +163,13 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
             file = file.model_copy(update={"trials": (*file.trials, made)})
             # Stored after every trial, so that an interrupted command keeps what it has.
             path = store(file, CHAOS)
-            # A lab that did not come to rest is not audited: flows would be missing that nothing has lost.
-            if made.audit is not None:
-                file = file.model_copy(update={"audit": verdict_of_all(auditor, lab, file.trials)})
-                path = store(file, CHAOS)
-                ui.note(show.together(file))
+            if made.audit is None:
+                if number < len(loads):
+                    ui.warn("The trial was not audited, and later audits would not know its flows: no more are made")
+                break
+            file = file.model_copy(update={"audit": verdict_of_all(auditor, lab, file.trials)})
+            path = store(file, CHAOS)
+            ui.note(show.together(file))
     show.summary(file)
     ui.note(f"stored in {path}")
     return file.has_passed

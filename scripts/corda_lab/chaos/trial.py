@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -59,39 +59,63 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Audi
     )
     if outcome.folder is None:
         return begun.model_copy(update={"problems": (f"the run left nothing: {outcome.reason}",)})
-    made = loads_faults(outcome)
     try:
-        with silent():
-            settled = faulty.settle(lab)
+        made = loads_faults(outcome)
     except LabError as error:
-        return begun.model_copy(update={"faults": made.faults, "problems": (error.message,)})
+        return begun.model_copy(update={"problems": (error.message,)})
+    begun = begun.model_copy(update={"faults": made.faults})
+    try:
+        return audited(lab, subject, options, auditor, Ended(begun, outcome, made, since, ended_at))
+    except LabError as error:
+        # Nothing is known of its flows. It is stored with the reason, so that it is not made as if it had never been.
+        return begun.model_copy(update={"problems": (" ".join(error.message.split()),)})
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A load of a trial that has ended: what it left, its faults, and when it began and ended (unix seconds)."""
+
+    trial: ChaosTrial
+    outcome: Outcome
+    made: LoadFaults
+    began_at: float
+    ended_at: float
+
+
+def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Auditor, ended: Ended) -> ChaosTrial:
+    """Bring the lab to rest, ask what became of all flows, and audit the ledgers. Raises LabError."""
+    outcome, made, keeps = ended.outcome, ended.made, ended.trial.keeps_client_ids
+    with silent():
+        settled = faulty.settle(lab)
+    if not settled.is_at_rest:
+        # Flows would be missing that nothing has lost.
+        raise LabError("flows were still in flight when their nodes had been started again, so nothing was audited")
     at_rest = time.time()
     table, misread, warnings = read(outcome)
     asked = {} if outcome.stored or not keeps else ask(table, lab, subject, options.users)
     told = told_of(table, asked) if keeps else told_without_ids(table)
     was_ended = any(fault.was_made and fault.ends_load for fault in made.faults)
     rows = with_unrecorded(table, asked, nameless=options.users if was_ended and not keeps else 0)
-    in_vaults = vaults.read(lab, subject, vaults.began_at(table, since))
+    in_vaults = vaults.read(lab, subject, vaults.began_at(table, ended.began_at))
     # Without client ids, a flow may have succeeded although nobody knows; problems_without_ids counts them.
     compared = vaults.compare(rows, in_vaults, subject) if keeps else Found()
     misread = [one for one in misread if keeps or not one.startswith(REPORTED)]
-    trial = begun.model_copy(
+    trial = ended.trial.model_copy(
         update={
-            "faults": made.faults,
             "outcomes": dict(told.outcomes),
             "resolved": dict(told.resolved),
             "unexplained": told.unexplained,
             "unrecorded": told.unrecorded,
             "on_ledger": vaults.on_ledger(in_vaults),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
-            "rest_seconds": round(time.time() - ended_at, 1),
+            "rest_seconds": round(time.time() - ended.ended_at, 1),
             "audit": verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest)),
         }
     )
     if not outcome.stored:
         with silent():
             for node in subject.nodes:
-                unknown.forget(lab.bridge, node, outcome.folder.name)
+                unknown.forget(lab.bridge, node, trial.run)
     not_made = [f"{one.name}: {one.problem}" for one in made.faults if not one.was_made and one.problem != TOO_LATE]
     problems = (*misread, *problems_of(trial, options.users), *compared.problems)
     return trial.model_copy(update={"warnings": (*warnings, *not_made, *compared.warnings), "problems": problems})
@@ -219,18 +243,23 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
 
 def verdict_of(auditor: Auditor, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
+    return told(lambda: auditor.after_trial(lab, ended))
+
+
+def told(audit: Callable[[], AuditEntry]) -> AuditEntry:
+    """What an audit has found. Raises nothing: what a trial has seen must not be lost with its audit."""
     try:
-        return auditor.after_trial(lab, ended)
+        return audit()
     except LabError as error:
-        return AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+        text = error.message
+    except Exception as error:
+        text = f"a defect of the lab: {type(error).__name__}: {error}"
+    return AuditEntry(verdict="cannot tell", reasons=(" ".join(text.split()),))
 
 
 def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTrial]) -> PieceAudit:
     """The verdict of an audit of all trials so far. One that ends with an error cannot tell."""
-    try:
-        found = auditor.of_all(lab)
-    except LabError as error:
-        found = AuditEntry(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
+    found = told(lambda: auditor.of_all(lab))
     keeps = all(trial.keeps_client_ids for trial in trials)
     problems = tuple(audit_problems(found, keeps_client_ids=keeps))
     return PieceAudit(**dict(found), trials=len(trials), problems=problems)

@@ -1,6 +1,7 @@
 """The verbs that manage the lab: ``doctor``, ``up``, ``down``, ``status``."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ from corda_lab.cli.options import (
     refuse,
     takes,
 )
-from corda_lab.errors import LabError
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
@@ -144,26 +144,22 @@ def down(
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
-        stack = deployment.find(settings)
-        if stack is not None and inject.is_left(stack.project):
-            try:
-                inject.heal_left(stack.project)
-            except LabError as error:
-                # What is ended with the stack need not be healed, and a host may be gone for good.
-                ui.warn(error.message)
-        if known := stack or deployment.former(settings):
-            # Rows of a run whose command was killed are not the lab's to delete.
-            leftovers.collect(known)
-        swarm.down(settings, placement, volumes=volumes)
+        known = deployment.find(settings) or deployment.former(settings)
+        # A host of the stack may be gone for good.
+        with inject.removing(known.project) if known else nullcontext():
+            if known:
+                # Rows of a run whose command was killed are not the lab's to delete.
+                leftovers.collect(known)
+            swarm.down(settings, placement, volumes=volumes)
         return
     refuse(placement)
-    inject.heal_left(settings.project)
-    loads = () if volumes else by_hand.here().loads
-    if volumes:
-        # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
-        leftovers.collect(Compose(settings))
-        by_hand.keep_all(settings)
-    lifecycle.down(settings, volumes=volumes)
+    with inject.removing(settings.project):
+        loads = () if volumes else by_hand.here().loads
+        if volumes:
+            # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
+            leftovers.collect(Compose(settings))
+            by_hand.keep_all(settings)
+        lifecycle.down(settings, volumes=volumes)
     by_hand.told_kept(loads)
     if stop_engine and dockerd.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")

@@ -148,6 +148,21 @@ def is_left(project: str) -> bool:
     return bool(Journal(project).left())
 
 
+@contextmanager
+def removing(project: str) -> Iterator[None]:
+    """Heal what an ended command has left, and run the block, which removes the lab.
+
+    What cannot be healed is said, and ends with the containers of the lab.
+    """
+    if is_left(project):
+        try:
+            heal_left(project)
+        except LabError as error:
+            ui.warn(error.message)
+    yield
+    Journal(project).forget()
+
+
 def heal_left(project: str) -> None:
     """Heal the faults that an ended command has left, and say so. Raises LabError if one cannot be healed."""
     for what in journal.heal_left(project):

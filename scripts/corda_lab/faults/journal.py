@@ -43,6 +43,11 @@ class Journal:
         """The faults that are not healed, by name, in the order in which they were made."""
         return self._read()
 
+    def forget(self) -> None:
+        """Write that no fault is left: the lab that had them is gone."""
+        with locks.awaited(self._lock_file):
+            self._write({})
+
     def _read(self) -> dict[str, Wound]:
         try:
             return _WOUNDS.validate_json(self.file.read_bytes())
@@ -89,8 +94,7 @@ def heal_left(project: str) -> list[str]:
     if failed:
         raise LabError(
             f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
-            f"Start a new lab: `scripts/lab down`, delete {journal.file}, then `scripts/lab up`. For a stack, pass both"
-            " --on swarm.",
+            "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on swarm.",
             exit_code=1,
         )
     return healed

@@ -250,9 +250,9 @@ def check_volumes(settings: Settings) -> Check:
     volume = f"{settings.project}_network"
     if run_docker(["volume", "inspect", volume]).returncode != 0:
         return ok("volumes", "none yet")
-    # Any node image can read the volume, even if the version was changed and its image is not built yet.
-    form = "{{.Repository}}:{{.Tag}}"
-    images = run_docker(["image", "ls", "--format", form, "--filter", "reference=*/node:*"]).stdout.split()
+    # Any node image of this lab can read the volume, even if the version was changed and its image is not built yet.
+    form, own = "{{.Repository}}:{{.Tag}}", f"reference={settings.own_image('node:*')}"
+    images = run_docker(["image", "ls", "--format", form, "--filter", own]).stdout.split()
     if not images:
         return ok("volumes", "kept from an earlier start")
     image = settings.node_image if settings.node_image in images else images[0]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from corda_lab.chaos.measurement import ChaosFile
+from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import NOTARY, load_settings
 from corda_lab.paths import CACHE
@@ -24,6 +24,7 @@ from corda_lab.text.words import listed, plural
 
 SUFFIX = "chaos"
 RESULTS = CACHE / "chaos-results"
+"""The folder of the runs of all pieces. ``lab chaos`` stores its files below it."""
 TRIAL_SECONDS_MAX = 1200.0
 """Time limit of a trial: a load of six minutes, a lab that comes to rest with restarts of its nodes, and the audit."""
 
@@ -35,16 +36,19 @@ LINKS: Mapping[str, str] = {
 
 
 def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
-    """Make pieces until there is nothing left to see. Each trial is a test. Stops after a piece that does not count."""
+    """Make pieces until there is nothing left to see. Each trial is a test, and so is the whole campaign at its end.
+
+    Stops after a piece of which no trial counts, or that made none of the faults for which it was made.
+    """
     lifecycle.prepare_engine()
     with ui.phase("What earlier pieces have stored"):
-        published(stored.adopt(RESULTS))
+        published(stored.adopt(RESULTS / CHAOS.name))
         settings = load_settings()
         corda = settings["CORDA_VERSION"]
         parties = [node.lower() for node in settings.nodes if node != NOTARY]
         say(corda)
     while (piece := goals.next_piece(corda, parties, files())) is not None:
-        before = counted(corda)
+        before, asked_before = counted(corda), goals.asked_for(piece, corda, files())
         with ui.phase(
             f"{piece.workload} on {piece.database}: {plural(piece.trials, 'trial')} from seed {piece.seed} on"
         ):
@@ -53,6 +57,20 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
         if counted(corda) == before:
             ui.warn("No trial of the piece counts, so the campaign ends here. The lines above say why.")
             return
+        if piece.kinds and goals.asked_for(piece, corda, files()) == asked_before:
+            ui.warn(
+                f"The piece was for {', '.join(piece.kinds)} on {', '.join(piece.targets)} and made none of it, "
+                "so the campaign ends here. The lines above say why."
+            )
+            totals.add(0, 1)
+            return
+    suite.record(totals, "the campaign as a whole", partial(whole, corda))
+
+
+def whole(corda: str) -> CommandResult:
+    """Whether nothing that was ever stored contradicts the campaign, once it has seen enough."""
+    found = list(goals.contradictions(corda, files()))
+    return CommandResult(int(not found), int(bool(found)), "\n".join(found))
 
 
 def made(piece: Piece, images: lifecycle.ImageChoice | None) -> CommandResult:
@@ -77,7 +95,7 @@ def adopting() -> Iterator[None]:
     try:
         yield
     finally:
-        published(stored.adopt(RESULTS))
+        published(stored.adopt(RESULTS / CHAOS.name))
 
 
 def published(changed: Sequence[Path]) -> None:

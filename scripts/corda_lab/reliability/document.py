@@ -15,7 +15,7 @@ from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.reliability import goals, stored
 from corda_lab.reliability.growth import BOUND_PERCENT, COUNT_BOUND, Growth
-from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, RequestsFile
+from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.text import ui
 from corda_lab.text.words import length, milliseconds, percent, plural, size, wrapped
@@ -40,8 +40,8 @@ have to be told.
 REQUESTS_INTRODUCTION = f"""\
 Requests that [Schemathesis](https://schemathesis.readthedocs.io/) generates from the OpenAPI document of the bridge so
 that they violate it. None may be answered with a status from 500 on but 503, or start a flow. Afterwards, the bridge is
-ready within 5 s, and its heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was. [bridge.md](bridge.md) has its
-limits.
+ready within {READY_SECONDS_MAX:g} s, and its heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was.
+[bridge.md](bridge.md) has its limits.
 """
 
 SOAK_TITLES = ("value", "where", "points", "mean", "% an hour", "95 % interval", "seen from", "counts as", "verdict")
@@ -154,6 +154,7 @@ def requests_section(file: RequestsFile) -> str:
             circumstances([file], f"{load} in {length(file.seconds)}"),
             table(("HTTP status", "answers"), [(str(status), f"{n:,}") for status, n in sorted(file.answers.items())]),
             "\n".join(f"- {line}" for line in requests_lines(file)),
+            *(bullets("Failed", file.failures) if file.failures else ["Passed."]),
         ]
     )
 

@@ -199,6 +199,33 @@ def rows(corda: str, files: Sequence[ChaosFile]) -> Iterator[tuple[str, ...]]:
     yield row("besides, on the generator or Prometheus", None, [one.aside for one in seen])
 
 
+def contradictions(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
+    """What contradicts the campaign, also of trials that do not count: violations, and flows that nobody can explain.
+
+    A trial of which nothing is known contradicts nothing; it only does not count.
+    """
+    for file in sorted((one for one in files if one.environment.versions.corda == corda), key=lambda one: one.id):
+        for trial in file.trials:
+            where = f"{file.id}, seed {trial.seed}"
+            if trial.audit is not None:
+                yield from (f"{where}: {one.text or one.kind}" for one in trial.audit.violations)
+            if trial.unexplained:
+                yield f"{where}: {plural(trial.unexplained, 'flow')} of which nobody can tell what became of them"
+        if file.audit is not None:
+            yield from (f"{file.id}, all trials: {one.text or one.kind}" for one in file.audit.violations)
+
+
+def asked_for(piece: Piece, corda: str, files: Sequence[ChaosFile]) -> int:
+    """The faults of the kinds and on the targets of a piece that were made in trials that count, on its database."""
+    trials = [trial for trial, why in sorted_out(corda, piece.database, files) if why is None]
+    # The target of a fault of a link is both of its ends.
+    return sum(
+        fault.kind in piece.kinds and set(fault.target.split("-")) <= {*piece.targets}
+        for one in trials
+        for fault in one.made
+    )
+
+
 def left_out(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
     """The trials that do not count, by the reason, as lines."""
     reasons = (why for database in DATABASES for _, why in sorted_out(corda, database, files) if why is not None)

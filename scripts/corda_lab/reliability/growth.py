@@ -15,6 +15,8 @@ from corda_lab.text.words import plural
 
 BOUND_PERCENT = 2.0
 """The slope up to which nothing grows, in % an hour. The whole interval has to be within."""
+POINTS_SHARE_MIN = 0.9
+"""The share of the points of a soak that has to be there. With fewer, nobody knows what happened in the rest of it."""
 COUNT_BOUND = 1.0
 """The bound of what is counted, if 2 % of it are less: so many more an hour."""
 
@@ -35,6 +37,8 @@ class Growth(BenchPart):
     statistic: Statistic
     minutes: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
+    points: int = 0
+    """How many points the whole soak has of such a value."""
     must_be_told: bool = True
     """Whether the soak fails if the scatter hides the slope. What was not measured fails it in any case."""
     missing: str | None = None
@@ -67,11 +71,16 @@ class Growth(BenchPart):
 
         A few things that never differ by more than the bound over all the time are within it, however they scatter.
         """
-        if self.slope is None:
+        if self.slope is None or self.is_partial:
             return "cannot tell"
         if self.bound_percent > BOUND_PERCENT and self._range_per_hour <= COUNT_BOUND:
             return "within"
         return self.slope.verdict(self.bound_percent)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether too many points are missing."""
+        return len(self.values) < POINTS_SHARE_MIN * self.points
 
     @property
     def _range_per_hour(self) -> float:
@@ -90,6 +99,8 @@ class Growth(BenchPart):
             return None
         if self.missing is not None:
             return self.missing
+        if self.is_partial:
+            return f"{len(self.values)} of {plural(self.points, 'point')} were measured"
         if self.seen_from_percent is None:
             return f"{plural(len(self.values), 'point')}, and a slope needs {POINTS_MIN}"
         return (
@@ -101,7 +112,7 @@ class Growth(BenchPart):
     def fails(self) -> bool:
         """Whether the soak fails for this value: it grows, it was not measured, or its slope has to be told."""
         if self.verdict == "cannot tell":
-            return self.must_be_told or self.slope is None
+            return self.must_be_told or self.slope is None or self.is_partial
         return self.verdict == "beyond"
 
     @property

@@ -30,6 +30,8 @@ QUANTILES = {"p50": (0.50, MEDIAN_MINUTES), "p95": (0.95, WINDOW_MINUTES)}
 """Latencies: the quantile, and the length of the windows of which each is taken. Two hours have too few requests beyond
 p99 to tell its slope to 2 %: the interval would be some ±3 % an hour. Whether two hours can tell even these depends on
 their scatter, so a soak does not fail if they cannot."""
+HEAP_SECONDS = 120.0
+"""Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 BRIDGE = "bridge"
 """The place of the bridge's JVM."""
 
@@ -148,7 +150,7 @@ def growths_of(run: StoredRun, soak: StepEntry, heaps: Heaps) -> Iterator[Growth
     """
     began, ended = soak.window.started_at, soak.window.ended_at
     nodes = nodes_of(run.environment(soak))
-    yield from heap_growths(heaps, (*nodes, BRIDGE), began)
+    yield from heap_growths(heaps, (*nodes, BRIDGE), began, ended)
     metrics = run.table("metrics").filter(pl.col("time").is_between(began, ended))
     for watched in WATCHED:
         yield from series_growths(metrics, watched, nodes, began, ended)
@@ -160,13 +162,14 @@ def nodes_of(environment: Environment) -> tuple[str, ...]:
     return Settings({**environment.settings, **environment.shape}, "soak").nodes
 
 
-def heap_growths(heaps: Heaps, places: Sequence[str], began: float) -> Iterator[Growth]:
+def heap_growths(heaps: Heaps, places: Sequence[str], began: float, ended: float) -> Iterator[Growth]:
     """The live objects of each JVM, at the moments at which they were counted."""
+    expected = int((ended - began) / HEAP_SECONDS)
     for place in places:
         points = [((one.at - began) / 60, float(one.live_bytes)) for one in heaps.readings if one.place == place]
         problems = [one.text for one in heaps.problems if one.place == place]
         why = f"it was never counted: {problems[-1]}" if problems else "it was never counted"
-        yield _growth("heap after collection", place, "bytes", "live objects", points, missing=why)
+        yield _growth("heap after collection", place, "bytes", "live objects", points, expected, missing=why)
 
 
 def series_growths(
@@ -174,13 +177,14 @@ def series_growths(
 ) -> Iterator[Growth]:
     """The windows of one series, for every node or for the whole lab."""
     own = metrics.filter(pl.col("name") == watched.series).with_columns(pl.col("node").fill_null(""))
+    expected = _whole_windows(began, ended, WINDOW_MINUTES)
     summed = own.group_by("node", "time").agg(pl.col("value").sum()).sort("node", "time")
     for node in nodes if watched.by_node else ("",):
         one = summed.filter(pl.col("node") == node)
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
         points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
         missing = f"the run has no samples of {watched.series}"
-        yield _growth(watched.name, node, "count", watched.statistic, points, missing=missing)
+        yield _growth(watched.name, node, "count", watched.statistic, points, expected, missing=missing)
 
 
 def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
@@ -201,7 +205,12 @@ def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
         points = [(at, nearest_rank(pl.Series(some), quantile)) for at, some in found]
         answered_ones = [one for one in points if math.isfinite(one[1])]
         missing = "no request was meant for the window"
-        yield _growth(f"latency, {name}", "", "ms", statistics[name], answered_ones, missing=missing)
+        expected = _whole_windows(began, ended, minutes)
+        yield _growth(f"latency, {name}", "", "ms", statistics[name], answered_ones, expected, missing=missing)
+
+
+def _whole_windows(began: float, ended: float, minutes: float) -> int:
+    return int((ended - began) / 60 / minutes + 1e-6)
 
 
 def _growth(
@@ -210,10 +219,11 @@ def _growth(
     unit: Unit,
     statistic: Statistic,
     points: Sequence[tuple[float, float]],
+    expected: int,
     *,
     missing: str,
 ) -> Growth:
-    """The growth of a value. ``missing`` says why it has no points if it has none."""
+    """The growth of a value. ``expected`` is how many points it should have, ``missing`` why it has none."""
     digits = 0 if unit == "bytes" else 3
     return Growth(
         name=name,
@@ -222,6 +232,7 @@ def _growth(
         statistic=statistic,
         minutes=tuple(round(at, 3) for at, _ in points),
         values=tuple(round(value, digits) for _, value in points),
+        points=expected,
         must_be_told=unit != "ms",
         missing=None if points else missing,
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from corda_lab import atomic
 from corda_lab.audit import audit_lab
 from corda_lab.bench.file import store
 from corda_lab.errors import LabError
@@ -25,8 +26,9 @@ from corda_lab.profile import jvm
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.reliability import document, soak, stored
-from corda_lab.reliability.soak import SWEEP, HeapProblem, HeapReading, Heaps
+from corda_lab.reliability.soak import HEAP_SECONDS, SWEEP, HeapProblem, HeapReading, Heaps
 from corda_lab.reliability.soak_file import SoakFile
+from corda_lab.results import folders
 from corda_lab.results import stored as stored_runs
 from corda_lab.results.audits import Audit
 from corda_lab.selftest import matrix, suite
@@ -37,11 +39,11 @@ SUFFIX = "soak"
 RESULTS = CACHE / "soak-results"
 HEAPS = "heaps.csv"
 """The file with the counts of live objects, in ``RESULTS``. What could not be counted is in it too, with the reason."""
+AUDIT = "audit.json"
+"""The file with the audit of the soak, in ``RESULTS``."""
 COLUMNS = ("place", "at", "live_bytes", "problem")
 SOAK_SECONDS_MAX = 4 * 3600.0
 AUDIT_SECONDS_MAX = 1800.0
-HEAP_SECONDS = 120.0
-"""Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 RETENTION_SECONDS = 300
 """How long nodes keep outcomes here. ``docs/methodology.md`` says why it is not the default of an hour."""
 
@@ -72,7 +74,9 @@ class HeapWatch:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._ended.wait(HEAP_SECONDS):
+        due = time.monotonic() + HEAP_SECONDS
+        while not self._ended.wait(max(0.0, due - time.monotonic())):
+            due += HEAP_SECONDS
             for place in (*self._settings.nodes, jvm.BRIDGE):
                 self._read(place)
 
@@ -86,15 +90,25 @@ class HeapWatch:
             live = live_heap_bytes(found)
         except LabError as error:
             # Also as long as the lab starts.
-            self._note(place, time.time(), problem=" ".join(error.message.split()))
-            self._found.pop(place, None)
+            self._failed(place, error.message)
+            return
+        except Exception as error:
+            # The next count may succeed. Too few of them fail the soak.
+            self._failed(place, f"a defect of the lab: {type(error).__name__}: {error}")
             return
         self._found[place] = found
         self._note(place, began, live=str(live))
 
+    def _failed(self, place: str, why: str) -> None:
+        self._found.pop(place, None)
+        self._note(place, time.time(), problem=" ".join(why.split()))
+
     def _note(self, place: str, at: float, *, live: str = "", problem: str = "") -> None:
-        with self._file.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerow((place, f"{at:.1f}", live, problem))
+        try:
+            with self._file.open("a", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerow((place, f"{at:.1f}", live, problem))
+        except OSError as error:
+            ui.warn(f"{self._file} cannot be written: {error.strerror}")
 
 
 def heaps_of(file: Path) -> Heaps:
@@ -112,26 +126,36 @@ def heaps_of(file: Path) -> Heaps:
 def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
     """Run the sweep on a lab of its own, judge it, and store the result. Raises LabError.
 
-    If there is a finished sweep that was not judged, only that is done.
+    If there is a finished sweep that was not judged, only that is done. If its ledgers were not audited either, the
+    soak is made again: its lab is gone.
     """
-    if (left := unjudged()) is not None:
-        with ui.phase(f"Judging {left.name}, whose suite ended before that"):
-            try:
-                suite.record(totals, "soak", lambda: judged(left, stored_audit(left), ""))
-            except LabError as error:
-                ui.warn(f"{left.name} cannot be judged, and is made again: {error.message}")
-            else:
-                return
-    shutil.rmtree(RESULTS, ignore_errors=True)
     knobs = {"BRIDGE_OUTCOME_RETENTION_SECONDS": str(RETENTION_SECONDS)}
-    lifecycle.prepare_engine()
+    # The lock of the project comes first: what is there may be that of a soak that still runs.
     with matrix.own_project(SUFFIX, RESULTS, knobs) as settings:
+        if is_left_judged(totals):
+            return
+        shutil.rmtree(RESULTS, ignore_errors=True)
+        lifecycle.prepare_engine()
         try:
             lifecycle.down(settings, volumes=True)
             with ui.phase("Soak, two hours and three quarters"):
                 suite.record(totals, "soak", lambda: soaked(settings, images))
         finally:
             lifecycle.down(settings, volumes=True)
+
+
+def is_left_judged(totals: Totals) -> bool:
+    """Judge a finished sweep whose suite ended before that, if there is one, and return whether that was possible."""
+    if (left := unjudged()) is None:
+        return False
+    with ui.phase(f"Judging {left.name}, whose suite ended before that"):
+        try:
+            audit = stored_audit(left)
+            suite.record(totals, "soak", lambda: judged(left, audit, ""))
+        except LabError as error:
+            ui.warn(f"{left.name} cannot be judged, and is made again: {error.message}")
+            return False
+    return True
 
 
 def soaked(settings: Settings, images: lifecycle.ImageChoice | None) -> CommandResult:
@@ -169,25 +193,36 @@ def judged(run: Path, audit: Audit, output: str) -> CommandResult:
 
 
 def audited(settings: Settings, run: Path) -> Audit:
-    """Audit the ledgers of the soak. The audit at the end of a step has no time for so many transactions."""
+    """Audit the ledgers of the soak, and store what was found: if the judgement is interrupted, the lab is gone.
+
+    The audit at the end of a step may have no time for so many transactions.
+    """
     with ui.phase("Auditing the ledgers"):
         try:
             found = audit_lab(Compose(shape.of_running(settings)), run, AUDIT_SECONDS_MAX)
         except LabError as error:
             found = Audit(verdict="cannot tell", reasons=(error.message,))
         ui.note(found.summary)
+    atomic.write_text(RESULTS / AUDIT, found.model_dump_json(indent=1))
     return found
 
 
 def stored_audit(run: Path) -> Audit:
-    """The audit at the end of the soak. Its lab is gone."""
+    """The audit of a soak whose lab is gone: that of the suite, or that at the end of the step if it passed.
+
+    Raises LabError if there is none.
+    """
+    if (RESULTS / AUDIT).is_file():
+        return folders.read_model(RESULTS / AUDIT, Audit)
     audits = stored_runs.read(run).audits()
-    nothing = Audit(verdict="cannot tell", reasons=("the ledgers were not audited",))
-    return audits[max(audits)] if audits else nothing
+    found = audits[max(audits)] if audits else None
+    if found is None or found.verdict != "passed":
+        raise LabError("its ledgers were not audited")
+    return found
 
 
 def publish(file: SoakFile) -> None:
     """Store the result, and write the document again."""
     store(file, RESULTS / stored.STAGED)
-    if stored.adopt(RESULTS):
+    if stored.adopt(RESULTS / stored.STAGED):
         document.publish()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from corda_lab.bench.file import BenchFile, store
-from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.chaos.measurement import KIND as CHAOS_KIND
+from corda_lab.chaos.measurement import ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.reliability import requests_file, soak_file
@@ -17,7 +17,7 @@ from corda_lab.text.words import listed
 FOLDER = ROOT / "docs" / "reliability"
 DOCUMENT = ROOT / "docs" / "reliability.md"
 STAGED = "reliability"
-"""The folder of a suite's own results in which tests leave files for ``FOLDER``."""
+"""The folder of a suite's own results with the files for ``FOLDER``; what its tests try out is beside it."""
 
 KINDS: Mapping[str, type[BenchFile]] = {
     CHAOS_KIND: ChaosFile,
@@ -43,14 +43,14 @@ def read_all(folder: Path | None = None) -> list[BenchFile]:
     return [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
 
 
-def adopt(results: Path) -> list[Path]:
-    """Move what a suite has stored in its own results to ``FOLDER``, and return the new paths.
+def adopt(folder: Path) -> list[Path]:
+    """Move the files that a suite has stored in a folder of its own results to ``FOLDER``, and return the new paths.
 
     No command may be writing there. Files of a campaign without any trial are left out. The list of all packages that
     were fetched is too, because it is larger than all the rest: the manifest of each run has it.
     """
     moved = []
-    for path in sorted((*(results / CHAOS.name).glob("*.json"), *(results / STAGED).glob("*.json"))):
+    for path in sorted(folder.glob("*.json")):
         found = read(path)
         if not isinstance(found, ChaosFile) or found.trials:
             short = found.environment.model_copy(update={"fetched": {}})

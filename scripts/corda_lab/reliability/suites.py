@@ -17,7 +17,7 @@ def run(totals: Totals, chosen: Collection[SuitePart | LongSuite], images: lifec
     """Run the chosen parts and suites one after the other, and add to the totals. Raises LabError."""
     if others := [one for one in chosen if one not in APART]:
         suite.run(totals, load_settings(), others, images)
-    if LongSuite.SLOW in chosen and stored.adopt(suite.TEST_RESULTS):
+    if LongSuite.SLOW in chosen and stored.adopt(suite.TEST_RESULTS / stored.STAGED):
         document.publish()
     if LongSuite.CHAOS in chosen:
         campaign.run(totals, images)

@@ -32,10 +32,14 @@ IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
 
 @dataclass(frozen=True)
 class Settled:
-    """How a lab came to rest after faults: the nodes that had to be started again for it, and the seconds it took."""
+    """How a lab came to rest after faults: the nodes that had to be started again for it, and the seconds it took.
+
+    It ``is_at_rest`` if no flow is in flight any more.
+    """
 
     restarted: tuple[str, ...] = ()
     seconds: float = 0.0
+    is_at_rest: bool = True
 
 
 @contextmanager
@@ -67,9 +71,10 @@ def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
 
 
 def settle(lab: RunningLab) -> Settled:
-    """Wait until all parts of the lab are ready again and no flow is in flight. Raises LabError if that does not come.
+    """Wait until all parts of the lab are ready again and no flow is in flight.
 
-    What has ended is started again. If flows stay in flight, their nodes are started again too, once.
+    What has ended is started again. If flows stay in flight, their nodes are started again too, once. Raises LabError
+    if a part does not become ready.
     """
     began = time.monotonic()
     stuck: list[str] = []
@@ -80,13 +85,14 @@ def settle(lab: RunningLab) -> Settled:
         if stuck:
             ui.note(f"{listed(stuck)} did not come back: started again, as an operator would")
         restart(lab, stuck)
-    if not _await_rest(lab):
+    is_at_rest = _await_rest(lab)
+    if not is_at_rest:
         parked = nodes_in_flight(lab)
         ui.note(f"flows stay in flight on {listed(parked)}: started again, as an operator would")
         restart(lab, parked)
         stuck = sorted({*stuck, *parked})
-        _await_rest(lab)
-    return Settled(tuple(stuck), round(time.monotonic() - began, 1))
+        is_at_rest = _await_rest(lab)
+    return Settled(tuple(stuck), round(time.monotonic() - began, 1), is_at_rest)
 
 
 def _await_rest(lab: RunningLab) -> bool:

@@ -230,7 +230,12 @@ def self_check(totals: Totals) -> None:
 
 @contextmanager
 def fresh_lab(
-    suffix: str, results: Path, knobs: Mapping[str, str], images: lifecycle.ImageChoice | None
+    suffix: str,
+    results: Path,
+    knobs: Mapping[str, str],
+    images: lifecycle.ImageChoice | None,
+    *,
+    empties_results: bool = False,
 ) -> Iterator[Settings]:
     """Start a separate lab on free ports and with its own volumes, and delete it afterwards.
 
@@ -238,6 +243,9 @@ def fresh_lab(
     that are started meanwhile use this lab, and store what they measure in ``results``.
     """
     with matrix.own_project(suffix, results, knobs) as settings:
+        # Not before: they may be those of a command that still runs.
+        if empties_results:
+            shutil.rmtree(results, ignore_errors=True)
         try:
             # An interrupted test may have left a lab, which would not be fresh.
             lifecycle.down(settings, volumes=True)
@@ -250,8 +258,8 @@ def fresh_lab(
 @contextmanager
 def test_lab(images: lifecycle.ImageChoice | None) -> Iterator[Settings]:
     """Start the lab of the end-to-end tests, without results of earlier ones, and delete it afterwards."""
-    shutil.rmtree(TEST_RESULTS, ignore_errors=True)
-    with fresh_lab(TEST_SUFFIX, TEST_RESULTS, {"NODE_PRESET": TEST_PRESET}, images) as settings:
+    knobs = {"NODE_PRESET": TEST_PRESET}
+    with fresh_lab(TEST_SUFFIX, TEST_RESULTS, knobs, images, empties_results=True) as settings:
         yield settings
 
 

@@ -249,3 +249,36 @@ def test_an_audit_that_fails_and_a_lab_that_does_not_come_back_are_problems(
     found = chaos_trial.trial(lab_of(Answers()), SUBJECT, OPTIONS, failing)
     assert found.problems == ("The lab was not back",)
     assert [one.name for one in found.made] == ["kill bridge"]
+
+
+def test_what_cannot_be_counted_or_judged_is_a_trial_that_failed(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored like any other, so that its seed is not drawn again."""
+
+    @dataclass
+    class Silent(Answers):
+        def vault_transactions(self, _node: str, _state: str, _since: float) -> set[str]:
+            raise LabError("PartyB did not answer within 25 s")
+
+    found = chaos_trial.trial(lab_of(Silent()), SUBJECT, OPTIONS, Audited())
+    assert (found.audit, found.problems) == (None, ("PartyB did not answer within 25 s",))
+    assert [one.name for one in found.made] == ["kill bridge"]
+
+    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), 1.0, is_at_rest=False))
+    found = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, Audited())
+    assert found.audit is None
+    assert "still in flight" in found.problems[0]
+
+    (stored / folders.FAULTS).write_text("{", encoding="utf-8")
+    found = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, Audited())
+    assert folders.FAULTS in found.problems[0]
+
+
+def test_a_defect_of_an_audit_does_not_lose_its_trial(stored: Path) -> None:
+    class Broken(Audited):
+        def of_all(self, lab: RunningLab) -> AuditEntry:
+            raise KeyError("tx_id")
+
+    found = chaos_trial.trial(lab_of(Answers(transactions=IDS)), SUBJECT, OPTIONS, Broken())
+    assert found.problems == ("the audit cannot tell: a defect of the lab: KeyError: 'tx_id'",)
+    together = chaos_trial.verdict_of_all(Broken(), lab_of(Answers()), (found,))
+    assert together.problems == found.problems

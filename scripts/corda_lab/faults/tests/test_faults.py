@@ -302,6 +302,10 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
         journal.heal_left("my-lab")
     assert "partya" not in failed.value.message
     assert engine.state("partya") == "running"
+    with inject.removing("my-lab"):
+        assert inject.is_left("my-lab"), "a lab that could not be removed still has it"
+    assert not inject.is_left("my-lab")
+    notes.note("1", wound)
     engine.refuse("")
     assert journal.heal_left("my-lab") == ["pause bridge"]
     assert journal.heal_left("my-lab") == []

@@ -63,6 +63,7 @@ REQUESTS = RequestsFile(
     seconds=130,
     ready_seconds=0.1,
     flows_started=0,
+    ledgers_changed=[],
     live_bytes_before=50_000_000,
     live_bytes_after=51_000_000,
 )
@@ -79,6 +80,7 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
     assert "| 404 | 1,500 |" in text
     assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
+    assert text.endswith("Passed.\n")
     assert "(+2.0 %)" in text
     assert document.NOTHING not in text
 
@@ -138,6 +140,26 @@ def test_a_slope_is_in_percent_of_the_mean_or_of_one() -> None:
     assert RISING.slope.estimate == pytest.approx(12 / 1.115)
 
 
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({"answers": {400: 9_999}}, "9,999 of 10,000 requests were answered with an error"),
+        ({"answers": {400: 10_000, 500: 2, 503: 9}}, "2 answers with the status 500"),
+        ({"flows_started": 1}, "1 flow started"),
+        ({"flows_started": -5}, "the bridge ended meanwhile: it counts fewer flows than before"),
+        ({"ledgers_changed": ["PartyB"]}, "the ledgers of PartyB changed"),
+        ({"ledgers_changed": None}, "the ledgers were not counted"),
+        ({"ready_seconds": 6.2}, "ready again after 6.2 s, and not within 5 s"),
+        ({"live_bytes_after": 56_000_000}, "the heap after collection changed by +12.0 %"),
+    ],
+)
+def test_what_the_bridge_did_not_keep_to_is_a_failure(found: dict[str, object], says: str) -> None:
+    assert REQUESTS.failures == ()
+    file = REQUESTS.model_copy(update=found)
+    assert file.failures == (says,)
+    assert f"Failed:\n\n- {says}" in document.document([file])
+
+
 def test_a_file_is_read_by_what_its_name_ends_in(tmp_path: Path) -> None:
     files: list[BenchFile] = [chaos(TRIAL), soak(FLAT), REQUESTS]
     for file in files:
@@ -155,9 +177,9 @@ def test_results_are_adopted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     store(chaos(TRIAL).model_copy(update={"environment": fetched}), results / "chaos")
     store(REQUESTS, results / stored.STAGED)
     store(chaos().model_copy(update={"id": "20260105T030405Z-chaos"}), results / "chaos")
-    expected = [f"{chaos().id}.json", f"{REQUESTS.id}.json"]
-    assert [path.name for path in stored.adopt(results)] == expected, "the third has no trial"
-    assert stored.adopt(results) == []
+    assert [path.name for path in stored.adopt(results / "chaos")] == [f"{chaos().id}.json"], "the other has no trial"
+    assert stored.adopt(results / "chaos") == []
+    assert [path.name for path in stored.adopt(results / stored.STAGED)] == [f"{REQUESTS.id}.json"]
     assert stored.read_all(folder) == [chaos(TRIAL), REQUESTS]
 
 
@@ -176,7 +198,7 @@ def test_the_published_document_is_that_of_the_published_files() -> None:
 
 def test_ledgers_that_bad_requests_have_changed_are_named() -> None:
     line = "nodes with another number of transactions, states or attachments"
-    assert line not in document.document([REQUESTS])
+    assert line not in document.document([REQUESTS.model_copy(update={"ledgers_changed": None})])
     for changed, shown in (([], "none"), (["PartyA", "PartyB"], "PartyA, PartyB")):
         compared = REQUESTS.model_copy(update={"ledgers_changed": changed})
         assert f"- {line}: {shown}\n" in document.document([compared])

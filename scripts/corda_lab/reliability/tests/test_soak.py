@@ -21,6 +21,7 @@ from corda_lab.testing.sweep_files import short_soak
 from corda_lab.testing.sweeps import SimulatedSweep
 
 BEGAN, SECONDS = 1_000_000.0, 7200.0
+SPAN = (BEGAN, BEGAN + SECONDS)
 MIB = 1024**2
 
 
@@ -91,17 +92,23 @@ def test_windows_begin_with_the_soak_and_an_unfinished_one_is_left_out() -> None
 
 
 def test_only_counts_of_live_objects_within_the_soak_are_judged() -> None:
-    counts = [HeapReading("PartyA", BEGAN + 300.0 * number, 300 * MIB) for number in range(-5, 30)]
-    counts += [HeapReading("bridge", BEGAN + 300.0 * number, (60 + number) * MIB) for number in range(24)]
+    counts = [HeapReading("PartyA", BEGAN + 120.0 * number, 300 * MIB) for number in range(-5, 70)]
+    counts += [HeapReading("bridge", BEGAN + 120.0 * number, (60 + number) * MIB) for number in range(58)]
     problems = [HeapProblem("PartyB", BEGAN + at, f"jcmd failed at {at}") for at in (-900, 60, 120)]
     heaps = Heaps(counts, problems).within(BEGAN, BEGAN + SECONDS)
-    first, second, third, fourth = soak.heap_growths(heaps, ("PartyA", "PartyB", "PartyC", "bridge"), BEGAN)
-    assert (first.place, len(first.values), first.verdict) == ("PartyA", 24, "within")
+    first, second, third, fourth = soak.heap_growths(heaps, ("PartyA", "PartyB", "PartyC", "bridge"), *SPAN)
+    assert (first.place, len(first.values), first.verdict) == ("PartyA", 60, "within")
     assert (second.fails, second.reason) == (True, "it was never counted: jcmd failed at 120")
     assert (third.fails, third.reason) == (True, "it was never counted")
     assert (fourth.place, fourth.verdict) == ("bridge", "beyond")
     (warning,) = heaps.warnings()
     assert warning == "the heap of PartyB was not counted 2 times, the last time because: jcmd failed at 120"
+
+
+def test_a_heap_that_was_counted_for_a_part_of_the_soak_only_cannot_be_told() -> None:
+    counts = [HeapReading("PartyA", BEGAN + 120.0 * number, 300 * MIB) for number in range(53)]
+    (half,) = soak.heap_growths(Heaps(counts), ("PartyA",), *SPAN)
+    assert (half.verdict, half.fails, half.reason) == ("cannot tell", True, "53 of 60 points were measured")
 
 
 def test_every_watched_series_is_stored_with_runs() -> None:

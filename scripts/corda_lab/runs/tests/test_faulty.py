@@ -32,10 +32,14 @@ SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES":
 
 @dataclass
 class Observed:
-    """What bridge and Prometheus say of the containers of an engine. ``parked`` flows end when their node restarts."""
+    """What bridge and Prometheus say of the containers of an engine.
+
+    ``parked`` flows end when their node restarts, or stay ``forever``.
+    """
 
     engine: Engine
     parked: dict[str, int] = field(default_factory=dict)
+    forever: bool = False
     hung: set[str] = field(default_factory=set)
 
     def restarts(self, node: str) -> bool:
@@ -53,7 +57,7 @@ class Observed:
         return {node: Node(node, f"O={node}", 12, self.answers(node), node == "Notary", 0) for node in NODES}
 
     def latest(self, _selector: str) -> list[Value]:
-        flows = {node: 0 if self.restarts(node) else self.parked.get(node, 0) for node in NODES}
+        flows = {node: 0 if self.restarts(node) and not self.forever else self.parked.get(node, 0) for node in NODES}
         return [Value({"node": node}, count, FOREVER) for node, count in flows.items() if self.answers(node)]
 
 
@@ -122,8 +126,13 @@ def test_nodes_whose_flows_stay_in_flight_are_started_again_and_named(
     engine: Engine, lab_of: Callable[..., RunningLab]
 ) -> None:
     settled = faulty.settle(lab_of(parked={"PartyB": 3, "Notary": 1}))
-    assert settled.restarted == ("Notary", "PartyB")
+    assert (settled.restarted, settled.is_at_rest) == (("Notary", "PartyB"), True)
     assert sorted(engine.calls) == [["restart", "my-lab-notary-1"], ["restart", "my-lab-partyb-1"]]
+
+
+def test_flows_that_stay_in_flight_even_then_are_told(lab_of: Callable[..., RunningLab]) -> None:
+    settled = faulty.settle(lab_of(parked={"PartyB": 3}, forever=True))
+    assert (settled.restarted, settled.is_at_rest) == (("PartyB",), False)
 
 
 def test_a_node_that_does_not_come_back_is_started_again_and_named(
