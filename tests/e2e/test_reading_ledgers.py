@@ -291,7 +291,10 @@ def test_versions_before_4_6_have_fewer_tables(form: Form, database: str, server
     assert found.counts["transactions"] == 3
     assert found.counts["notary_entries"] == 1
     ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")
-    assert [one.kind for one in ledger.audit().violations] == [Kind.FLOW_SUSPENDED]
+    found = ledger.audit()
+    # Corda 3 also leaves those of flows that failed.
+    assert [one.kind for one in found.violations] == ([] if form == "3.3" else [Kind.FLOW_SUSPENDED])
+    assert found.verdict == ("cannot tell" if form == "3.3" else "violations")
 
 
 def test_corda_3_names_the_flow_of_a_transaction_in_a_table_of_its_own(servers: Servers, tmp_path: Path) -> None:

@@ -71,6 +71,11 @@ class NodeTables:
     def has(self, *names: str) -> bool:
         return any(name in self.tables for name in names)
 
+    @property
+    def is_corda_3(self) -> bool:
+        """Whether the tables are those of Corda 3, which has none of participants."""
+        return not self.has("participants")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -220,7 +225,7 @@ def ledgers_of(
         ledgers,
         transactions,
         notary_log([nodes[name] for name in sorted(members) if name in nodes], notary),
-        lists_participants=all(node.has("participants") for node in nodes.values()),
+        lists_participants=not any(node.is_corda_3 for node in nodes.values()),
     )
 
 
@@ -250,7 +255,7 @@ def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
         flows=tuple(
             Flow(
                 row["flow_id"],
-                FLOW_STATUSES.get(row.get("status", "0"), "suspended"),
+                "left" if node.is_corda_3 else FLOW_STATUSES.get(row.get("status", "0"), "suspended"),
                 named.get(row["flow_id"], {}).get("flow_name") or None,
                 named.get(row["flow_id"], {}).get("flow_identifier") or None,
             )

@@ -79,6 +79,8 @@ def _reasons(view: View) -> Iterator[str]:
         yield (
             f"{plural(unowned, 'state')} name no owner, and this version of Corda does not list to whom states belong"
         )
+    if left := sum(flow.status == "left" for node in view.ledgers.nodes.values() for flow in node.flows):
+        yield f"{plural(left, 'checkpoint')} were left, and this version of Corda also leaves those of failed flows"
     if view.ledgers.log is None:
         yield "the notary's log was not read"
     elif view.ledgers.log.consumers is None and any(one.inputs for one in view.read):

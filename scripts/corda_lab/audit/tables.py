@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-FlowStatus = Literal["suspended", "hospital", "ended"]
-"""ended: the node keeps only the outcome, for a caller that asks by client id."""
+FlowStatus = Literal["suspended", "hospital", "ended", "left"]
+"""ended: the node keeps only the outcome, for a caller that asks by client id. left: a checkpoint of Corda 3, of a flow
+that is suspended or that failed."""
 
 RequestStatus = Literal["acknowledged", "unknown", "failed", "other"]
 """acknowledged: the caller was told of success, or the node said so later. unknown: nobody could tell. failed: it was

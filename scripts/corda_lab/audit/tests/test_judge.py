@@ -274,6 +274,14 @@ def test_a_flow_that_was_left_is_found(status: str, kind: ViolationKind) -> None
     assert (one.node, one.ids) == (B, ("flow-left", "run-9"))
 
 
+def test_a_checkpoint_that_may_be_of_a_flow_that_failed_cannot_be_told() -> None:
+    ledgers = network.consistent()
+    left = (Flow("AB12", "left"), Flow("CD34", "left"))
+    found = judged(network.with_node(ledgers, replace(ledgers.nodes[B], flows=left)))
+    assert found.violations == ()
+    assert [reason.partition(",")[0] for reason in found.reasons] == ["2 checkpoints were left"]
+
+
 def test_a_row_that_names_a_transaction_nobody_has_is_found() -> None:
     row = Request("run-4", A, "acknowledged", "flow-4", "C5")
     one = only(judged(network.consistent(), (*REQUESTS, row)), Kind.ROW_WITHOUT_TRANSACTION)
