@@ -3,6 +3,7 @@ package org.cordalab.bridge.stub;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -32,6 +33,14 @@ public final class StubNetwork implements AutoCloseable {
 
     /** What a flow of two parties has. */
     private static final int SIGNATURES = 2;
+
+    /** The bridge's summary of it takes about 10 MiB, the list itself nothing. */
+    private static final List<Object> LONG_RESULT = Collections.nCopies(40_000, new Object() {
+        @Override
+        public String toString() {
+            return "x".repeat(200);
+        }
+    });
 
     private final StubPlan plan;
     private final List<StubNode> nodes;
@@ -137,7 +146,10 @@ public final class StubNetwork implements AutoCloseable {
             node.vault().record(transactionId, now.wall());
             counterparty.ifPresent(other -> other.vault().record(transactionId, now.wall()));
             node.countSuccess();
-            flow.succeed(now, transactionId.toString(), new RecordedTransaction(transactionId, SIGNATURES));
+            Object result = plan.longResults().get(flow.index())
+                    ? LONG_RESULT
+                    : new RecordedTransaction(transactionId, SIGNATURES);
+            flow.succeed(now, transactionId.toString(), result);
         }
     }
 

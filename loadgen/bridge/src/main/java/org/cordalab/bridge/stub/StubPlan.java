@@ -28,6 +28,7 @@ import org.cordalab.bridge.problem.Problem;
  *  "delaysMs": [12.5, 400],       flow i takes delaysMs[i]; a flow beyond the list fails at once
  *  "stalls": [{"atSeconds": 10, "seconds": 2, "drainSeconds": 1}],   from the first start; optional
  *  "failures": [1],               these flows end with an exception; optional
+ *  "longResults": [0],            these flows return a list of about 10 MiB; optional
  *  "serveAtOnce": 4,              flows that are served at once, the others wait in order; optional, no limit
  *  "flow": "org.cordalab.flows.Iou", "stateType": "org.cordalab.states.IouState"}   optional, these
  * </pre>
@@ -42,13 +43,14 @@ record StubPlan(
         Class<? extends ContractState> stateType,
         long[] delayNanos,
         BitSet failures,
+        BitSet longResults,
         List<Stall> stalls,
         Optional<Integer> serveAtOnce) {
 
     private static final int MAX_FLOWS = 1_000_000;
     private static final double MAX_SECONDS = 86_400;
     private static final Set<String> FIELDS =
-            Set.of("nodes", "delaysMs", "stalls", "failures", "serveAtOnce", "flow", "stateType");
+            Set.of("nodes", "delaysMs", "stalls", "failures", "longResults", "serveAtOnce", "flow", "stateType");
 
     /** A node by its name in the API. */
     record Node(String name, CordaX500Name x500Name) {}
@@ -98,7 +100,8 @@ record StubPlan(
                     loaded("flow", "org.cordalab.flows.Iou", FlowLogic.class),
                     loaded("stateType", "org.cordalab.states.IouState", ContractState.class),
                     delays,
-                    failures(delays.length),
+                    numbers("failures", delays.length),
+                    numbers("longResults", delays.length),
                     stalls(),
                     serveAtOnce());
             if (!mistakes.isEmpty()) {
@@ -167,17 +170,17 @@ record StubPlan(
             return delays;
         }
 
-        private BitSet failures(int flows) {
-            var failures = new BitSet(flows);
-            for (JsonNode each : plan.path("failures")) {
+        private BitSet numbers(String field, int flows) {
+            var numbers = new BitSet(flows);
+            for (JsonNode each : plan.path(field)) {
                 if (require(
                         each.isInt() && each.intValue() >= 0 && each.intValue() < flows,
-                        "failures",
+                        field,
                         "must have numbers of flows, from 0 to %d, but has %s".formatted(flows - 1, each))) {
-                    failures.set(each.intValue());
+                    numbers.set(each.intValue());
                 }
             }
-            return failures;
+            return numbers;
         }
 
         private List<Stall> stalls() {

@@ -28,7 +28,8 @@ class StubPlanTest {
     @Test
     void readsAPlan() throws IOException {
         StubPlan plan = read(
-                "{%s, %s, \"delaysMs\": [12.5, 400], \"failures\": [1], \"serveAtOnce\": 4,".formatted(NODES, CLASSES)
+                "{%s, %s, \"delaysMs\": [12.5, 400], \"failures\": [1], \"longResults\": [0], \"serveAtOnce\": 4,"
+                                .formatted(NODES, CLASSES)
                         + " \"stalls\": [{\"atSeconds\": 10, \"seconds\": 2, \"drainSeconds\": 1}, {\"atSeconds\": 0.5, \"seconds\": 1}]}");
 
         assertThat(plan.nodes())
@@ -39,6 +40,8 @@ class StubPlanTest {
         assertThat(plan.delayNanos()).containsExactly(12_500_000, 400_000_000);
         assertThat(plan.failures().get(0)).isFalse();
         assertThat(plan.failures().get(1)).isTrue();
+        assertThat(plan.longResults().get(0)).isTrue();
+        assertThat(plan.longResults().get(1)).isFalse();
         assertThat(plan.serveAtOnce()).contains(4);
         assertThat(plan.stalls())
                 .containsExactly(

@@ -68,7 +68,8 @@ class StubScheduleTest {
     private static StubSchedule schedule(List<StubPlan.Stall> stalls, Optional<Integer> servers, long... delaysMs) {
         long[] delays =
                 LongStream.of(delaysMs).map(TimeUnit.MILLISECONDS::toNanos).toArray();
-        return new StubSchedule(new StubPlan(List.of(), null, null, delays, new BitSet(), stalls, servers));
+        return new StubSchedule(
+                new StubPlan(List.of(), null, null, delays, new BitSet(), new BitSet(), stalls, servers));
     }
 
     private static Long[] ends(StubSchedule schedule, long... startsMs) {
