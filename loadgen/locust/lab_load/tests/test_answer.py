@@ -69,12 +69,14 @@ def test_a_success_that_cannot_be_read_is_an_error(content: bytes) -> None:
         (read_answer(200, body({"flowId": "f"}), None), False),
         (read_answer(502, problem("flow-failed", "why"), None), False),
         (read_answer(503, problem("node-unavailable", "why"), None), False),
+        (read_answer(503, problem("overloaded", "… Nothing was started."), "1"), False),
         (not_sent("Connection refused"), False),
         (no_answer("timed out"), True),
         (read_answer(200, b"", None), True),
         (read_answer(502, b"<html>", None), True),
         (read_answer(500, problem("internal-error", "why"), None), True),
         (read_answer(504, problem("outcome-unknown", "why"), None), True),
+        (read_answer(504, problem("outcome-unknown", "The flow has completed, but … no memory …"), None), True),
     ],
 )
 def test_an_answer_that_does_not_say_whether_the_flow_ran_leaves_the_outcome_unknown(

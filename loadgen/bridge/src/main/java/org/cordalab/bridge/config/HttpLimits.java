@@ -8,7 +8,7 @@ import java.time.Duration;
  * @param maxConnections maximum number of connections. A further one may only ask for the health; anything else is
  *     answered with 503
  * @param requestBudgetBytes memory of all bodies that are being read, converted or needed by a flow, and of all long
- *     answers. A request that does not fit is answered with 503
+ *     answers. A request that does not fit is answered with 503, a completed start whose result does not with 504
  * @param outcomeBudgetBytes memory of the outcomes that are kept, of all nodes together, and as much again for the
  *     client ids that the nodes keep
  * @param headTimeout longest time from the first byte of a request, or from the connection, to the end of its headers

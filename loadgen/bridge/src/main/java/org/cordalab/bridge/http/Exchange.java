@@ -16,9 +16,11 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.run.ResultSummary;
 
 /** One request and its response, with the memory that they take. */
 final class Exchange implements AutoCloseable {
@@ -28,6 +30,8 @@ final class Exchange implements AutoCloseable {
 
     /** Longest answer without a reservation. Nearly all are shorter. */
     private static final int SHORT_ANSWER_BYTES = 16 * 1024;
+    /** Longest result with which an answer is short. A byte of text takes up to six in JSON. */
+    private static final int TINY_RESULT_BYTES = SHORT_ANSWER_BYTES / 8;
     /** Longest time to wait for memory in which to convert a body, which takes milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 
@@ -39,6 +43,7 @@ final class Exchange implements AutoCloseable {
     private final long receivedAt = System.nanoTime();
     private final Instant arrivedAt = Instant.now();
     private CompletableFuture<?> needed = CompletableFuture.completedFuture(null);
+    private boolean answerMayBeLong;
 
     Exchange(ServerRequest request, ServerResponse response, ClientConnection connection, MemoryBudget budget) {
         this.request = request;
@@ -199,7 +204,22 @@ final class Exchange implements AutoCloseable {
 
     /** Keeps the memory of the body reserved even after the answer, until something that needs the body has ended. */
     void keepUntil(CompletableFuture<?> ended) {
-        needed = ended;
+        // Without its value, which may be a result for which there is no memory.
+        needed = ended.thenRun(() -> {});
+    }
+
+    /**
+     * Reserves memory for the result of a flow, until the answer has ended, in whatever way. More than the whole budget
+     * counts as the whole.
+     *
+     * @param bytes about how much memory the result takes; a short one is not reserved
+     * @param noRoom the problem if the bytes are not free
+     */
+    void reserveResult(long bytes, Supplier<Problem> noRoom) {
+        answerMayBeLong = bytes > TINY_RESULT_BYTES;
+        if (bytes > ResultSummary.SHORT_BYTES && !memory.tryGrowTo(bytes)) {
+            throw noRoom.get();
+        }
     }
 
     /** Declares that others wait until the body has been read. If it does not come at a steady pace, it is refused. */
@@ -229,6 +249,15 @@ final class Exchange implements AutoCloseable {
         send(status, JSON_MEDIA_TYPE, Json.write(json));
     }
 
+    /** Sends the answer of a completed flow. If its result may be long, there is no copy of it in memory. */
+    void sendResult(JsonNode json) {
+        if (answerMayBeLong) {
+            stream(JSON_MEDIA_TYPE, out -> Json.write(json, out));
+        } else {
+            send(Status.OK_200.code(), json);
+        }
+    }
+
     /**
      * Sends an answer.
      *
@@ -246,11 +275,6 @@ final class Exchange implements AutoCloseable {
         connection.answerBegins();
         response.status(Status.create(status));
         response.header(HeaderNames.CONTENT_TYPE, contentType);
-    }
-
-    /** Sends JSON that may be long, without a copy of it in memory. */
-    void stream(JsonNode json) {
-        stream(JSON_MEDIA_TYPE, out -> Json.write(json, out));
     }
 
     /** Sends a body of any length, which is not held in memory. */

@@ -27,6 +27,10 @@ final class FlowRoutes {
     /** Label of requests for unknown nodes. Their names come from the caller and must not become labels. */
     private static final String UNKNOWN_NODE = "unknown";
 
+    private static final String NO_ROOM =
+            "The flow has completed, but the bodies and answers of other requests take all"
+                    + " the memory that the bridge has for its result.";
+
     private final BridgedNodes nodes;
     private final BridgeConfig config;
     private final BridgeMetrics metrics;
@@ -94,21 +98,24 @@ final class FlowRoutes {
     }
 
     private void answer(Exchange exchange, BridgedNode node, FlowRun run) throws InterruptedException {
-        FlowOutcome outcome = run.await(remaining(exchange))
-                .orElseThrow(() -> outcomes.unknown(outOfTime(), node, run.clientId())
-                        .flowId(run.flowId().orElse(null)));
-        outcomes.send(exchange, outcomes.completed(exchange, node, run, outcome));
+        FlowOutcome outcome = run.await(remaining(exchange)).orElseThrow(() -> unknown(outOfTime(), node, run));
+        exchange.sendResult(outcomes.completed(exchange, node, run, outcome, () -> unknown(NO_ROOM, node, run)));
+    }
+
+    private Problem unknown(String why, BridgedNode node, FlowRun run) {
+        return outcomes.unknown(why, node, run.clientId()).flowId(run.flowId().orElse(null));
     }
 
     private void answerFromNode(Exchange exchange, BridgedNode node, String clientId) throws InterruptedException {
-        ObjectNode json = outcomes.fromNode(node, clientId, remaining(exchange));
+        ObjectNode json = outcomes.fromNode(
+                exchange, node, clientId, remaining(exchange), () -> outcomes.unknown(NO_ROOM, node, clientId));
         if (OutcomeRoutes.isRunning(json)) {
             throw outcomes.unknown(outOfTime(), node, clientId);
         }
         if (!node.flows().canCompare(clientId)) {
             json.put("argumentsCompared", false);
         }
-        outcomes.send(exchange, json);
+        exchange.sendResult(json);
     }
 
     private Duration remaining(Exchange exchange) {

@@ -52,7 +52,7 @@ final class MemoryBudget {
             lock.lock();
             try {
                 if (!tryGrow(wanted)) {
-                    throw overloaded();
+                    throw overloaded("Nothing was started.");
                 }
             } finally {
                 lock.unlock();
@@ -71,10 +71,20 @@ final class MemoryBudget {
             try {
                 while (!tryGrow(fitting)) {
                     if (nanos <= 0) {
-                        throw overloaded();
+                        throw overloaded("Nothing was started.");
                     }
                     nanos = freed.awaitNanos(nanos);
                 }
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        /** The same at once. Returns whether the bytes were free. */
+        boolean tryGrowTo(long wanted) {
+            lock.lock();
+            try {
+                return tryGrow(Math.min(wanted, total));
             } finally {
                 lock.unlock();
             }
@@ -121,11 +131,16 @@ final class MemoryBudget {
         }
     }
 
-    private static Problem overloaded() {
+    /**
+     * Returns the problem of a request that does not fit.
+     *
+     * @param consequence a sentence
+     */
+    static Problem overloaded(String consequence) {
         return new Problem(
                         ProblemType.OVERLOADED,
-                        "The bodies and answers of other requests take all the memory that the bridge has for them."
-                                + " Nothing was started.")
+                        "The bodies and answers of other requests take all the memory that the bridge has for them. "
+                                + consequence)
                 .retryAfter(RETRY_AFTER);
     }
 }

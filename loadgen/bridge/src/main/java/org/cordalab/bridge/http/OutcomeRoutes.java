@@ -1,6 +1,5 @@
 package org.cordalab.bridge.http;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -10,6 +9,7 @@ import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.cordalab.bridge.BridgedNode;
 import org.cordalab.bridge.BridgedNodes;
 import org.cordalab.bridge.json.Json;
@@ -32,9 +32,6 @@ final class OutcomeRoutes {
     /** Shorter than the time for which clients usually wait for an answer. */
     private static final Duration FORGET_LIMIT = Duration.ofSeconds(20);
 
-    /** That of a transaction is shorter. */
-    private static final int SHORT_RESULT_VALUES = 2;
-
     private static final String RUNNING = "running";
     private static final String COMPLETED = "completed";
 
@@ -51,29 +48,25 @@ final class OutcomeRoutes {
         BridgedNode node = nodes.get(exchange.path("node"));
         String clientId = FlowRequest.checkedClientId(exchange.path("clientId"));
         Optional<FlowRun> run = node.flows().find(clientId);
-        ObjectNode json = run.isPresent() ? known(exchange, node, run.get()) : fromNode(node, clientId, REATTACH_LIMIT);
+        ObjectNode json = run.isPresent()
+                ? known(exchange, node, run.get())
+                : fromNode(exchange, node, clientId, REATTACH_LIMIT, OutcomeRoutes::noRoom);
         if (isRunning(json)) {
             exchange.send(202, json);
         } else {
-            send(exchange, json);
-        }
-    }
-
-    /** Sends the answer of a completed flow. The result may be long, and many clients may ask for it. */
-    void send(Exchange exchange, ObjectNode json) {
-        JsonNode result = json.path("result");
-        if (result.isContainerNode() && result.size() > SHORT_RESULT_VALUES) {
-            exchange.stream(json);
-        } else {
-            exchange.send(200, json);
+            exchange.sendResult(json);
         }
     }
 
     private ObjectNode known(Exchange exchange, BridgedNode node, FlowRun run) {
         Optional<FlowOutcome> outcome = run.outcome();
         return outcome.isPresent()
-                ? completed(exchange, node, run, outcome.get())
+                ? completed(exchange, node, run, outcome.get(), OutcomeRoutes::noRoom)
                 : running(run.clientId(), run.flowId());
+    }
+
+    private static Problem noRoom() {
+        return MemoryBudget.overloaded("Nothing was changed. Ask again.");
     }
 
     /** {@code DELETE /v1/nodes/{node}/flows?clientIdPrefix=…}: forgets the ended flows of a run. */
@@ -99,9 +92,11 @@ final class OutcomeRoutes {
      * Asks the node about a start whose outcome this bridge no longer has, or never had. Returns the answer for a
      * completed flow, or for a running flow if it has not ended within the limit.
      *
+     * @param noRoom the problem if there is no memory for the result
      * @throws Problem flow-failed, not-found if nothing was started, outcome-unknown, node-unavailable
      */
-    ObjectNode fromNode(BridgedNode node, String clientId, Duration limit) throws InterruptedException {
+    ObjectNode fromNode(Exchange exchange, BridgedNode node, String clientId, Duration limit, Supplier<Problem> noRoom)
+            throws InterruptedException {
         NodeSession session = node.gateway().session().orElseThrow(() -> NodeRoutes.unavailable(node));
         StartedFlow flow;
         try {
@@ -113,7 +108,9 @@ final class OutcomeRoutes {
         }
         try {
             Object value = flow.result().get(Math.max(0, limit.toMillis()), TimeUnit.MILLISECONDS);
-            return returned(flow.flowId(), clientId, ResultSummary.of(value));
+            ResultSummary result = ResultSummary.of(value, bytes -> exchange.reserveResult(bytes, noRoom));
+            exchange.reserveResult(result.bytes(), noRoom);
+            return returned(flow.flowId(), clientId, result);
         } catch (TimeoutException e) {
             return running(clientId, Optional.of(flow.flowId()));
         } catch (ExecutionException e) {
@@ -124,10 +121,16 @@ final class OutcomeRoutes {
         }
     }
 
-    /** Returns the answer of a completed run, or throws the problem of another outcome. */
-    ObjectNode completed(Exchange exchange, BridgedNode node, FlowRun run, FlowOutcome outcome) {
+    /**
+     * Returns the answer of a completed run, or throws the problem of another outcome.
+     *
+     * @param noRoom the problem if there is no memory for the result
+     */
+    ObjectNode completed(
+            Exchange exchange, BridgedNode node, FlowRun run, FlowOutcome outcome, Supplier<Problem> noRoom) {
         return switch (outcome) {
             case FlowOutcome.Completed completed -> {
+                exchange.reserveResult(completed.result().bytes(), noRoom);
                 ObjectNode json = returned(run.flowId().orElse(null), run.clientId(), completed.result());
                 json.set("timings", timings(exchange, run, completed.flowNanos()));
                 if (!keepsClientIds(node)) {

@@ -32,9 +32,10 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The node keeps a client id that a caller knows for the retention, so that a repeated start cannot run the flow
  * twice, and the outcome can be asked for, even if the bridge was restarted in between. A caller knows the ids that it
- * chose, and those of the bridge that an answer without an outcome gave it. Any other client id is removed from the
- * node as soon as the flow has ended, because no one else has it. The last outcomes, at most {@link #MAX_OUTCOMES}, are also
- * kept here as far as the memory for them goes, so that they need no RPC. Ids that an earlier bridge left on the node are kept for the retention too.
+ * chose, and those of the bridge that an answer without an outcome gave it, or may give it because the result is long.
+ * Any other client id is removed from the node as soon as the flow has ended, because no one else has it. The last
+ * outcomes, at most {@link #MAX_OUTCOMES}, are also kept here as far as the memory for them goes, so that they need no
+ * RPC. Ids that an earlier bridge left on the node are kept for the retention too.
  */
 public final class NodeFlows implements AutoCloseable {
 
@@ -235,7 +236,13 @@ public final class NodeFlows implements AutoCloseable {
 
     private void remember(FlowRun run, FlowOutcome outcome) {
         switch (outcome) {
-            case FlowOutcome.Completed completed -> rememberEnded(run);
+            case FlowOutcome.Completed completed -> {
+                if (completed.result().isLong()) {
+                    // There may be no memory for it. The answer then gives the caller the client id instead.
+                    run.discloseClientId();
+                }
+                rememberEnded(run);
+            }
             case FlowOutcome.Failed failed -> rememberEnded(run);
             case FlowOutcome.Lost lost -> rememberLost(run);
             case FlowOutcome.NeverStarted neverStarted -> {

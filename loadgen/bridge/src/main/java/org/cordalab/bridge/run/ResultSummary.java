@@ -12,6 +12,7 @@ import java.util.Base64;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.LongConsumer;
 import net.corda.core.contracts.StateAndRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.identity.AnonymousParty;
@@ -39,6 +40,10 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
 
     /** Maximum memory of a summary. A list of 100,000 state references takes half of it. */
     static final int MAX_BYTES = 32 * 1024 * 1024;
+    /** A longer summary needs memory of the budget for answers, and its answer may find none. */
+    public static final int SHORT_BYTES = 16 * 1024;
+    /** How much a summary may grow before its memory is asked for. */
+    private static final int STEP_BYTES = 64 * 1024;
     /** What a value takes in addition to the characters of its text. */
     private static final int VALUE_BYTES = 64;
 
@@ -49,12 +54,26 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
 
     /** Summarises a flow's return value, which may be null. */
     public static ResultSummary of(Object value) {
+        return of(value, bytes -> {});
+    }
+
+    /**
+     * The same, but asks for memory while the summary grows.
+     *
+     * @param memory is called with the bytes that the summary will soon take, unless they are few; an exception ends it
+     */
+    public static ResultSummary of(Object value, LongConsumer memory) {
         return switch (value) {
             case SignedTransaction signed ->
                 transaction(signed.getId(), signed.getSigs().size());
             case RecordedTransaction recorded -> transaction(recorded.id(), recorded.signatures());
-            case null, default -> Tree.summary(value);
+            case null, default -> Tree.summary(value, memory);
         };
+    }
+
+    /** Returns whether there may be no memory to answer with it, see {@link #SHORT_BYTES}. */
+    boolean isLong() {
+        return bytes > SHORT_BYTES;
     }
 
     private static ResultSummary transaction(SecureHash id, int signatures) {
@@ -80,11 +99,18 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
 
     /** Converts one value to JSON and counts the values in it. */
     private static final class Tree {
+        private final LongConsumer memory;
         private int values;
         private long bytes;
+        /** What needs no further memory. */
+        private long granted = STEP_BYTES;
 
-        static ResultSummary summary(Object value) {
-            var tree = new Tree();
+        private Tree(LongConsumer memory) {
+            this.memory = memory;
+        }
+
+        static ResultSummary summary(Object value, LongConsumer memory) {
+            var tree = new Tree(memory);
             JsonNode json = tree.of(value, 0);
             return new ResultSummary(json, Optional.empty(), tree.bytes);
         }
@@ -96,13 +122,31 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
         /** Cuts a text and counts its memory. */
         private String counted(String text) {
             String cut = Json.clean(cut(text));
-            bytes += cut.length();
+            count(cut.length());
             return cut;
+        }
+
+        private BigInteger counted(BigInteger number) {
+            count(number.bitLength() / Byte.SIZE);
+            return number;
+        }
+
+        private BigDecimal counted(BigDecimal number) {
+            counted(number.unscaledValue());
+            return number;
+        }
+
+        private void count(long more) {
+            bytes += more;
+            if (bytes > granted) {
+                granted = bytes + STEP_BYTES;
+                memory.accept(granted);
+            }
         }
 
         JsonNode of(Object value, int depth) {
             values++;
-            bytes += VALUE_BYTES;
+            count(VALUE_BYTES);
             return switch (value) {
                 case null -> JSON.nullNode();
                 case Boolean truth -> JSON.booleanNode(truth);
@@ -111,13 +155,13 @@ public record ResultSummary(JsonNode value, Optional<String> transactionId, long
                 case Short number -> JSON.numberNode(number);
                 case Double number when Double.isFinite(number) -> JSON.numberNode(number);
                 case Float number when Float.isFinite(number) -> JSON.numberNode(number);
-                case BigInteger number -> JSON.numberNode(number);
-                case BigDecimal number -> JSON.numberNode(number);
+                case BigInteger number -> JSON.numberNode(counted(number));
+                case BigDecimal number -> JSON.numberNode(counted(number));
                 case Collection<?> list when depth < MAX_DEPTH -> array(list, depth);
                 case Object[] list when depth < MAX_DEPTH -> array(Arrays.asList(list), depth);
                 case Map<?, ?> map when depth < MAX_DEPTH -> object(map, depth);
                 case SignedTransaction signed -> {
-                    bytes += TRANSACTION_BYTES;
+                    count(TRANSACTION_BYTES);
                     yield transactionJson(signed.getId(), signed.getSigs().size());
                 }
                 case StateAndRef<?> state -> JSON.textNode(counted(text(state.getRef())));

@@ -64,6 +64,18 @@ class MemoryBudgetTest {
     }
 
     @Test
+    void takesAtOnceWhatIsFreeAndCountsMoreThanAllAsAll() {
+        var first = budget.reserve();
+        assertThat(first.tryGrowTo(1000)).isTrue();
+        assertThat(budget.used()).isEqualTo(100);
+        first.shrinkTo(1);
+
+        assertThat(budget.reserve().tryGrowTo(1000)).isFalse();
+        assertThat(budget.reserve().tryGrowTo(100)).isFalse();
+        assertThat(budget.reserve().tryGrowTo(99)).isTrue();
+    }
+
+    @Test
     void doesNotWaitForLongerThanItsPatience() {
         var first = budget.reserve();
         first.growTo(60);

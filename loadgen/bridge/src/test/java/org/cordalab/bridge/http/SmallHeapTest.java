@@ -3,10 +3,13 @@ package org.cordalab.bridge.http;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -24,6 +27,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import org.cordalab.bridge.json.Json;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -37,6 +41,7 @@ class SmallHeapTest {
     private static final String HEAP = "-Xmx96m";
     private static final int ATTACKERS = 630;
     private static final int BODY_BYTES = 1024 * 1024;
+    private static final int READERS = 20;
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
     private static final String START = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
     private static final double HEAP_GROWTH_MAX = 1.1;
@@ -118,6 +123,40 @@ class SmallHeapTest {
         assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
     }
 
+    /** An eighth of the heap holds one long result. */
+    @Test
+    void survivesSlowReadersOfALongResult() throws Exception {
+        // The third flow has the first long result, see the plan.
+        assertThat(startFlow()).isEqualTo(200);
+        String start = START.replaceFirst("}$", ", \"clientId\": \"long\"}");
+        assertThat(client.send(post(start), BodyHandlers.discarding()).statusCode())
+                .isEqualTo(200);
+
+        List<String> answers = new ArrayList<>();
+        for (int i = 0; i < READERS; i++) {
+            answers.add(beginningOfAnswer(FLOWS + "/long"));
+        }
+        awaitReady(READY_AGAIN);
+        HttpResponse<String> unknown = client.send(post(START), BodyHandlers.ofString());
+
+        assertThat(answers).contains("HTTP/1.1 200");
+        assertThat(answers)
+                .filteredOn(answer -> answer.startsWith("HTTP/1.1 503"))
+                .hasSizeGreaterThan(READERS / 2)
+                .allSatisfy(answer -> assertThat(answer)
+                        .contains("Retry-After: 1", "urn:corda-lab:problem:overloaded", "Nothing was changed."));
+        assertThat(unknown.statusCode()).as(unknown.body()).isEqualTo(504);
+        assertThat(unknown.body())
+                .contains("urn:corda-lab:problem:outcome-unknown", "clientId")
+                .doesNotContain("Nothing was started");
+        closeAttackers();
+        String clientId = Json.read(unknown.body().getBytes(StandardCharsets.UTF_8))
+                .get("clientId")
+                .textValue();
+        assertThat(awaitRoom(FLOWS + "/" + clientId)).isEqualTo(200);
+        assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
+    }
+
     @Test
     void keepsNothingOfNamesThatClientsMakeUp() throws Exception {
         for (int i = 0; i < 10_000; i++) {
@@ -125,6 +164,39 @@ class SmallHeapTest {
         }
 
         assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
+    }
+
+    /** Sends a request and reads the status of its answer, and the rest only if that is a problem. */
+    private String beginningOfAnswer(String path) throws IOException {
+        var socket = new Socket();
+        attackers.add(socket);
+        // Hardly any of the answer fits into the sockets.
+        socket.setReceiveBufferSize(4096);
+        socket.setSoTimeout(20_000);
+        String get = "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".formatted(path);
+        try {
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+            socket.getOutputStream().write(get.getBytes(StandardCharsets.US_ASCII));
+            InputStream in = socket.getInputStream();
+            String status = new String(in.readNBytes("HTTP/1.1 200".length()), StandardCharsets.US_ASCII);
+            return status.endsWith("200") ? status : status + new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (SocketException e) {
+            return "no connection";
+        }
+    }
+
+    /** Asks until there is memory for the answer, and returns its status. */
+    private int awaitRoom(String path) throws Exception {
+        long until = System.nanoTime() + READY_AGAIN.toNanos();
+        int status = 503;
+        while (status == 503) {
+            assertThat(System.nanoTime() - until)
+                    .as("room within " + READY_AGAIN)
+                    .isNegative();
+            status = client.send(request(path).GET().build(), BodyHandlers.discarding())
+                    .statusCode();
+        }
+        return status;
     }
 
     private void attack(String headers, int bytes) throws Exception {
@@ -257,7 +329,7 @@ class SmallHeapTest {
                 {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
                  "flow": "org.cordalab.bridge.flow.SampleFlows$Iou",
                  "stateType": "net.corda.core.contracts.ContractState",
-                 "delaysMs": [%s]}""".formatted(String.join(",", Collections.nCopies(100, "1"))));
+                 "longResults": [2, 3], "delaysMs": [%s]}""".formatted(String.join(",", Collections.nCopies(100, "1"))));
     }
 
     private static int freePort() throws IOException {

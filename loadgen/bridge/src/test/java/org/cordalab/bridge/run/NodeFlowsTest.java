@@ -330,6 +330,20 @@ class NodeFlowsTest {
     }
 
     @Test
+    void keepsItsOwnClientIdOfAResultForWhichThereMayBeNoMemory() throws InterruptedException {
+        flows = connected();
+        FlowRun run = flows.start(iou(1), Optional.empty(), LONG);
+        node.awaitStarted(run.clientId());
+        node.complete(run.clientId(), Collections.nCopies(1000, 1));
+        run.await(LONG);
+
+        FlowRun next = ended(Optional.empty());
+
+        assertThat(nextRemoved()).isEqualTo(next.clientId());
+        assertThat(node.knownIds()).containsExactly(run.clientId());
+    }
+
+    @Test
     void removesTheCallersClientIdsAfterTheRetention() throws InterruptedException {
         flows = connected();
         ended(Optional.of("c1"));

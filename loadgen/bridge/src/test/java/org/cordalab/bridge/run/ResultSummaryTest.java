@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.security.PublicKey;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -83,6 +85,28 @@ class ResultSummaryTest {
 
         assertThat(list).hasSize(ResultSummary.MAX_VALUES);
         assertThat(list.get(list.size() - 1).textValue()).isEqualTo("…");
+    }
+
+    @Test
+    void asksForTheMemoryOfALongResultBeforeItTakesIt() {
+        List<Long> asked = new ArrayList<>();
+        ResultSummary.of(Collections.nCopies(900, 1), asked::add);
+        assertThat(asked).isEmpty();
+
+        long bytes =
+                ResultSummary.of(Collections.nCopies(10_000, 1), asked::add).bytes();
+
+        assertThat(asked).hasSizeGreaterThan(5).isSorted();
+        assertThat(asked.getLast()).isGreaterThanOrEqualTo(bytes);
+        assertThat(asked.getFirst()).isLessThan(bytes / 2);
+    }
+
+    @Test
+    void countsTheDigitsOfNumbers() {
+        BigInteger number = BigInteger.TWO.pow(800_000);
+
+        assertThat(ResultSummary.of(number).bytes()).isGreaterThan(100_000);
+        assertThat(ResultSummary.of(new BigDecimal(number, 5)).bytes()).isGreaterThan(100_000);
     }
 
     @Test
