@@ -44,6 +44,8 @@ public final class BridgeServer implements AutoCloseable {
     private static final String METRICS = "metrics";
     /** Connections of Prometheus, and of a second one. */
     private static final int METRICS_CONNECTIONS = 16;
+    /** Their memory. A page has less than 100 KiB. What clients take of the bridge must not hide it from Prometheus. */
+    private static final long METRICS_BYTES = 2 * 1024 * 1024;
 
     private static final Logger LOG = LoggerFactory.getLogger(BridgeServer.class);
 
@@ -53,6 +55,7 @@ public final class BridgeServer implements AutoCloseable {
     private final MemoryBudget budget;
     private final ClientConnections connections;
     private final ClientConnections scrapes;
+    private final MemoryBudget scrapeBudget = new MemoryBudget(METRICS_BYTES);
     private final OperationsRoutes operations;
     private final WebServer server;
     /** Method and path of each route, as the description must have them. */
@@ -116,8 +119,8 @@ public final class BridgeServer implements AutoCloseable {
             guard.check(exchange);
             operations.metrics(exchange);
         };
-        routing.route(Method.GET, "/metrics", handler(scrapes, "/metrics", open));
-        routing.any(handler(scrapes, UNMATCHED, exchange -> {
+        routing.route(Method.GET, "/metrics", handler(scrapes, scrapeBudget, "/metrics", open));
+        routing.any(handler(scrapes, scrapeBudget, UNMATCHED, exchange -> {
             throw new Problem(ProblemType.NOT_FOUND, "This port has only GET /metrics.");
         }));
         return ListenerConfig.builder()
@@ -219,16 +222,16 @@ public final class BridgeServer implements AutoCloseable {
     }
 
     private Handler handler(String path, Route route) {
-        return handler(connections, path, exchange -> {
+        return handler(connections, budget, path, exchange -> {
             guard.check(exchange);
             token.check(exchange);
             route.handle(exchange);
         });
     }
 
-    private Handler handler(ClientConnections clients, String path, Route route) {
+    private Handler handler(ClientConnections clients, MemoryBudget memory, String path, Route route) {
         return (request, response) -> {
-            try (var exchange = new Exchange(request, response, clients.current(), budget)) {
+            try (var exchange = new Exchange(request, response, clients.current(), memory)) {
                 try {
                     answer(exchange, path, route);
                 } finally {

@@ -3,10 +3,14 @@ package org.cordalab.bridge.http;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
 import java.math.BigInteger;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -40,9 +44,14 @@ class LongResultsTest {
 
     private TestBridge bridge;
 
+    private final List<Socket> clients = new ArrayList<>();
+
     @AfterEach
-    void stop() {
+    void stop() throws IOException {
         bridge.close();
+        for (Socket client : clients) {
+            client.close();
+        }
     }
 
     record Sample(Object result, long outcomeBytes) {}
@@ -109,6 +118,36 @@ class LongResultsTest {
 
             assertThat(json(answer.get(), 200).get("result")).hasSize(texts);
         }
+    }
+
+    @Test
+    void takesNoMemoryFromThePortOfTheMetrics() throws Exception {
+        begin(LARGE);
+        // Flows and answers add lines to the page, which has to be long. That of a real lab is.
+        var flow = start("c1");
+        bridge.node().complete("c1", null);
+        assertThat(flow.get().statusCode()).isEqualTo(200);
+        for (String route : bridge.routes()) {
+            String path =
+                    route.replaceFirst("^\\w+ ", "").replaceFirst("\\[.*", "").replaceAll("[{}]", "x");
+            bridge.send("PATCH", path, "").get();
+            bridge.send("GET", path + "?unknown=1", "").get();
+        }
+        String unfinished = "POST " + FLOWS + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: " + TestBridge.MAX_BODY_BYTES + "\r\n\r\n"
+                + " ".repeat(TestBridge.MAX_BODY_BYTES - 1);
+        for (int taken = 0; taken < BUDGET_BYTES; taken += TestBridge.MAX_BODY_BYTES) {
+            var client = new Socket(InetAddress.getLoopbackAddress(), bridge.port());
+            client.getOutputStream().write(unfinished.getBytes(StandardCharsets.US_ASCII));
+            clients.add(client);
+        }
+        while (bridge.send("GET", "/metrics", "").get().statusCode() != ProblemType.OVERLOADED.status()) {
+            Thread.onSpinWait();
+        }
+
+        assertThat(TestBridge.sendRaw(
+                        bridge.metricsPort(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+                .startsWith("HTTP/1.1 200 ");
     }
 
     private void begin(long outcomeBytes) {
