@@ -29,5 +29,11 @@ class LabError(Exception):
         super().__init__(self.message)
 
 
+def reason_of(error: Exception) -> str:
+    """Why something failed, in one line. What is no LabError is a defect of the lab, and says so."""
+    text = error.message if isinstance(error, LabError) else f"a defect of the lab: {type(error).__name__}: {error}"
+    return " ".join(text.split())
+
+
 class FinalError(LabError):
     """An error that a retry cannot fix: the request is impossible, or its inputs have changed since the start."""

@@ -14,7 +14,7 @@ from corda_lab.audit.queries import IDS_MAX, Wanted
 from corda_lab.audit.requests import Load, load_of, loads_of
 from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
-from corda_lab.errors import LabError
+from corda_lab.errors import reason_of
 from corda_lab.lab.deployed import Deployed
 from corda_lab.results import stored
 from corda_lab.results.audits import Audit, Violation, verdict_of
@@ -75,12 +75,9 @@ def audit_load(
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
         return _audit(compose, (load,), deadline_seconds)
-    except LabError as error:
-        return Audit(verdict="cannot tell", reasons=(" ".join(error.message.split()),))
     except Exception as error:
         # What was measured is still true, and must not be lost with the audit.
-        text = f"a defect of the lab: {type(error).__name__}: {' '.join(str(error).split())}"
-        return Audit(verdict="cannot tell", reasons=(text,))
+        return Audit(verdict="cannot tell", reasons=(reason_of(error),))
 
 
 def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:

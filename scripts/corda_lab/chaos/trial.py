@@ -14,7 +14,7 @@ from corda_lab.chaos.measurement import ChaosTrial, PieceAudit
 from corda_lab.chaos.vaults import Found
 from corda_lab.chaos.verdict import AuditEntry, Auditor, EndedLoad, audit_problems
 from corda_lab.clients.bridge import FlowStatus
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, reason_of
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.results import faults as stored_faults
 from corda_lab.results import folders
@@ -62,13 +62,13 @@ def trial(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Audi
     try:
         made = loads_faults(outcome)
     except LabError as error:
-        return begun.model_copy(update={"problems": (error.message,)})
+        return begun.model_copy(update={"problems": (reason_of(error),)})
     begun = begun.model_copy(update={"faults": made.faults})
     try:
         return audited(lab, subject, options, auditor, Ended(begun, outcome, made, since, ended_at))
     except LabError as error:
         # Nothing is known of its flows. It is stored with the reason, so that it is not made as if it had never been.
-        return begun.model_copy(update={"problems": (" ".join(error.message.split()),)})
+        return begun.model_copy(update={"problems": (reason_of(error),)})
 
 
 @dataclass(frozen=True)
@@ -243,23 +243,20 @@ def problems_without_ids(trial: ChaosTrial, users: int) -> list[str]:
 
 def verdict_of(auditor: Auditor, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
     """The verdict of an audit. One that ends with an error cannot tell; the campaign goes on."""
-    return told(lambda: auditor.after_trial(lab, ended))
+    return found_by(lambda: auditor.after_trial(lab, ended))
 
 
-def told(audit: Callable[[], AuditEntry]) -> AuditEntry:
+def found_by(audit: Callable[[], AuditEntry]) -> AuditEntry:
     """What an audit has found. Raises nothing: what a trial has seen must not be lost with its audit."""
     try:
         return audit()
-    except LabError as error:
-        text = error.message
     except Exception as error:
-        text = f"a defect of the lab: {type(error).__name__}: {error}"
-    return AuditEntry(verdict="cannot tell", reasons=(" ".join(text.split()),))
+        return AuditEntry(verdict="cannot tell", reasons=(reason_of(error),))
 
 
 def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTrial]) -> PieceAudit:
     """The verdict of an audit of all trials so far. One that ends with an error cannot tell."""
-    found = told(lambda: auditor.of_all(lab))
+    found = found_by(lambda: auditor.of_all(lab))
     keeps = all(trial.keeps_client_ids for trial in trials)
     problems = tuple(audit_problems(found, keeps_client_ids=keeps))
     return PieceAudit(**dict(found), trials=len(trials), problems=problems)

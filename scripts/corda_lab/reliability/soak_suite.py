@@ -17,7 +17,7 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.audit import audit_lab
 from corda_lab.bench.file import store
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, reason_of
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
@@ -88,20 +88,13 @@ class HeapWatch:
             found = self._found.get(place) or jvm.find(place, Compose(self._settings))
             began = time.time()
             live = live_heap_bytes(found)
-        except LabError as error:
-            # Also as long as the lab starts.
-            self._failed(place, error.message)
-            return
         except Exception as error:
-            # The next count may succeed. Too few of them fail the soak.
-            self._failed(place, f"a defect of the lab: {type(error).__name__}: {error}")
+            # Also as long as the lab starts. The next count may succeed, and too few of them fail the soak.
+            self._found.pop(place, None)
+            self._note(place, time.time(), problem=reason_of(error))
             return
         self._found[place] = found
         self._note(place, began, live=str(live))
-
-    def _failed(self, place: str, why: str) -> None:
-        self._found.pop(place, None)
-        self._note(place, time.time(), problem=" ".join(why.split()))
 
     def _note(self, place: str, at: float, *, live: str = "", problem: str = "") -> None:
         try:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import polars as pl
 from pydantic import TypeAdapter
 
+from corda_lab import errors
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab.deployed import Deployed
@@ -106,11 +107,7 @@ class Recording:
 
 def reason_of(error: BaseException) -> str:
     """Return why a load has no result, in one line."""
-    if isinstance(error, LabError):
-        return " ".join(error.message.split())
-    if isinstance(error, Exception):
-        return f"a defect of the lab: {type(error).__name__}: {' '.join(str(error).split())}"
-    return evidence.INTERRUPTED
+    return errors.reason_of(error) if isinstance(error, Exception) else evidence.INTERRUPTED
 
 
 @contextmanager

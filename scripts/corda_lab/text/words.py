@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Mapping
 
 STAGE_MEANINGS = {
     "start": "from the request until the node has created the flow: HTTP, bridge, RPC",
@@ -88,19 +89,19 @@ def amount(value: float | None) -> str:
 
 def size(value: float | None) -> str:
     """Bytes with a binary unit, to three significant digits: ``1.5 MiB``. None becomes a dash."""
-    if value is None:
-        return "–"
-    for unit, bytes_each in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
-        if abs(value) >= bytes_each:
-            return f"{amount(value / bytes_each)} {unit}"
-    return f"{value:.0f} B"
+    return _in_unit(value, {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024})
 
 
 def decimal_size(value: float | None) -> str:
     """Bytes with a decimal unit, as publications give them, to three significant digits: ``1.5 MB``. None: a dash."""
+    return _in_unit(value, {"GB": 1000**3, "MB": 1000**2, "KB": 1000})
+
+
+def _in_unit(value: float | None, units: Mapping[str, int]) -> str:
+    """Bytes in the first unit, largest first, of which there is at least one."""
     if value is None:
         return "–"
-    for unit, bytes_each in (("GB", 1000**3), ("MB", 1000**2), ("KB", 1000)):
+    for unit, bytes_each in units.items():
         if abs(value) >= bytes_each:
             return f"{amount(value / bytes_each)} {unit}"
     return f"{value:.0f} B"

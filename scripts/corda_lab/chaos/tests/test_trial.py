@@ -3,7 +3,7 @@
 The load itself, and a real audit, need nodes: ``tests/e2e/test_chaos.py`` has them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,17 +13,21 @@ import pytest
 
 from corda_lab.audit.requests import requests_of
 from corda_lab.bench.kills.trial import Outcome
+from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
+from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.verdict import AuditEntry, EndedLoad
 from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
+from corda_lab.faults import inject
+from corda_lab.lab import environment
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, faults, folders
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
-from corda_lab.runs import faulty
+from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
@@ -282,3 +286,36 @@ def test_a_defect_of_an_audit_does_not_lose_its_trial(stored: Path) -> None:
     assert found.problems == ("the audit cannot tell: a defect of the lab: KeyError: 'tx_id'",)
     together = chaos_trial.verdict_of_all(Broken(), lab_of(Answers()), (found,))
     assert together.problems == found.problems
+
+
+def test_no_trial_is_made_after_one_that_was_not_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit of all trials would take its transactions for those of a stranger."""
+    plan = plan_of(OPTIONS)
+    answers = lab_of(Answers())
+    audits: list[int] = []
+
+    def audited(_auditor: object, _lab: RunningLab, trials: Sequence[ChaosTrial]) -> PieceAudit:
+        audits.append(len(trials))
+        return PieceAudit(verdict="passed", trials=len(trials))
+
+    def made(_lab: RunningLab, _subject: Subject, options: LoadOptions, _auditor: object) -> ChaosTrial:
+        trial = ChaosTrial(seed=options.seed, run="r", stored=True, audit=AuditEntry(verdict="passed"))
+        if options.seed == 8:
+            return trial.model_copy(update={"audit": None, "problems": ("The lab was not back",)})
+        return trial
+
+    monkeypatch.setattr(folders, "require_writable", lambda: None)
+    monkeypatch.setattr(RunningLab, "of", lambda _settings: answers)
+    monkeypatch.setattr(inject, "heal_left", lambda _project: None)
+    monkeypatch.setattr(preflight, "prepare", lambda options: options)
+    monkeypatch.setattr(preflight, "plan", lambda *_: plan)
+    monkeypatch.setattr(environment, "read_environment", lambda _compose: ENVIRONMENT)
+    monkeypatch.setattr(command, "CHAOS", tmp_path)
+    monkeypatch.setattr(command, "trial", made)
+    monkeypatch.setattr(command, "verdict_of_all", audited)
+    assert not command.run([replace(OPTIONS, seed=seed) for seed in (7, 8, 9)], SETTINGS)
+    (path,) = tmp_path.glob("*.json")
+    file = folders.read_model(path, ChaosFile)
+    assert [one.seed for one in file.trials] == [7, 8]
+    assert [one.seed for one in file.confirmed] == [7]
+    assert audits == [1]
