@@ -36,6 +36,11 @@ class BenchFile(BenchPart):
     conditioning: ConditioningEntry | None = None
     """The load that conditioned the nodes before the first measurement; None if they were warm."""
 
+    @property
+    def database(self) -> str:
+        """The database of the nodes: ``h2`` or ``postgres``."""
+        return self.environment.shape.get("DATABASE") or "h2"
+
     def joined_with(self, other: Self) -> Self | None:
         """Return this file with the measurements of another that measured the same.
 

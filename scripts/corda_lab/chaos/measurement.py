@@ -114,8 +114,3 @@ class ChaosFile(BenchFile):
     def has_passed(self) -> bool:
         """Whether all trials passed, each by itself and all together."""
         return len(self.confirmed) == len(self.trials) and not any(trial.problems for trial in self.trials)
-
-    @property
-    def database(self) -> str:
-        """The database of the nodes: ``h2`` or ``postgres``."""
-        return self.environment.shape.get("DATABASE") or "h2"

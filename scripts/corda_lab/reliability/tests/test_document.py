@@ -75,6 +75,7 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS])
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
     assert "These do not count" not in text
+    assert "### 20260103T030405Z-soak, on H2" in text
     assert "iou, 14.00 flows/s for 2 h, after 10 min of warm-up: 70 % of 20.00" in text
     assert "Passed: nothing was seen to grow but the ledger." in text
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
