@@ -11,7 +11,7 @@ from corda_lab.bench.markdown import bullets, paragraphs, table
 from corda_lab.chaos import show
 from corda_lab.chaos.measurement import DOUBLED, LOST, VALUE, ChaosFile, ChaosTrial
 from corda_lab.chaos.verdict import AuditEntry
-from corda_lab.knobs.shape import database_label
+from corda_lab.knobs.labels import option_label
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
 from corda_lab.text.words import plural, wrapped
 
@@ -31,7 +31,10 @@ def chapter(files: Sequence[ChaosFile]) -> str:
     groups: dict[tuple[str, str], list[ChaosFile]] = {}
     for file in files:
         groups.setdefault((file.environment.versions.corda, file.database), []).append(file)
-    rows = [(corda, database_label(database), *show.sums(trials_of(own))) for (corda, database), own in groups.items()]
+    rows = [
+        (corda, option_label("database", database), *show.sums(trials_of(own)))
+        for (corda, database), own in groups.items()
+    ]
     sums = table(("Corda", "database", *show.TITLES), rows)
     sections = [section(corda, database, own) for (corda, database), own in groups.items()]
     return "\n".join([INTRODUCTION, f"{sums}\n", *sections])
@@ -47,7 +50,7 @@ def section(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
     trials = trials_of(files)
     faults = [fault for trial in trials for fault in trial.made]
     parts = [
-        f"### Corda {corda} on {database_label(database)}",
+        f"### Corda {corda} on {option_label('database', database)}",
         *bullets("", circumstances(files)),
         "Faults by kind and target:",
         fault_table(faults),

@@ -80,8 +80,7 @@ def _mode_label(is_development: str) -> str:
     return "development mode" if is_development == "true" else "production mode"
 
 
-def database_label(name: str) -> str:
-    """Return the name of a database for people: ``PostgreSQL`` for ``postgres``."""
+def _database_label(name: str) -> str:
     return {"h2": "H2", "postgres": "PostgreSQL"}.get(name, name)
 
 
@@ -146,7 +145,7 @@ KNOBS = (
         default="h2",
         help="Database: h2 inside each node, or postgres, one PostgreSQL with a role and a schema for each node.",
         is_kept=True,
-        label=database_label,
+        label=_database_label,
     ),
     Knob(
         variable="NOTARY",

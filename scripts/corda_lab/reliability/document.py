@@ -13,7 +13,7 @@ from corda_lab.bench.markdown import bullets, circumstances, paragraphs, table
 from corda_lab.chaos import document as chaos_document
 from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.errors import LabError
-from corda_lab.knobs.shape import database_label
+from corda_lab.knobs.labels import option_label
 from corda_lab.reliability import goals, stored
 from corda_lab.reliability.growth import BOUND_PERCENT, COUNT_BOUND, Growth
 from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, RequestsFile
@@ -111,7 +111,7 @@ def soak_section(file: SoakFile) -> str:
     growth = "; ".join(f"{node} {size(value)}" for node, value in file.ledger_bytes_per_flow.items()) or "not known"
     failures = file.failures
     parts = [
-        f"### {file.id}, on {database_label(file.database)}",
+        f"### {file.id}, on {option_label('database', file.database)}",
         circumstances([file], load),
         table(SOAK_TITLES, [soak_row(one) for one in file.growths]),
         wrapped(f"Requests: {outcomes}. What one flow adds to the database: {growth}."),
