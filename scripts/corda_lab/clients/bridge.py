@@ -1,7 +1,8 @@
 """Client for the parts of the bridge's HTTP API that the command line uses, and for the bridge's metrics."""
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -20,6 +21,9 @@ ANSWER_SECONDS_MAX = 30.0
 PAGE_STATES = 2000
 """States per page of the vault's transactions. The node sorts the vault for every thousand, and loads each state from
 its transaction; after a load of hours, it must still answer within the time that the bridge gives it."""
+VAULT_PAUSES = (1.0, 2.0, 4.0)
+"""The pauses in seconds before a vault is read again because its node or the bridge had an error. Reading changes
+nothing, and what one read after a load of hours does not show may be all that it was for."""
 LIMIT_METRIC = "bridge_flows_in_flight_limit"
 START_REMEDY = "Start the lab with `scripts/lab up`. `scripts/lab status` shows the state of its services."
 FlowState = Literal["completed", "failed", "running", "absent", "unreachable"]
@@ -69,8 +73,14 @@ class Bridge:
         """Close the connections."""
         self._client.close()
 
-    def _get(self, path: str, parameters: dict[str, str] | None = None) -> httpx.Response:
+    def _get(self, path: str, parameters: dict[str, str] | None = None, pauses: Sequence[float] = ()) -> httpx.Response:
+        """Read something. After an error that is not the caller's, it is read again after each of ``pauses``."""
         answer = self._ask("GET", path, params=parameters)
+        for seconds in pauses:
+            if not answer.is_server_error:
+                break
+            time.sleep(seconds)
+            answer = self._ask("GET", path, params=parameters)
         if answer.is_error:
             raise LabError(f"The bridge rejected GET {path}: {problem_detail(answer)}", "", exit_code=1)
         return answer
@@ -153,9 +163,13 @@ class Bridge:
         start = self._get("/openapi.json").json()["paths"]["/v1/nodes/{node}/flows"]["post"]
         return any(parameter["name"] == "check" for parameter in start.get("parameters", ()))
 
+    def _read_vault(self, node: str, what: str, parameters: dict[str, str]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/{what}", parameters, VAULT_PAUSES).json()
+        return answer
+
     def vault_unconsumed(self, node: str, state_type: str) -> int:
         """Return the number of unconsumed states of one type in a node's vault."""
-        answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/count", {"stateType": state_type}).json()
+        answer = self._read_vault(node, "count", {"stateType": state_type})
         return int(answer["unconsumed"])
 
     def vault_changes(self, node: str, since: float) -> dict[str, int]:
@@ -164,7 +178,7 @@ class Bridge:
         ``since`` is in Unix seconds, by the node's clock. Classes of which states were recorded and as many consumed
         have the change 0. Raises LabError if the vault has more changes than a few flows make.
         """
-        answer = self._get(f"/v1/nodes/{node}/vault/changes", {"since": f"{since:.3f}"}).json()
+        answer = self._read_vault(node, "changes", {"since": f"{since:.3f}"})
         return {str(one["stateType"]): int(one["recorded"]) - int(one["consumed"]) for one in answer["changes"]}
 
     def flow_status(self, node: str, client_id: str) -> FlowStatus:
@@ -192,10 +206,8 @@ class Bridge:
         found: set[str] = set()
         page: int | None = 1
         while page is not None:
-            answer = self._get(
-                f"/v1/nodes/{node}/vault/transactions",
-                {"stateType": state_type, "since": f"{since:.3f}", "page": str(page), "pageSize": str(PAGE_STATES)},
-            ).json()
+            parameters = {"stateType": state_type, "since": f"{since:.3f}", "page": str(page)}
+            answer = self._read_vault(node, "transactions", {**parameters, "pageSize": str(PAGE_STATES)})
             found.update(str(one).upper() for one in answer["transactionIds"])
             page = answer["nextPage"]
         return found

@@ -1,9 +1,10 @@
 """Reads the counters behind the four counts, and waits until the lab is at rest."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
@@ -11,6 +12,8 @@ from corda_lab.errors import LabError
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
+from corda_lab.steps.reasons import Reason, reason
+from corda_lab.text.words import short
 
 REST_SECONDS_MAX = 120.0
 """How long a lab may take to be at rest."""
@@ -18,10 +21,33 @@ REST_SECONDS_PER_PLACE = 0.2
 """How much longer for each request that may be in flight when a load ends. Open load beyond the peak leaves thousands
 of flows, and nodes complete some five per second."""
 POLL_SECONDS = 0.5
+Found = TypeVar("Found")
 
 
-def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapshot:
-    """Read the counters of bridge, nodes and vaults now."""
+def read_vaults(
+    places: Iterable[tuple[str, str]], read: Callable[[str, str], Found]
+) -> tuple[dict[tuple[str, str], Found], tuple[Reason, ...]]:
+    """Call ``read`` with the node and the class of state of each (class of state, node), after a load.
+
+    Returns what it found, and a reason for each vault that cannot be read: what was measured is worth keeping without.
+    """
+    found: dict[tuple[str, str], Found] = {}
+    unread: list[Reason] = []
+    for state, node in places:
+        try:
+            found[state, node] = read(node, state)
+        except LabError as error:
+            unread.append(reason("vault_unread", node=node, state=short(state), why=error.message))
+    return found, tuple(unread)
+
+
+def snapshot(
+    bridge: Bridge, prometheus: Prometheus, subject: Subject, vaults: Mapping[tuple[str, str], int] | None = None
+) -> Snapshot:
+    """Read the counters of bridge, nodes and vaults now. ``vaults`` has those of the vaults if they were read already.
+
+    Raises LabError.
+    """
     completed = {one.node: dict.fromkeys(one.flows, 0) for one in subject.each}
     started_at = {
         value.labels["node"]: value.value for value in prometheus.latest('process_start_time_seconds{job="corda"}')
@@ -37,10 +63,12 @@ def snapshot(bridge: Bridge, prometheus: Prometheus, subject: Subject) -> Snapsh
     node_success: dict[str, dict[str, int]] = {}
     for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
         node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
+    if vaults is None:
+        vaults = {(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places}
     return Snapshot(
         bridge_completed=completed,
         node_success=node_success,
-        vault_unconsumed={(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places},
+        vault_unconsumed=dict(vaults),
         started_at=started_at,
     )
 
@@ -98,10 +126,16 @@ def count_run(
     All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
     its counter may be outdated; so if the counts differ, they are read again after the next scrape.
     """
+
+    def count() -> Counts:
+        vaults, unread = read_vaults(subject.vault_places, bridge.vault_unconsumed)
+        after = snapshot(bridge, prometheus, subject, vaults)
+        return replace(difference(before, after, subject, succeeded=succeeded), vaults_unread=unread)
+
     started = time.monotonic()
     at_rest = await_rest(bridge, prometheus, since=ended_at, seconds_max=rest_seconds_max(places))
-    counted = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+    counted = count()
     if at_rest and counted.disagreements:
         await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
-        counted = difference(before, snapshot(bridge, prometheus, subject), subject, succeeded=succeeded)
+        counted = count()
     return replace(counted, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))

@@ -58,6 +58,8 @@ class Observer:
     def count(self, requests: pl.DataFrame, ended_at: float, places: int) -> counts.Counts:
         """Wait until the lab is at rest, and return the four counts over the load.
 
+        They do not agree if a vault cannot be read. Raises LabError if any other counter cannot be read.
+
         ``ended_at`` is in Unix seconds; ``places`` is the most requests that were in flight.
         """
         counted = counters.count_run(
@@ -70,8 +72,11 @@ class Observer:
             places=places,
         )
         told = counts.told_transactions(requests, self._subject)
-        vaults = {place: self._bridge.vault_transactions(place[1], place[0], self._began_at) for place in told}
-        return replace(counted, transactions=counts.check_transactions(told, vaults))
+        vaults, unread = counters.read_vaults(
+            told, lambda node, state: self._bridge.vault_transactions(node, state, self._began_at)
+        )
+        checked = counts.check_transactions(told, vaults)
+        return replace(counted, transactions=checked, vaults_unread=(*counted.vaults_unread, *unread))
 
     def stage_rows(self, directory: Path, *, torn_max: int = 0) -> pl.DataFrame | None:
         """Collect the stage rows of the flows that ended since the start of the load; None if there are none.

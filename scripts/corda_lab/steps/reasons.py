@@ -85,6 +85,7 @@ SENTENCES: Mapping[str, str] = {
         "{missing:,} of {told:,} transactions that the generator was told of left no {state} in the vault of {node}:"
         " {example}"
     ),
+    "vault_unread": "the {state} in the vault of {node} could not be read: {why}",
     "not_at_rest": "flows were still outstanding {seconds:.0f} s after the load ended",
     "counts_not_known": "not all counts are known: {why}",
     # What a load by hand was.

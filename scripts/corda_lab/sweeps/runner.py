@@ -33,8 +33,8 @@ from corda_lab.text.words import listed, milliseconds, plural
 
 LOG_LINES = 2000
 """Last lines of each container that are kept of a failed attempt."""
-ATTEMPTS_MAX = 2
-"""Attempts per step. After a failure, the step runs once more, on a fresh lab."""
+RERUNS_MAX = 1
+"""How often a step that failed runs again at most, on a fresh lab. A sweep with fewer ``retries`` has none."""
 
 
 class StepFailedError(Exception):
@@ -76,6 +76,7 @@ class Runner:
         self._sweep = sweep
         self._kept = kept
         self._lab = lab
+        self._attempts_max = 1 + min(RERUNS_MAX, sweep.fields.retries)
         self._images = kept.image_ids()
         self._conditioned: Conditioned | None = None
         """The load that conditioned the nodes for the step in progress, if there was one."""
@@ -174,7 +175,7 @@ class Runner:
         ui.console.print()
         ui.console.print(heading, style="bold cyan", markup=False)
         step = self._at_peak(step)
-        for attempt in range(1, ATTEMPTS_MAX + 1):
+        for attempt in range(1, self._attempts_max + 1):
             began_at = time.time()
             try:
                 measured = self._measure_with_reruns(step)
@@ -248,7 +249,7 @@ class Runner:
 
         The files of the profiles are in the folder of the attempt. Raises StepFailedError and FinalError as ``step``.
         """
-        for attempt in range(1, ATTEMPTS_MAX + 1):
+        for attempt in range(1, self._attempts_max + 1):
             try:
                 return self._profile(step, nodes)
             except FinalError:
@@ -283,14 +284,14 @@ class Runner:
             if not self._kept.done:
                 raise
             self._kept.note_broken(step, self.failed[step.key])
-            ui.note(f"not sustained: the step failed {ATTEMPTS_MAX} times")
+            ui.note(f"not sustained: the step failed {plural(self._attempts_max, 'time')}")
             return False
         ui.note("sustained" if is_sustained(measured) else "not sustained")
         return is_sustained(measured)
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         """Store the evidence, the error and the nodes' logs of a failed attempt, before the lab is started again."""
-        ui.warn(f"step {step.key}, attempt {attempt} of {ATTEMPTS_MAX}: {error.message}")
+        ui.warn(f"step {step.key}, attempt {attempt} of {self._attempts_max}: {error.message}")
         self.failed[step.key] = error.message
         folder = self._kept.set_aside(step)
         (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")

@@ -361,7 +361,8 @@ class SweepFields(SubjectFields):
     may_break: bool = False
     """Whether a step that ends a node, or leaves it overloaded, is a result, and not a failure."""
     retries: Annotated[int, Field(ge=0, le=RETRIES_MAX)] = 2
-    """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid."""
+    """How often a step is rerun on a fresh lab if swapping or CPU steal of the machine made it invalid. A step that
+    failed is rerun once, unless this is 0."""
     condition: Condition = Field(default_factory=ConditionFields)
     warm_up: SpanFields | None = None
     """None if no step is measured by time."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from corda_lab.clients import bridge as bridges
 from corda_lab.clients.bridge import Bridge, field_location
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
@@ -112,9 +113,15 @@ ENDS: dict[object, tuple[int, dict[str, object]]] = {
 class Handler(BaseHTTPRequestHandler):
     tokens: ClassVar[list[str | None]] = []
     """The Authorization header of each GET."""
+    errors: ClassVar[int] = 0
+    """How many more times a vault cannot be read."""
 
     def do_GET(self) -> None:
         self.tokens.append(self.headers["Authorization"])
+        if "/vault/" in self.path and Handler.errors:
+            Handler.errors -= 1
+            self._answer(500, {"detail": "NullPointerException", "status": 500})
+            return
         self._answer(*(ANSWERS.get(self.path) or ANSWERS[self.path.partition("?")[0]]))
 
     def do_POST(self) -> None:
@@ -181,6 +188,21 @@ def test_knows_flows_and_vaults(bridge: Bridge) -> None:
     assert (empty.name, empty.constructors) == ("org.cordalab.flows.Empty", ((),))
     assert iou.constructors == ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),)
     assert bridge.vault_unconsumed("PartyA", "org.cordalab.states.IouState") == 4
+
+
+def test_reads_a_vault_again_whose_node_had_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridges, "VAULT_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(Handler, "errors", 2)
+    assert bridge.vault_transactions("PartyA", "IouState", 1_790_000_000.25) == {"A1", "A2", "A3"}
+    assert Handler.errors == 0
+
+
+def test_a_vault_that_cannot_be_read_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridges, "VAULT_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(Handler, "errors", 9)
+    with pytest.raises(LabError, match=r"vault/count: NullPointerException \(HTTP 500\)"):
+        bridge.vault_unconsumed("PartyA", "IouState")
+    assert Handler.errors == 6
 
 
 def test_passes_on_what_the_bridge_says_is_wrong(bridge: Bridge) -> None:

@@ -306,6 +306,15 @@ def test_a_step_with_wrong_counts_names_the_node_that_ended(
         assert (folder / "logs.txt").is_file()
 
 
+def test_a_sweep_without_retries_runs_no_step_again_that_failed(tmp_path: Path, loads: Loads) -> None:
+    kept, sweep = begin(tmp_path, BREAKING.replace("may_break: true", "retries: 0"))
+    loads.errors = [LabError("the vault of PartyA cannot be read", exit_code=1)]
+    with pytest.raises(StepFailedError):
+        runner_of(kept, sweep).step(kept.steps[1], "")
+    assert (loads.seen, loads.errors) == (["start", "2 users"], [])
+    assert [folder.name for folder in (kept.folder / store.FAILED).iterdir()] == ["0002-step-large_r1-1"]
+
+
 PEAKS = """\
 description: Twice the peak.
 workload: iou
