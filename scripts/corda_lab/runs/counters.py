@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from corda_lab.clients.bridge import Bridge
@@ -111,6 +111,30 @@ def rest_seconds_max(places: int) -> float:
     return REST_SECONDS_MAX + REST_SECONDS_PER_PLACE * places
 
 
+@dataclass(frozen=True)
+class Rest:
+    """Waits until the lab is at rest after a load. The limit is for all waits together.
+
+    ``ended_at`` is when the load ended, in unix seconds by its own clock; ``places`` requests at most were in flight.
+    ``began`` is when the lab was first expected to come to rest, by the monotonic clock: parts that a fault has ended
+    start again before.
+    """
+
+    ended_at: float
+    places: int
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """How long ago the load ended."""
+        return round(max(0.0, time.time() - self.ended_at), 3)
+
+    def wait(self, bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
+        """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once."""
+        left = self.began + rest_seconds_max(self.places) - time.monotonic()
+        return await_rest(bridge, prometheus, since=since, seconds_max=max(0.0, left))
+
+
 def count_run(
     bridge: Bridge,
     prometheus: Prometheus,
@@ -118,10 +142,10 @@ def count_run(
     before: Snapshot,
     *,
     succeeded: Mapping[str, Mapping[str, int]],
-    ended_at: float,
-    places: int,
+    since: float,
+    rest: Rest,
 ) -> Counts:
-    """Wait until the lab is at rest, then compare the four counts. ``places`` requests at most were in flight.
+    """Wait until the lab is at rest, then compare the four counts. A scrape after ``since`` shows that it is.
 
     All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
     its counter may be outdated; so if the counts differ, they are read again after the next scrape.
@@ -132,10 +156,9 @@ def count_run(
         after = snapshot(bridge, prometheus, subject, vaults)
         return replace(difference(before, after, subject, succeeded=succeeded), vaults_unread=unread)
 
-    started = time.monotonic()
-    at_rest = await_rest(bridge, prometheus, since=ended_at, seconds_max=rest_seconds_max(places))
+    at_rest = rest.wait(bridge, prometheus, since=since)
     counted = count()
     if at_rest and counted.disagreements:
         await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
         counted = count()
-    return replace(counted, at_rest=at_rest, rest_seconds=round(time.monotonic() - started, 3))
+    return replace(counted, at_rest=at_rest, rest_seconds=rest.seconds)

@@ -195,8 +195,9 @@ def _observe(
         settled = faulty.settle(lab) if plan.options.faults else Settled()
         # By any clock, also that of the host of Prometheus.
         later = end.ended_at + slack_seconds(clocks.entries)
-        requests = resolved(lab, plan, requests, later)
-        counted = observer.count(requests, later, plan.options.places)
+        rest = counters.Rest(end.ended_at, plan.options.places)
+        requests = resolved(lab, plan, requests, later, rest)
+        counted = observer.count(requests, later, rest)
         stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
@@ -226,15 +227,14 @@ def _observe(
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: float) -> pl.DataFrame:
+def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: float, rest: counters.Rest) -> pl.DataFrame:
     """Return rows with what became of unknown outcomes. ``since`` is when the load ended by any clock, in unix seconds.
 
     Raises LabError.
     """
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-        seconds_max = counters.rest_seconds_max(plan.options.places)
-        counters.await_rest(lab.bridge, lab.prometheus, since=since, seconds_max=seconds_max)
+        rest.wait(lab.bridge, lab.prometheus, since=since)
     return with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
 
 

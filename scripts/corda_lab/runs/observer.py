@@ -55,12 +55,12 @@ class Observer:
         """The counters of bridge, nodes and vaults before the load."""
         return self._before
 
-    def count(self, requests: pl.DataFrame, ended_at: float, places: int) -> counts.Counts:
+    def count(self, requests: pl.DataFrame, since: float, rest: counters.Rest) -> counts.Counts:
         """Wait until the lab is at rest, and return the four counts over the load.
 
         They do not agree if a vault cannot be read. Raises LabError if any other counter cannot be read.
 
-        ``ended_at`` is in Unix seconds; ``places`` is the most requests that were in flight.
+        ``since`` is when the load ended by any clock, in Unix seconds.
         """
         counted = counters.count_run(
             self._bridge,
@@ -68,8 +68,8 @@ class Observer:
             self._subject,
             self._before,
             succeeded=counts.succeeded_by_part(requests),
-            ended_at=ended_at,
-            places=places,
+            since=since,
+            rest=rest,
         )
         told = counts.told_transactions(requests, self._subject)
         vaults, unread = counters.read_vaults(

@@ -1,5 +1,6 @@
 """One run from its options to its folder, on a lab and with a generator that are simulated."""
 
+import time
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -213,6 +214,22 @@ def test_a_load_that_may_leave_thousands_of_flows_is_awaited_longer() -> None:
     assert counters.rest_seconds_max(8) < 1.1 * counters.REST_SECONDS_MAX
     # Eight times a peak of 6 flows/s for 55 s, which are completed at half of the peak.
     assert counters.rest_seconds_max(6000) > 8 * 55 * 6 / 3
+
+
+def test_all_waits_for_rest_after_a_load_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def await_rest(*_: object, seconds_max: float, **__: object) -> bool:
+        limits.append(seconds_max)
+        return False
+
+    monkeypatch.setattr(counters, "await_rest", await_rest)
+    rest = counters.Rest(time.time() - 400, places=100, began=time.monotonic() - 60)
+    assert not rest.wait(MagicMock(), MagicMock(), since=1.0)
+    over = counters.Rest(time.time() - 400, places=100, began=time.monotonic() - 390)
+    assert not over.wait(MagicMock(), MagicMock(), since=1.0)
+    assert limits == [pytest.approx(counters.rest_seconds_max(100) - 60, abs=5), 0.0]
+    assert over.seconds == pytest.approx(400, abs=5)
 
 
 def test_unknown_outcomes_are_asked_for_when_the_lab_is_at_rest(

@@ -53,7 +53,7 @@ def counted(lab: Lab, folder: Path, *broken: str) -> Counts:
     requests = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", content)])
     observer = Observer(MagicMock(), lab, MagicMock(), SUBJECT)
     lab.broken = frozenset(broken)
-    found = observer.count(requests, ended_at=1.0, places=2)
+    found = observer.count(requests, 1.0, counters.Rest(1.0, places=2))
     assert found.at_rest
     # Only the vaults are of interest: nothing was counted at all, and each of them is two states short.
     return replace(found, flows=(), vaults=tuple(one for one in found.vaults if one.counted is None))
