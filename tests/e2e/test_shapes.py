@@ -243,8 +243,9 @@ def test_violations_in_copies_of_the_ledgers_are_found(
     changes = f"""
 delete from {COPIED}_partyb.node_transactions where tx_id = '{lost}';
 delete from {COPIED}_partyb.vault_states where transaction_id = '{lost}';
-insert into {COPIED}_partya.node_transactions (tx_id, transaction_value, state_machine_run_id)
-  select '{AGAIN}', transaction_value, 'flow-again' from {COPIED}_partya.node_transactions where tx_id = '{twice}';
+update {COPIED}_partya.node_transactions set tx_id = '{AGAIN}', state_machine_run_id = 'flow-again'
+  where tx_id = '{twice}';
+insert into {COPIED}_partya.node_transactions select * from partya.node_transactions where tx_id = '{twice}';
 """
     try:
         found = audit_lab(compose, run, files=copied_ledgers(compose, changes))
