@@ -40,8 +40,10 @@ have to be told.
 
 REQUESTS_INTRODUCTION = f"""\
 Requests that [Schemathesis](https://schemathesis.readthedocs.io/) generates from the OpenAPI document of the bridge so
-that they violate it. None may be answered with a status from 500 on but 503, or start a flow. Afterwards, the bridge is
-ready within {READY_SECONDS_MAX:g} s, and its heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was.
+that they violate it. Each of them has to be refused, and none may be answered with a status from 500 on but 503, or
+start a flow. Where only the name of a node or a client id can be made up, any text is allowed: such requests only read,
+and those that happen to name a node are answered with 200. Afterwards, the bridge is ready within
+{READY_SECONDS_MAX:g} s, and its heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was.
 [bridge.md](bridge.md) has its limits.
 """
 
