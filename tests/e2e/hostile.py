@@ -236,4 +236,4 @@ def is_good(parameter: dict[str, Any], texts: list[str]) -> bool:
     if parameter["schema"]["type"] != "string":
         with suppress(ValueError):
             value = json.loads(texts[0])
-    return Draft202012Validator(parameter["schema"]).is_valid(value)
+    return bool(Draft202012Validator(parameter["schema"]).is_valid(value))
