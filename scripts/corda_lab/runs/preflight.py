@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import httpx
-
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
@@ -51,14 +49,6 @@ def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
     return nodes
 
 
-def web_ui_users(url: str) -> int:
-    """Return the users that the Locust web UI is running now. 0 also if it does not answer: then it runs no load."""
-    try:
-        return int(httpx.get(f"{url}/stats/requests", timeout=10.0, trust_env=False).json().get("user_count") or 0)
-    except (httpx.HTTPError, ValueError):
-        return 0
-
-
 def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> None:
     """Raise LabError if there is any other load. A run counts all flows of the lab between its start and its end."""
     others = compose.load_containers()
@@ -67,13 +57,7 @@ def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> N
     status = web_ui.status(locust_url)
     if status is not None:
         web_ui.require_idle(status)
-    users = web_ui_users(locust_url)
     busy = {node.name: node.outstanding_flows for node in bridge.nodes().values() if node.outstanding_flows}
-    if users > 0:
-        raise LabError(
-            f"The Locust web UI is running {users} users",
-            "Stop them there first, because a run counts all flows of the lab.",
-        )
     if busy:
         counted = ", ".join(f"{count} at {name}" for name, count in busy.items())
         raise LabError(f"Flows are still in flight: {counted}", "Wait until `scripts/lab status` shows none.")

@@ -100,10 +100,10 @@ def test_a_trial_needs_the_lock_of_the_lab(use: Use) -> None:
 
 def test_nothing_is_tried_while_another_load_runs(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
-        raise LabError("The Locust web UI is running 4 users", "Stop them there first.")
+        raise LabError("A load of the Locust web UI is in progress (running)", "Stop it there.")
 
     bridge = use(TrialBridge(BOTH))
     monkeypatch.setattr(preflight, "check_no_other_load", refuse)
-    with pytest.raises(LabError, match="The Locust web UI is running 4 users"):
+    with pytest.raises(LabError, match="A load of the Locust web UI is in progress"):
         workload.new("PartyA", "Iou", "own", is_tried=True)
     assert bridge.started == []

@@ -1,6 +1,7 @@
 """What is checked before a run starts; the load itself is tested on the real lab."""
 
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -8,9 +9,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.runs.preflight import check_admission, describe, title_of, with_workers
+from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
 from corda_lab.steps.load import LoadOptions
 from corda_lab.testing.runs import part, plan_of
+from corda_lab.testing.served import served
+from lab_workload.by_hand import STATUS_PATH, WebUiState, WebUiStatus
 
 
 def test_says_in_a_line_what_will_run() -> None:
@@ -67,3 +70,24 @@ def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.Mo
     assert with_workers(replace(options, users=50), lab).workers == 3
     assert with_workers(replace(options, users=50, workers=1), lab).workers == 1
     assert with_workers(LoadOptions("iou", 50, flows=400), lab).workers is None
+
+
+def check_beside_web_ui(state: WebUiState) -> None:
+    """Check for other loads in a lab without flows, whose web UI is in this state."""
+    # Locust answers the page of its statistics from a cache of two seconds, so the page may be older than the state.
+    pages = {STATUS_PATH: WebUiStatus(state, None, 0.0).as_dict(), "/stats/requests": {"user_count": 1}}
+    compose, bridge = MagicMock(), MagicMock()
+    compose.load_containers.return_value, bridge.nodes.return_value = [], {}
+    with served(pages.get) as port:
+        check_no_other_load(compose, bridge, f"http://127.0.0.1:{port}")
+
+
+def test_a_load_may_start_as_soon_as_the_web_ui_is_idle() -> None:
+    check_beside_web_ui("idle")
+
+
+@pytest.mark.parametrize("state", ["set-up", "running", "stopping", "counting"])
+def test_no_load_starts_beside_one_of_the_web_ui(state: WebUiState) -> None:
+    with pytest.raises(LabError, match=f"web UI is in progress .{state}.") as caught:
+        check_beside_web_ui(state)
+    assert "Wait until" in caught.value.remedy
