@@ -15,8 +15,7 @@ from corda_lab import __version__
 from corda_lab.bench.file import store
 from corda_lab.lab.environment import read_environment
 from corda_lab.paths import RESULTS
-from corda_lab.profile import jvm
-from corda_lab.profile.live_heap import live_heap_bytes
+from corda_lab.profile import histogram, jvm
 from corda_lab.reliability import requests_file, stored
 from corda_lab.reliability.requests_file import READY_SECONDS_MAX, RequestsFile
 from corda_lab.results import folders
@@ -219,12 +218,12 @@ def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: http
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
     process = jvm.find(jvm.BRIDGE, lab.compose)
-    rows, live_before = ledger_rows.count(lab), live_heap_bytes(process)
+    rows, live_before = ledger_rows.count(lab), histogram.count(process).bytes
     for _ in range(ROUNDS):
         abuse(lab, bridge, kept)
     hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
-    change_percent = 100 * (live_heap_bytes(process) - live_before) / live_before
+    change_percent = 100 * (histogram.count(process).bytes - live_before) / live_before
     assert abs(change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX
     assert ledger_rows.count(lab) == rows
 
@@ -264,7 +263,7 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
     fuzz(lab, REQUESTS_SHORT)
     process = jvm.find(jvm.BRIDGE, lab.compose)
     rows_before = ledger_rows.count(lab)
-    (_, flows_before), live_before = hostile.started(bridge), live_heap_bytes(process)
+    (_, flows_before), live_before = hostile.started(bridge), histogram.count(process).bytes
     began = time.monotonic()
     operations, seen = fuzz(lab, REQUESTS_LONG)
     seconds = time.monotonic() - began
@@ -282,7 +281,7 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
         flows_started=int(flows_after - flows_before),
         ledgers_changed=sorted(node for node, rows in ledger_rows.count(lab).items() if rows != rows_before[node]),
         live_bytes_before=live_before,
-        live_bytes_after=live_heap_bytes(process),
+        live_bytes_after=histogram.count(process).bytes,
     )
     store(found, RESULTS / stored.STAGED)
     assert found.failures == ()

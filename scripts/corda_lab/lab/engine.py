@@ -177,6 +177,17 @@ class Container:
         """Run a command in the container. Its status is not checked. Raises LabError as ``Engine.run``."""
         return self.engine.run("exec", self.name, *command, seconds_max=seconds_max)
 
+    def now(self) -> str:
+        """Return the time of the container's machine, for ``logged``. Raises LabError if it does not say."""
+        return self.engine.checked("exec", self.name, "date", "+%s.%N").strip()
+
+    def logged(self, since: str) -> str:
+        """Return what the container has logged since a time. Raises LabError if the engine does not say."""
+        done = self.engine.run("logs", "--since", since, self.name)
+        if done.returncode != 0:
+            raise LabError(f"`{self.shown('logs')}` failed: {last_words(done.stderr)}", exit_code=1)
+        return done.stdout + done.stderr
+
 
 def addresses_in(text: str) -> list[str]:
     """Return the IPv4 addresses in a text, without masks. An engine also prints words for one that is not there."""

@@ -48,6 +48,7 @@ MAINTENANCE_CONNECTIONS = 10
 _LINK = re.compile(
     r"([a-z][a-z0-9]*)-([a-z][a-z0-9]*)=(?:\+\d{1,4}ms|(?:\+\d{1,4}ms,)?(?![0.]+[km])\d{1,6}(?:\.\d+)?[km]bit)"
 )
+_INCLUDE = re.compile(r'^include "([^"/]+)\.conf"$', re.MULTILINE)
 _WORD = re.compile(r"([A-Z_]+)=(?:'([^']*)'|(\S*))")
 
 
@@ -121,10 +122,15 @@ def preset_sha256(preset: str) -> str:
     return hashlib.sha256(_preset_text(preset).encode()).hexdigest()
 
 
-def _preset_text(preset: str) -> str:
+def _preset_text(preset: str, included_by: frozenset[str] = frozenset()) -> str:
+    """The text of a preset, with that of the preset it includes in place of the line that does so."""
+    if preset in included_by:
+        # The bootstrapper refuses it.
+        return ""
     path = CONFIGS / "nodes" / f"{preset}.conf"
     # A preset that does not exist is reported separately.
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return _INCLUDE.sub(lambda line: _preset_text(line[1], included_by | {preset}), text)
 
 
 def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:

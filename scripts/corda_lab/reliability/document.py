@@ -14,7 +14,7 @@ from corda_lab.chaos import document as chaos_document
 from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.knobs.labels import option_label
-from corda_lab.reliability import goals, stored
+from corda_lab.reliability import goals, pictures, stored
 from corda_lab.reliability.growth import BOUND_PERCENT, COUNT_BOUND, Growth
 from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
@@ -62,8 +62,10 @@ def write(files: Sequence[Path], output: Path) -> None:
 
 
 def publish() -> None:
-    """Write ``docs/reliability.md`` again."""
-    atomic.write_text(stored.DOCUMENT, document(stored.read_all()))
+    """Write ``docs/reliability.md`` and its pictures again. Raises LabError."""
+    files = stored.read_all()
+    pictures.draw(_of(SoakFile, files))
+    atomic.write_text(stored.DOCUMENT, document(files))
     ui.note(f"{stored.DOCUMENT} has what is in {stored.FOLDER}; commit both")
 
 
@@ -116,6 +118,7 @@ def soak_section(file: SoakFile) -> str:
         f"### {file.id}, on {option_label('database', file.database)}",
         circumstances([file], load),
         table(SOAK_TITLES, [soak_row(one) for one in file.growths]),
+        *([pictures.link(file)] if pictures.is_drawn(file) else []),
         wrapped(f"Requests: {outcomes}. What one flow adds to the database: {growth}."),
         *(bullets("Failed", failures) if failures else ["Passed: nothing was seen to grow but the ledger."]),
         *bullets("What cannot be told", file.untold),

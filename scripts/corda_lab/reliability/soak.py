@@ -32,6 +32,10 @@ p99 to tell its slope to 2 %: the interval would be some ±3 % an hour. Whether 
 their scatter, so a soak does not fail if they cannot."""
 HEAP_SECONDS = 120.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
+CLIENTS = "bridge_connections"
+"""The series with the number of connections that clients have to the bridge."""
+OWN_CONNECTIONS = 1
+"""The connections of the lab itself, which reads the ledgers after the load."""
 BRIDGE = "bridge"
 """The place of the bridge's JVM."""
 
@@ -85,12 +89,14 @@ class Watched:
     statistic: Statistic
     by_node: bool = True
     """Whether every node has it. Otherwise it is one value of the whole lab."""
+    must_be_told: bool = True
+    """Whether the soak fails if the scatter hides the slope."""
 
 
 WATCHED = (
     Watched("node_rpc_connections", "RPC connections", "lowest"),
     Watched("hikari_connections_open", "database connections", "lowest"),
-    Watched("bridge_connections", "connections of clients", "lowest", by_node=False),
+    Watched(CLIENTS, "connections of clients", "lowest", by_node=False, must_be_told=False),
     Watched("bridge_client_ids", "client ids on nodes", "mean"),
     Watched("artemis_queue_messages", "messages in queues", "lowest"),
     Watched("node_rpc_queue_messages", "RPC requests in queues", "lowest"),
@@ -98,7 +104,9 @@ WATCHED = (
 )
 """What is counted. A queue that keeps what it gets is not empty even at its best moment, so of connections and queues
 the lowest of each window counts: the load makes all other values scatter. The ids on a node are never few, and with
-constant arrivals they hardly scatter."""
+constant arrivals they hardly scatter. The connections of clients are as many as the most flows that were in flight at
+once in the last five minutes, for so long a client may keep one that it does not use. So their slope may be hidden, and
+what counts is how many are left after the load."""
 
 
 def judged(run: StoredRun, heaps: Heaps, audit: Audit) -> SoakFile:
@@ -109,6 +117,7 @@ def judged(run: StoredRun, heaps: Heaps, audit: Audit) -> SoakFile:
         raise LabError(f"{run.identity}: its step {SOAK_STEP!r} offers no rate", f"Run the sweep {SWEEP}.")
     requests = soak.requests
     counted = heaps.within(soak.window.started_at, soak.window.ended_at)
+    left = connections_left(run, soak)
     return SoakFile(
         id=folders.run_id(KIND),
         lab_version=__version__,
@@ -123,9 +132,17 @@ def judged(run: StoredRun, heaps: Heaps, audit: Audit) -> SoakFile:
         outcomes={name: getattr(requests, name) for name in ("ok", "expected", "failed", "unknown")},
         growths=tuple(growths_of(run, soak, counted)),
         ledger_bytes_per_flow=dict(soak.costs.database_bytes_per_flow),
+        connections_left=left,
         warnings=(*(str(one) for one in (*soak.flags, *soak.unsteady)), *counted.warnings()),
-        problems=tuple(problems_of(soak, audit)),
+        problems=tuple(problems_of(soak, audit, left)),
     )
+
+
+def connections_left(run: StoredRun, soak: StepEntry) -> int | None:
+    """How many connections of clients there are after the load, at the lowest; None if nobody knows."""
+    is_after = (pl.col("name") == CLIENTS) & (pl.col("time") > soak.window.load_ended_at)
+    after = run.table("metrics").filter(is_after)["value"].to_list()
+    return int(min(after)) if after else None
 
 
 def step_of(run: StoredRun, name: str) -> StepEntry:
@@ -136,11 +153,15 @@ def step_of(run: StoredRun, name: str) -> StepEntry:
     raise LabError(f"{run.identity} has no step {name!r}", f"Run the sweep {SWEEP}.")
 
 
-def problems_of(soak: StepEntry, audit: Audit) -> Iterator[str]:
-    """Why the soak does not count."""
+def problems_of(soak: StepEntry, audit: Audit, left: int | None) -> Iterator[str]:
+    """Why the soak does not count. ``left`` is the number of connections of clients after the load."""
     yield from dict.fromkeys(str(one) for one in (*soak.validity.reasons, *soak.verdict.reasons))
     if audit.verdict != "passed":
         yield f"the audit of the ledgers: {audit.summary}"
+    if left is None:
+        yield f"the run has no samples of {CLIENTS} after the load"
+    elif left > OWN_CONNECTIONS:
+        yield f"clients had {plural(left, 'connection')} after the load, at the lowest, and the lab itself has one"
 
 
 def growths_of(run: StoredRun, soak: StepEntry, heaps: Heaps) -> Iterator[Growth]:
@@ -184,7 +205,8 @@ def series_growths(
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
         points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
         missing = f"the run has no samples of {watched.series}"
-        yield _growth(watched.name, node, "count", watched.statistic, points, expected, missing=missing)
+        found = _growth(watched.name, node, "count", watched.statistic, points, expected, missing=missing)
+        yield found.model_copy(update={"must_be_told": watched.must_be_told})
 
 
 def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:

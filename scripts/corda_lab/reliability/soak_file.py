@@ -26,6 +26,8 @@ class SoakFile(BenchFile):
     growths: tuple[Growth, ...] = ()
     ledger_bytes_per_flow: dict[str, float] = Field(default_factory=dict)
     """What one flow adds to the database of each node. A ledger grows by design, so this has no verdict."""
+    connections_left: int | None = None
+    """Connections of clients after the load, at the lowest. None if nobody knows, and in files of earlier versions."""
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     """Why the soak does not count: the step is invalid, or its ledgers are wrong. Empty if it does."""

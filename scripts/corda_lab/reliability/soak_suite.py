@@ -22,9 +22,8 @@ from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
-from corda_lab.profile import jvm
+from corda_lab.profile import histogram, jvm
 from corda_lab.profile.jvm import Jvm
-from corda_lab.profile.live_heap import live_heap_bytes
 from corda_lab.reliability import document, soak, stored
 from corda_lab.reliability.soak import HEAP_SECONDS, SWEEP, HeapProblem, HeapReading, Heaps
 from corda_lab.reliability.soak_file import SoakFile
@@ -87,7 +86,7 @@ class HeapWatch:
             # To find a JVM takes more of the machine than to ask it.
             found = self._found.get(place) or jvm.find(place, Compose(self._settings))
             began = time.time()
-            live = live_heap_bytes(found)
+            live = histogram.count(found).bytes
         except Exception as error:
             # Also as long as the lab starts. The next count may succeed, and too few of them fail the soak.
             self._found.pop(place, None)

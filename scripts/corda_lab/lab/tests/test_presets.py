@@ -1,6 +1,7 @@
 """The presets in configs/nodes: what each changes, and which need Corda Enterprise."""
 
 import hashlib
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,12 @@ from corda_lab.knobs.checks import names
 from corda_lab.lab import shape
 from corda_lab.paths import CONFIGS
 
-SEVERAL_SETTINGS = {"tuned", *(name for name in names("nodes") if name.startswith("artemis-")), "no-compression"}
+SEVERAL_SETTINGS = {
+    "tuned",
+    "tuned-soak",
+    *(name for name in names("nodes") if name.startswith("artemis-")),
+    "no-compression",
+}
 """What has been found together (docs/tuning.md), and the published variants of R3's tuning study."""
 
 
@@ -38,6 +44,17 @@ def test_the_hash_of_a_preset_is_that_of_its_text() -> None:
     text = (CONFIGS / "nodes" / "tuned.conf").read_bytes()
     assert shape.preset_sha256("tuned") == hashlib.sha256(text).hexdigest()
     assert shape.preset_sha256("no such preset") == hashlib.sha256(b"").hexdigest()
+
+
+def test_a_preset_that_includes_another_has_its_settings_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "paid.conf").write_text("enterprise = true\nnode { maximumPoolSize = 7 }\n", encoding="utf-8")
+    (tmp_path / "nodes" / "more.conf").write_text('# More.\ninclude "paid.conf"\njvmArgs = []\n', encoding="utf-8")
+    monkeypatch.setattr("corda_lab.lab.shape.CONFIGS", tmp_path)
+    assert shape.is_enterprise("more")
+    assert shape.pool_size_of("more") == "7"
+    whole = "# More.\nenterprise = true\nnode { maximumPoolSize = 7 }\n\njvmArgs = []\n"
+    assert shape.preset_sha256("more") == hashlib.sha256(whole.encode()).hexdigest()
 
 
 def test_the_size_of_a_pool_is_read_from_the_preset() -> None:

@@ -25,17 +25,27 @@ Total  40103  2992976
 """
 
 
-def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
-    """A container whose JVM prints a histogram. Returns the log of its commands."""
+WARNING = "OpenJDK 64-Bit Server VM warning: GC locker is held; pre-dump GC was skipped"
+CLOCK = "1795776000.123456789"
+
+
+def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, skipped: int = 0) -> Path:
+    """A container whose JVM prints a histogram, and collects nothing before the first ones. Returns the log."""
     (folder / "histogram").write_text(text, encoding="utf-8")
-    script = f'while read -r line; do echo "$line"; done < {folder / "histogram"}'
-    return jvm_client(folder, monkeypatch, [("GC.class_histogram", script)])
+    (folder / "counts").touch()
+    script = f'echo >> {folder / "counts"}; while read -r line; do echo "$line"; done < {folder / "histogram"}'
+    warn = (
+        f'n=0; while read -r _; do n=$((n + 1)); done < {folder / "counts"}; [ $n -gt {skipped} ] || echo "{WARNING}"'
+    )
+    answers = [("GC.class_histogram", script), ("date +%s.%N", f"echo {CLOCK}"), ("logs --since", warn)]
+    return jvm_client(folder, monkeypatch, answers)
 
 
 def test_every_class_is_counted_with_its_name_in_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = answering(tmp_path, monkeypatch, JAVA_8)
     found = histogram.count(JVM)
-    assert commands(log) == ["/network/bin/asprof jcmd 17 GC.class_histogram"]
+    count = "/network/bin/asprof jcmd 17 GC.class_histogram"
+    assert commands(log) == ["date +%s.%N", count, f"logs --since {CLOCK} lab-partya-1"]
     assert (found.node, found.is_live, found.instances, found.bytes) == ("PartyA", True, 40110, 2993536)
     assert found.classes == (
         ClassCount("char[]", 20123, 2513456),
@@ -55,9 +65,32 @@ def test_garbage_is_counted_only_if_that_is_asked_for(tmp_path: Path, monkeypatc
     assert commands(log) == ["/network/bin/asprof jcmd 17 GC.class_histogram -all"]
 
 
+def test_live_objects_are_counted_again_if_nothing_was_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise, hundreds of megabytes of garbage count as live."""
+    log = answering(tmp_path, monkeypatch, JAVA_8, skipped=2)
+    assert histogram.count(JVM).bytes == 2993536
+    assert sum("GC.class_histogram" in line for line in commands(log)) == 3
+
+
+def test_a_jvm_that_never_collects_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = answering(tmp_path, monkeypatch, JAVA_8, skipped=99)
+    with pytest.raises(LabError, match=r"^PartyA: its JVM collected nothing at 5 counts") as raised:
+        histogram.count(JVM)
+    assert "--all" in raised.value.remedy
+    assert sum("GC.class_histogram" in line for line in commands(log)) == histogram.COUNTS_MAX
+
+
 def test_a_jvm_that_ended_is_one_error_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", "echo Process not found >&2; exit 1")])
     with pytest.raises(LabError, match=r"^PartyA: its JVM does not count its objects, and says: Process not found$"):
+        histogram.count(JVM)
+
+
+def test_a_jvm_that_prints_no_sum_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", "echo Total unknown")])
+    with pytest.raises(LabError, match=r"^PartyA: its JVM does not count its objects, and says: Total unknown$"):
         histogram.count(JVM)
 
 

@@ -8,7 +8,7 @@ from corda_lab.bench.file import BenchFile, store
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
-from corda_lab.reliability import document, stored
+from corda_lab.reliability import document, pictures, stored
 from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
@@ -96,6 +96,23 @@ def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
     text = document.document([chaos(TRIAL, failed)])
     assert "| trials that count | – | 1 | 0 | 1 |" in text
     assert "These do not count:\n\n- 1 trial failed\n" in text
+
+
+def test_the_counts_of_every_heap_of_a_soak_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "FOLDER", tmp_path / "reliability")
+    monkeypatch.setattr(stored, "DOCUMENT", tmp_path / "reliability.md")
+    store(soak(FLAT, RISING, SHORT), stored.FOLDER)
+    old = pictures.folder() / "20200101T000000Z-soak.svg"
+    old.parent.mkdir()
+    old.write_text("<svg/>", encoding="utf-8")
+    document.publish()
+    (found,) = pictures.folder().iterdir()
+    text = found.read_text(encoding="utf-8")
+    assert text.count("PartyA") == 1
+    assert text.count("bridge") == 1
+    assert f"](reliability/img/{found.name})" in stored.DOCUMENT.read_text(encoding="utf-8")
+    assert not pictures.is_drawn(soak(SHORT))
+    assert "](reliability/img/" not in document.document([soak(SHORT)])
 
 
 def test_a_soak_fails_for_what_grows_for_what_cannot_be_told_and_for_its_step() -> None:

@@ -85,6 +85,24 @@ def test_what_belongs_to_no_node_is_of_the_whole_lab() -> None:
     assert found.title == "connections of clients"
 
 
+def test_connections_that_are_left_after_the_load_fail_the_soak(folder: Path) -> None:
+    """During the load, their number follows the flows in flight, so its slope need not be told."""
+    (found,) = growths("bridge_connections", None, repeated(*[24.0] * 70, *[12.0] * 65))
+    assert (found.verdict, found.fails) == ("cannot tell", False)
+    run = stored.read(folder)
+    ended = run.steps[1].window.load_ended_at
+    for left, problems in ((1.0, []), (3.0, ["clients had 3 connections after the load, at the lowest, and the lab"])):
+        after = metrics("bridge_connections", None, repeated(left, left + 20)).with_columns(
+            pl.lit(1, pl.Int32).alias("step"), time=pl.col("time") - BEGAN + ended + 1
+        )
+        whole = run.table("metrics")
+        pl.concat([whole, after.select(whole.columns)]).write_parquet(folder / "metrics.parquet")
+        judged = soak.judged(stored.read(folder), Heaps(), Audit(verdict="passed"))
+        assert judged.connections_left == left
+        assert [one[: len(problems[0]) if problems else 7] for one in judged.problems if "clients" in one] == problems
+        whole.write_parquet(folder / "metrics.parquet")
+
+
 def test_windows_begin_with_the_soak_and_an_unfinished_one_is_left_out() -> None:
     times = [BEGAN + at for at in (-1, 0, 59, 60, 119, 120, 150)]
     found = list(windows(times, [float(n) for n in range(7)], began=BEGAN, ended=BEGAN + 151, minutes=1))
@@ -147,6 +165,8 @@ def test_a_stored_sweep_is_judged_as_a_whole(folder: Path) -> None:
         "latency, p95",
     }
     assert "heap after collection of bridge: cannot tell: it was never counted" in found.failures
+    assert found.connections_left is None
+    assert "the run has no samples of bridge_connections after the load" in found.problems
     assert [one.must_be_told for one in (by_title["latency, p50"], by_title["client ids on nodes of PartyA"])] == [
         False,
         True,

@@ -53,6 +53,7 @@ class BootstrapTest {
                 "nodes/quick.conf",
                 "jvmArgs = [-Xint, \"-Xms\"${NODE_HEAP}]",
                 "broker { journalBufferTimeout_NIO = 20000000 }");
+        write("nodes/quicker.conf", "include \"quick.conf\"", "jvmArgs = ${jvmArgs} [-Xbatch]");
         write("databases/h2.conf", "node.dataSourceProperties.dataSource.url = \"jdbc:h2:mem\"");
         write(
                 "databases/postgres.conf",
@@ -151,6 +152,13 @@ class BootstrapTest {
     }
 
     @Test
+    void aPresetCanIncludeAnotherAndAddToIt() throws IOException {
+        make("NODE_PRESET", "quicker");
+        assertThat(directory.resolve("nodes/partyb/jvm.args"))
+                .hasContent("-Xint\n-Xms1g\n-Xbatch\n-Dbrokerconfig.journalBufferTimeout_NIO=20000000");
+    }
+
+    @Test
     void aNodeThatMakesItsTablesItselfIsToldTo() throws IOException {
         make("LAB_PLATFORM_VERSION", "7");
         assertThat(settingsOf("partya").getBoolean("database.initialiseSchema")).isTrue();
@@ -216,7 +224,7 @@ class BootstrapTest {
         assertRefused("PARTIES=4 is more than the 3 parties in configs/network.conf", "PARTIES", "4");
         assertRefused("PARTIES=many is not a whole number", "PARTIES", "many");
         assertRefused(
-                "NODE_PRESET=fast does not exist in configs/nodes/; available: paid, quick, stock",
+                "NODE_PRESET=fast does not exist in configs/nodes/; available: paid, quick, quicker, stock",
                 "NODE_PRESET",
                 "fast");
         assertRefused("NODE_PRESET=paid needs Corda Enterprise", "NODE_PRESET", "paid");
