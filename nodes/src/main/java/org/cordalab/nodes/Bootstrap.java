@@ -276,8 +276,10 @@ public final class Bootstrap {
                 .setComments(false)
                 .setJson(false);
         write(of(member).resolve("node.conf"), settings.root().render(format));
+        // Not resolveWith, which fails if a preset adds to a list of the one that it includes.
         Config flagsOf = preset.withoutPath("node")
-                .resolveWith(ConfigValueFactory.fromMap(values).toConfig());
+                .withFallback(ConfigValueFactory.fromMap(values))
+                .resolve();
         List<String> flags = new ArrayList<>(flagsOf.getStringList("jvmArgs"));
         if (flagsOf.hasPath("broker")) {
             flagsOf.getConfig("broker").entrySet().stream()
