@@ -100,8 +100,9 @@ def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has
         assert "network:/network:ro" in services[name]["volumes"]
     # A new volume gets the owner from the container that mounts it first.
     assert services["prometheus"]["depends_on"]["bootstrap"]["condition"] == "service_completed_successfully"
-    (found,) = jobs["corda"]["file_sd_configs"]
-    assert found["files"] == ["/network/targets.json"]
+    for job, file in (("corda", "targets.json"), ("postgres", "database-targets.json")):
+        (found,) = jobs[job]["file_sd_configs"]
+        assert found["files"] == [f"/network/{file}"]
 
 
 def test_buckets_of_stages_get_their_name_back(jobs: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ for file in bridge/rpc-password jmeter/rpc-password grafana/admin-password postg
   echo generated > "{root}/secrets/$file"
 done
 cd {root}/network
-touch network-parameters bridge.env links.json parties targets.json
+touch network-parameters bridge.env database-targets.json links.json parties targets.json
 """
 NODE_FILES = (
     *("run-corda", "node-java", "healthcheck", "log4j2-tuned.xml", "tuned.security"),
@@ -101,7 +101,7 @@ def test_passwords_can_be_read_by_whoever_has_the_volume_and_nothing_about_them_
     assert modes == {0o644}
     assert (root / "authority/fingerprint").exists()
     assert {path.name for path in (root / "network").iterdir()} == {
-        *("network-parameters", "bridge.env", "links.json", "parties", "targets.json"),
+        *("network-parameters", "bridge.env", "links.json", "parties", "targets.json", "database-targets.json"),
         *("shape", "schemas", "bin", "cordapps"),
     }
 

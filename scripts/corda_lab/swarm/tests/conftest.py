@@ -35,6 +35,7 @@ PUBLIC = {
     "network-parameters": "parameters",
     "bridge.env": "BRIDGE_NODES=PartyA=partya:10003\n",
     "targets.json": "[]\n",
+    "database-targets.json": "[]\n",
     "parties": "PartyA\n",
     "links.json": "[]\n",
     "schemas": "",

@@ -47,7 +47,7 @@ def test_files_of_the_network_are_configs_and_its_folders_are_in_images(
     project: Project, network: NetworkFiles
 ) -> None:
     found = {target for target in files("bridge", project, network) if target.startswith("/network/")}
-    names = {"network-parameters", "bridge.env", "targets.json", "parties", "links.json"}
+    names = {"network-parameters", "bridge.env", "targets.json", "database-targets.json", "parties", "links.json"}
     assert found == {f"/network/{name}" for name in names}
     root = network.of("/network")
     in_images = {path.relative_to(root).as_posix() for path in network.image_files}

@@ -45,6 +45,7 @@ import net.corda.core.identity.CordaX500Name;
  * &lt;nodes&gt;/&lt;name&gt;/node-infos/*                 signed node infos of all nodes, as it reaches them
  * &lt;network&gt;/network-parameters              signed, for all nodes
  * &lt;network&gt;/bridge.env, parties, targets.json  the nodes for the bridge, Locust and Prometheus
+ * &lt;network&gt;/database-targets.json           the exporter of the database for Prometheus, if there is one
  * &lt;network&gt;/links.json                      the proxies between nodes, with their latency and bandwidth
  * &lt;secrets&gt;/&lt;service&gt;/*                      the passwords of one service
  * </pre>
@@ -54,6 +55,7 @@ public final class Bootstrap {
     static final int RPC_PORT = 10003;
     private static final int RPC_ADMIN_PORT = 10043;
     private static final int METRICS_PORT = 9404;
+    private static final String DATABASE_EXPORTER = "postgres-exporter:9187";
     /** Since Corda 4.6, a separate command creates the tables. An older node creates them when it starts. */
     private static final int MIGRATION_COMMAND_PLATFORM_VERSION = 8;
     /**
@@ -347,6 +349,14 @@ public final class Bootstrap {
             scraped.add(entry);
         });
         write(directory.resolve("targets.json"), Json.render(scraped));
+        Map<String, Object> exporter =
+                Collections.singletonMap("targets", Collections.singletonList(DATABASE_EXPORTER));
+        write(
+                directory.resolve("database-targets.json"),
+                Json.render(
+                        shape.database.equals(POSTGRES)
+                                ? Collections.singletonList(exporter)
+                                : Collections.emptyList()));
     }
 
     private static List<String> names(List<Member> members) {

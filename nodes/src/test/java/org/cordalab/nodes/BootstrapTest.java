@@ -91,6 +91,7 @@ class BootstrapTest {
                         .get(1)
                         .getStringList("targets"))
                 .containsExactly("partya:9404");
+        assertThat(directory.resolve("database-targets.json")).hasContent("[]");
     }
 
     @Test
@@ -147,6 +148,7 @@ class BootstrapTest {
                 .isEqualTo("jdbc:postgresql://postgres:5432/partyb");
         assertThat(settingsOf("partyb").getConfigList("rpcUsers").get(0).getString("username"))
                 .isEqualTo("lab");
+        assertThat(text("database-targets.json")).contains("\"postgres-exporter:9187\"");
         assertThat(directory.resolve("nodes/partyb/jvm.args"))
                 .hasContent("-Xint\n-Xms1g\n-Dbrokerconfig.journalBufferTimeout_NIO=20000000");
     }
