@@ -4,6 +4,7 @@ The campaign is made of pieces, each on a new lab, which can be days apart. What
 version of Corda, whoever made them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ ASIDE = (GENERATOR, PROMETHEUS)
 """Targets whose faults do not count: they are no part of what records transactions."""
 
 PIECE_TRIALS = 4
-"""Trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""
+"""The most trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""
 PIECE_FAULTS = 8
 SEED_FIRST = 1
 WORKLOADS = ("iou", "cash-issue-and-pay")
@@ -139,14 +140,19 @@ def _kills(faults: Sequence[FaultEntry], part: str) -> int:
     return sum(target == part or (part == PARTY and target.startswith(PARTY)) for target in killed)
 
 
-def missing_kills(database: str, seen: Seen) -> list[str]:
-    """The parts that were killed too rarely."""
-    return [part for part, wanted in wanted_kills(database).items() if seen.kills.get(part, 0) < wanted]
+def missing_kills(database: str, seen: Seen) -> dict[str, int]:
+    """The parts that were killed too rarely, with the kills that they lack."""
+    lacking = {part: wanted - seen.kills.get(part, 0) for part, wanted in wanted_kills(database).items()}
+    return {part: count for part, count in lacking.items() if count > 0}
 
 
-def missing_kinds(seen: Seen) -> tuple[str, ...]:
-    """The kinds of faults that were seen too rarely. The labs of the campaign can have all of them."""
-    return tuple(kind for kind in KINDS if seen.kinds.get(kind, 0) < KIND)
+def missing_kinds(seen: Seen) -> dict[str, int]:
+    """The kinds of faults that were seen too rarely, with the faults that they lack.
+
+    The labs of the campaign can have all of them.
+    """
+    lacking = {kind: KIND - seen.kinds.get(kind, 0) for kind in KINDS}
+    return {str(kind): count for kind, count in lacking.items() if count > 0}
 
 
 def next_piece(corda: str, parties: Sequence[str], files: Sequence[ChaosFile]) -> Piece | None:
@@ -169,10 +175,18 @@ def _next_on(database: str, parties: Sequence[str], seen: Seen) -> Piece | None:
     parts = list(wanted_kills(database))
     if seen.faults >= FAULTS // 2:
         if kinds := missing_kinds(seen):
-            return Piece(*begun, kinds=kinds, targets=_targets(parts, parties))
+            return Piece(*begun, kinds=(*kinds,), targets=_targets(parts, parties), trials=_trials_for(kinds))
         if killed := missing_kills(database, seen):
-            return Piece(*begun, kinds=("kill",), targets=_targets(killed, parties))
+            return Piece(*begun, kinds=("kill",), targets=_targets([*killed], parties), trials=_trials_for(killed))
     return Piece(*begun) if seen.faults < FAULTS or seen.flows < FLOWS else None
+
+
+def _trials_for(lacking: Mapping[str, int]) -> int:
+    """The trials of a piece for faults that are lacking.
+
+    They have twice as many faults, because what is drawn does not hit each kind and part equally often.
+    """
+    return min(PIECE_TRIALS, math.ceil(2 * sum(lacking.values()) / PIECE_FAULTS))
 
 
 def _targets(parts: Sequence[str], parties: Sequence[str]) -> tuple[str, ...]:

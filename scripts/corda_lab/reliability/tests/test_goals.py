@@ -94,14 +94,19 @@ def test_what_is_missing_is_made_once_half_of_the_faults_were_seen() -> None:
     parts = ("notary", *PARTIES, "bridge")
     files = [enough("h2", kinds=KIND - 1, partyb=0), enough("postgres")]
     piece = goals.next_piece(CORDA, PARTIES, files)
-    assert piece == Piece("h2", "iou", seed=31, kinds=("slow-link",), targets=parts), "kinds first"
+    assert piece == Piece("h2", "iou", seed=31, kinds=("slow-link",), targets=parts, trials=1), "kinds first"
     assert campaign.command(piece)[-4:] == ["--kinds", "slow-link", "--targets", ",".join(parts)]
     files = [enough("h2", partyb=KILLS - 1), enough("postgres")]
-    assert goals.next_piece(CORDA, PARTIES, files) == Piece("h2", "iou", seed=31, kinds=("kill",), targets=PARTIES)
+    piece = goals.next_piece(CORDA, PARTIES, files)
+    assert piece == Piece("h2", "iou", seed=31, kinds=("kill",), targets=PARTIES, trials=1)
     files = [enough("h2"), enough("postgres", postgres=KILLS_OF_POSTGRES - 1, bridge=0)]
     piece = goals.next_piece(CORDA, PARTIES, files)
-    assert piece == Piece("postgres", "iou", seed=31, kinds=("kill",), targets=("bridge", "postgres"))
+    assert piece == Piece("postgres", "iou", seed=31, kinds=("kill",), targets=("bridge", "postgres"), trials=3)
     assert campaign.command(piece)[-4:] == ["--kinds", "kill", "--targets", "bridge,postgres"]
+    files = [enough("h2"), enough("postgres", postgres=0, bridge=0)]
+    piece = goals.next_piece(CORDA, PARTIES, files)
+    assert piece is not None
+    assert piece.trials == goals.PIECE_TRIALS, "the rest is made by the next one"
 
 
 @pytest.mark.parametrize("database", goals.DATABASES)
