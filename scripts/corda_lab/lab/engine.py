@@ -178,11 +178,11 @@ class Container:
         return self.engine.run("exec", self.name, *command, seconds_max=seconds_max)
 
     def now(self) -> str:
-        """Return the time of the container's machine, for ``logged``. Raises LabError if it does not say."""
+        """Return the time of its machine in unix seconds, for ``logged``. Raises LabError if it does not say."""
         return self.engine.checked("exec", self.name, "date", "+%s.%N").strip()
 
     def logged(self, since: str) -> str:
-        """Return what the container has logged since a time. Raises LabError if the engine does not say."""
+        """Return what it has logged since a time in unix seconds. Raises LabError if the engine does not say."""
         done = self.engine.run("logs", "--since", since, self.name)
         if done.returncode != 0:
             raise LabError(f"`{self.shown('logs')}` failed: {last_words(done.stderr)}", exit_code=1)

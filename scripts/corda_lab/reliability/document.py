@@ -113,13 +113,14 @@ def soak_section(file: SoakFile) -> str:
     )
     outcomes = ", ".join(f"{count:,} {name}" for name, count in file.outcomes.items())
     growth = "; ".join(f"{node} {size(value)}" for node, value in file.ledger_bytes_per_flow.items()) or "not known"
+    left = "" if file.connections_left is None else f" Connections of clients after the load: {file.connections_left}."
     failures = file.failures
     parts = [
         f"### {file.id}, on {option_label('database', file.database)}",
         circumstances([file], load),
         table(SOAK_TITLES, [soak_row(one) for one in file.growths]),
         *([pictures.link(file)] if pictures.is_drawn(file) else []),
-        wrapped(f"Requests: {outcomes}. What one flow adds to the database: {growth}."),
+        wrapped(f"Requests: {outcomes}. What one flow adds to the database: {growth}.{left}"),
         *(bullets("Failed", failures) if failures else ["Passed: nothing was seen to grow but the ledger."]),
         *bullets("What cannot be told", file.untold),
         *bullets("Warnings", file.warnings),

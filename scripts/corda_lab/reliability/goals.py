@@ -184,7 +184,7 @@ def _next_on(database: str, parties: Sequence[str], seen: Seen) -> Piece | None:
 def _trials_for(lacking: Mapping[str, int]) -> int:
     """The trials of a piece for faults that are lacking.
 
-    They have twice as many faults, because what is drawn does not hit each kind and part equally often.
+    It has twice as many faults as are lacking, because what is drawn does not hit each kind and part equally often.
     """
     return min(PIECE_TRIALS, math.ceil(2 * sum(lacking.values()) / PIECE_FAULTS))
 

@@ -205,8 +205,10 @@ def series_growths(
         parts = windows(one["time"].to_list(), one["value"].to_list(), began=began, ended=ended, minutes=WINDOW_MINUTES)
         points = [(at, min(some) if watched.statistic == "lowest" else fmean(some)) for at, some in parts]
         missing = f"the run has no samples of {watched.series}"
-        found = _growth(watched.name, node, "count", watched.statistic, points, expected, missing=missing)
-        yield found.model_copy(update={"must_be_told": watched.must_be_told})
+        told = watched.must_be_told
+        yield _growth(
+            watched.name, node, "count", watched.statistic, points, expected, missing=missing, must_be_told=told
+        )
 
 
 def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
@@ -228,7 +230,16 @@ def latency_growths(run: StoredRun, soak: StepEntry) -> Iterator[Growth]:
         answered_ones = [one for one in points if math.isfinite(one[1])]
         missing = "no request was meant for the window"
         expected = _whole_windows(began, ended, minutes)
-        yield _growth(f"latency, {name}", "", "ms", statistics[name], answered_ones, expected, missing=missing)
+        yield _growth(
+            f"latency, {name}",
+            "",
+            "ms",
+            statistics[name],
+            answered_ones,
+            expected,
+            missing=missing,
+            must_be_told=False,
+        )
 
 
 def _whole_windows(began: float, ended: float, minutes: float) -> int:
@@ -244,6 +255,7 @@ def _growth(
     expected: int,
     *,
     missing: str,
+    must_be_told: bool = True,
 ) -> Growth:
     """The growth of a value. ``expected`` is how many points it should have, ``missing`` why it has none."""
     digits = 0 if unit == "bytes" else 3
@@ -255,6 +267,6 @@ def _growth(
         minutes=tuple(round(at, 3) for at, _ in points),
         values=tuple(round(value, digits) for _, value in points),
         points=expected,
-        must_be_told=unit != "ms",
+        must_be_told=must_be_told,
         missing=None if points else missing,
     )

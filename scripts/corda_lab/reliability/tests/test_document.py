@@ -86,6 +86,13 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     assert document.NOTHING not in text
 
 
+def test_the_connections_that_a_soak_left_are_said() -> None:
+    what = "Connections of clients after the load"
+    text = document.document([soak(FLAT).model_copy(update={"connections_left": 1})])
+    assert f"{what}: 1." in " ".join(text.split())
+    assert what not in document.document([soak(FLAT)]), "a file of an earlier version does not know it"
+
+
 def test_what_is_missing_is_said() -> None:
     assert document.document([]).count(document.NOTHING) == 3
     assert document.document([REQUESTS]).count(document.NOTHING) == 2
