@@ -10,6 +10,9 @@ import re
 import shutil
 import socket
 import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,7 @@ from corda_lab.lab import exposure
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
+from faultkit import lasting
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -42,6 +46,8 @@ RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
 """Files with the name servers of this machine. systemd has itself in the first, and those that it asks in the other."""
 OUTSIDE = "example.org"
 """A name that is resolved wherever outside names are."""
+UNTOUCHED = "partyc"
+"""No other test of this lab starts flows on it."""
 FORBIDDEN_CALLS = Path(__file__).parent / "rpc" / "ForbiddenCalls.java"
 TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
@@ -208,6 +214,65 @@ def test_a_service_sees_only_its_own_passwords(containers: Containers) -> None:
         expected = {(f"{service}-secrets", False)} if service in WITH_SECRETS else set()
         assert mounts_of(containers[service], "-secrets") == expected, service
         assert mounts_of(containers[service], "authority") == set(), service
+
+
+def created_during(action: Callable[[], object], images: set[str]) -> list[dict[str, Any]]:
+    """Return what the engine says of each container of some images that is created while ``action`` runs.
+
+    The engine is asked when it tells of one. Its answer may come too late for a container that lives for milliseconds.
+    """
+    watch = ["docker", "events", f"--since={time.time():.3f}", "--filter=type=container", "--filter=event=create"]
+    with (
+        subprocess.Popen([*watch, "--format={{.ID}}"], stdout=subprocess.PIPE, text=True) as events,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert events.stdout is not None
+        asked = pool.submit(
+            lambda lines: [run_docker(["container", "inspect", one.strip()]) for one in lines], events.stdout
+        )
+        try:
+            action()
+        finally:
+            events.terminate()
+        found = [json.loads(one.stdout)[0] for one in asked.result() if one.returncode == 0]
+    return [one for one in found if one["Config"]["Image"] in images]
+
+
+def test_helpers_have_only_what_they_need(lab: Lab) -> None:
+    def each_kind() -> None:
+        lab.run("audit")
+        with lasting(lab.compose, "partition", UNTOUCHED):
+            pass
+        with lasting(lab.compose, "full-disk", "bridge"):
+            pass
+
+    kinds = set()
+    for helper in created_during(each_kind, {lab.compose.reader_image, lab.compose.helper_image}):
+        host = helper["HostConfig"]
+        command = helper["Config"]["Entrypoint"], helper["Config"]["Cmd"]
+        assert not host["Privileged"], command
+        assert host["CapDrop"] == ["ALL"], command
+        assert host["SecurityOpt"] == ["no-new-privileges:true"], command
+        assert min(host["Memory"], host["PidsLimit"]) > 0, command
+        # The volume of its ledger, or that of the network map.
+        assert {(mount["Type"], mount["RW"]) for mount in helper["Mounts"]} <= {("volume", False)}, command
+        secret = [mounts_of(helper, suffix) for suffix in ("-keys", "-secrets", "authority")]
+        assert not any(secret), command
+        joined = {host["NetworkMode"].partition(":")[0], host["PidMode"].partition(":")[0]} - {"none", ""}
+        assert joined <= {"container"}, command
+        kinds.add(
+            (
+                "network" if host["NetworkMode"] != "none" else "processes" if host["PidMode"] else "nothing",
+                "root" if helper["Config"]["User"].partition(":")[0] in {"", "0", "root"} else "user",
+                "volumes" if helper["Mounts"] else "no volume",
+                *(name.removeprefix("CAP_") for name in host["CapAdd"] or ()),
+            )
+        )
+    assert kinds == {
+        ("nothing", "user", "volumes"),
+        ("network", "root", "no volume", "NET_ADMIN"),
+        ("processes", "user", "no volume"),
+    }
 
 
 def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:
