@@ -18,9 +18,10 @@ from corda_lab.text.words import plural, wrapped
 INTRODUCTION = """\
 *Acknowledged* flows are those whose caller was told that they succeeded. *Lost*, *doubled* and *value* are violations
 that the audit of all ledgers found: an acknowledged transaction that a participant lacks; one that happened twice, or a
-state that was consumed twice; value that was made or destroyed. *Other* are all other violations. *Unexplained* are
-flows of which the node could not tell what became of them. [chaos.md](chaos.md) describes the faults, how they are
-made, and what is checked after each load.
+state that was consumed twice; value that was made or destroyed. *Other* are all other violations. *Stranded* are
+transactions that only the notary has, because Corda ended their flow with an error before it recorded them: the caller
+was told that the flow failed. *Unexplained* are flows of which the node could not tell what became of them.
+[chaos.md](chaos.md) describes the faults, how they are made, and what is checked after each load.
 """
 
 OTHER = "other"
@@ -58,6 +59,7 @@ def section(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
         effect_table(faults),
         wrapped(outcome_words(trials)),
         *evidence(files),
+        *stranded(trials),
     ]
     return paragraphs(part for part in parts if part)
 
@@ -174,6 +176,19 @@ def evidence(files: Sequence[ChaosFile]) -> list[str]:
         for file, audit in together:
             lines += [wrapped(f"{file.id}, {_seeds(file)}", "- ", "  "), *_wrong(audit.problems, audit)]
         parts.append("\n".join(lines))
+    return parts
+
+
+def stranded(trials: Sequence[ChaosTrial]) -> list[str]:
+    """Return what Corda itself has stranded, each with what the caller was told and what the nodes logged."""
+    parts = []
+    for trial in trials:
+        for one in trial.stranded:
+            told = (
+                f"Corda stranded a transaction (seed {trial.seed}, run {trial.run}). Its flow, client id "
+                f"{one.client_id}, ran on {one.node}. Its caller was told: {one.told}."
+            )
+            parts += [wrapped(told), "\n".join(["```text", f"transaction {one.transaction}", *one.log, "```"])]
     return parts
 
 

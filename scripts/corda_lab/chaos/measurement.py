@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from corda_lab.bench.file import BenchFile, BenchPart
-from corda_lab.chaos.verdict import AuditEntry
+from corda_lab.chaos.stranded import StrandedTransaction
+from corda_lab.chaos.verdict import AuditEntry, ViolationEntry, unexplained
 from corda_lab.paths import RESULTS
 from corda_lab.steps.faults import FaultEntry
 
@@ -51,6 +52,8 @@ class ChaosTrial(BenchPart):
     rest_seconds: float | None = None
     """Time from the end of the run until the lab was at rest."""
     audit: AuditEntry | None = None
+    stranded: tuple[StrandedTransaction, ...] = ()
+    """Transactions of violations of the audit of which the logs show that Corda has stranded them."""
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     """Why the trial failed. Empty if it passed."""
@@ -71,16 +74,25 @@ class ChaosTrial(BenchPart):
         return tuple(fault for fault in self.faults if fault.was_made)
 
     @property
+    def stranded_ids(self) -> frozenset[str]:
+        """The ids of the transactions that Corda has stranded."""
+        return frozenset(one.transaction for one in self.stranded)
+
+    @property
+    def violations(self) -> tuple[ViolationEntry, ...]:
+        """The violations of the audit, without those of transactions that Corda has stranded."""
+        return unexplained(self.audit, self.stranded_ids) if self.audit else ()
+
+    @property
     def violating_otherwise(self) -> int:
         """The number of violations of all other kinds."""
-        every = {one.kind for one in self.audit.violations} if self.audit else set()
+        every = {one.kind for one in self.violations}
         return self.violating(every - {*LOST, *DOUBLED, *VALUE})
 
     def violating(self, kinds: Iterable[str]) -> int:
         """The number of ids in violations of some kinds. One without ids counts as one."""
         chosen = set(kinds)
-        found = self.audit.violations if self.audit else ()
-        return sum(max(1, len(one.ids)) for one in found if one.kind in chosen)
+        return sum(max(1, len(one.ids)) for one in self.violations if one.kind in chosen)
 
 
 class PieceAudit(AuditEntry):
@@ -104,6 +116,12 @@ class ChaosFile(BenchFile):
     trials: tuple[ChaosTrial, ...] = ()
     audit: PieceAudit | None = None
     """None in files from before there was one, and if no trial came to its own audit."""
+
+    @property
+    def violations(self) -> tuple[ViolationEntry, ...]:
+        """The violations of the audit of all trials, without those of transactions that Corda has stranded."""
+        stranded = frozenset[str]().union(*(trial.stranded_ids for trial in self.trials))
+        return unexplained(self.audit, stranded) if self.audit else ()
 
     @property
     def confirmed(self) -> tuple[ChaosTrial, ...]:

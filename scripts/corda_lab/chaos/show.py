@@ -6,7 +6,7 @@ from corda_lab.chaos.measurement import DOUBLED, LOST, VALUE, ChaosFile, ChaosTr
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 
-TITLES = ("trials", "faults", "acknowledged", "lost", "doubled", "value", "other", "unexplained", "passed")
+TITLES = ("trials", "faults", "acknowledged", "lost", "doubled", "value", "other", "stranded", "unexplained", "passed")
 
 
 def line(trial: ChaosTrial) -> str:
@@ -20,6 +20,7 @@ def line(trial: ChaosTrial) -> str:
         "" if trial.keeps_client_ids else "no client ids: counted on the ledger",
         f"started again: {', '.join(trial.restarted)}" if trial.restarted else "",
         f"audit: {trial.audit.verdict} in {trial.audit.seconds:.0f} s" if trial.audit else "",
+        f"stranded by Corda: {', '.join(sorted(trial.stranded_ids))}" if trial.stranded else "",
         *([f"FAILED: {'; '.join(trial.problems)}"] if trial.problems else ["passed"]),
     ]
     return "; ".join(part for part in parts if part)
@@ -45,6 +46,7 @@ def sums(trials: Sequence[ChaosTrial]) -> tuple[str, ...]:
             sum(trial.violating(DOUBLED) for trial in trials),
             sum(trial.violating(VALUE) for trial in trials),
             sum(trial.violating_otherwise for trial in trials),
+            sum(len(trial.stranded) for trial in trials),
             sum(trial.unexplained for trial in trials),
             sum(not trial.problems for trial in trials),
         )

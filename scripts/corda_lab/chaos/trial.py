@@ -11,13 +11,14 @@ from corda_lab.bench.kills.proof import open_clients
 from corda_lab.bench.kills.trial import REPORTED, Outcome, asker, await_ready, read, run_load, silent
 from corda_lab.chaos import vaults
 from corda_lab.chaos.measurement import ChaosTrial, PieceAudit
+from corda_lab.chaos.stranded import Explained, Logs, explained_by
 from corda_lab.chaos.vaults import Found
 from corda_lab.chaos.verdict import AuditEntry, Auditor, EndedLoad, audit_problems
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError, reason_of
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.results import faults as stored_faults
-from corda_lab.results import folders
+from corda_lab.results import folders, stored
 from corda_lab.results.faults import LoadFaults
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
@@ -100,6 +101,8 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
     # Without client ids, a flow may have succeeded although nobody knows; problems_without_ids counts them.
     compared = vaults.compare(rows, in_vaults, subject) if keeps else Found()
     misread = [one for one in misread if keeps or not one.startswith(REPORTED)]
+    audit = verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest))
+    explained = explain(outcome, rows, audit)
     trial = ended.trial.model_copy(
         update={
             "outcomes": dict(told.outcomes),
@@ -109,7 +112,8 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
             "on_ledger": vaults.on_ledger(in_vaults),
             "restarted": tuple(sorted({*made.restarted, *settled.restarted})),
             "rest_seconds": round(time.time() - ended.ended_at, 1),
-            "audit": verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest)),
+            "audit": audit,
+            "stranded": explained.stranded,
         }
     )
     if not outcome.stored:
@@ -117,8 +121,17 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
             for node in subject.nodes:
                 unknown.forget(lab.bridge, node, trial.run)
     not_made = [f"{one.name}: {one.problem}" for one in made.faults if not one.was_made and one.problem != TOO_LATE]
-    problems = (*misread, *problems_of(trial, options.users), *compared.problems)
-    return trial.model_copy(update={"warnings": (*warnings, *not_made, *compared.warnings), "problems": problems})
+    left = [f"{REPORTED}{one}" for one in explained.left]
+    problems = (*(one for one in misread if one not in left), *problems_of(trial, options.users), *compared.problems)
+    told_of_it = (*warnings, *not_made, *compared.warnings, *left)
+    return trial.model_copy(update={"warnings": told_of_it, "problems": problems})
+
+
+def explain(outcome: Outcome, rows: pl.DataFrame, audit: AuditEntry) -> Explained:
+    """What the logs of the load explain of its audit and of its counts. Raises LabError if a file is damaged."""
+    assert outcome.folder is not None
+    differing = stored.read(outcome.folder).steps[0].counts.disagreements if outcome.stored else []
+    return explained_by(Logs.of(outcome.folder), rows, audit, differing)
 
 
 def loads_faults(outcome: Outcome) -> LoadFaults:
@@ -210,7 +223,8 @@ def problems_of(trial: ChaosTrial, users: int) -> list[str]:
         found.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")
     if not trial.keeps_client_ids:
         found += problems_without_ids(trial, users)
-    return [*found, *audit_problems(trial.audit, keeps_client_ids=trial.keeps_client_ids)]
+    keeps, stranded = trial.keeps_client_ids, trial.stranded_ids
+    return [*found, *audit_problems(trial.audit, keeps_client_ids=keeps, stranded=stranded)]
 
 
 def stored_problems(trial: ChaosTrial) -> list[str]:
@@ -258,7 +272,8 @@ def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTria
     """The verdict of an audit of all trials so far. One that ends with an error cannot tell."""
     found = found_by(lambda: auditor.of_all(lab))
     keeps = all(trial.keeps_client_ids for trial in trials)
-    problems = tuple(audit_problems(found, keeps_client_ids=keeps))
+    stranded = frozenset[str]().union(*(trial.stranded_ids for trial in trials))
+    problems = tuple(audit_problems(found, keeps_client_ids=keeps, stranded=stranded))
     return PieceAudit(**dict(found), trials=len(trials), problems=problems)
 
 

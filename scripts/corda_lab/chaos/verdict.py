@@ -1,5 +1,6 @@
 """What the audit of the ledgers says after a load with faults, in the form in which campaigns store it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -9,7 +10,7 @@ from pydantic import Field
 from corda_lab.audit import audit_lab, audit_load, audit_loads
 from corda_lab.audit.requests import Load, load_of
 from corda_lab.bench.file import BenchPart
-from corda_lab.results.audits import CHECKS, Audit, unknown_outcomes
+from corda_lab.results.audits import CHECKS, Audit, ViolationKind, unknown_outcomes
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import Subject
 
@@ -107,8 +108,18 @@ class LedgerAuditor:
         return AuditEntry.of(audit_loads(lab.compose, tuple(self._loads), deadline_seconds=PIECE_SECONDS_MAX))
 
 
-def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool) -> list[str]:
-    """What the audit found. One that cannot tell is a problem as well.
+def is_notary_alone(one: ViolationEntry) -> bool:
+    """Whether a violation is a transaction that only the notary has. Its id is the first one."""
+    return one.kind == ViolationKind.NOTARY_WITHOUT_TRANSACTION and bool(one.ids)
+
+
+def unexplained(audit: AuditEntry, stranded: Collection[str]) -> tuple[ViolationEntry, ...]:
+    """The violations of an audit, without those of transactions that Corda has stranded."""
+    return tuple(one for one in audit.violations if not (is_notary_alone(one) and one.ids[0] in stranded))
+
+
+def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool, stranded: Collection[str] = ()) -> list[str]:
+    """What the audit found. One that cannot tell is a problem as well; a transaction that Corda has stranded is none.
 
     Nodes without client ids cannot say what became of a request, so unknown outcomes are no problem there.
     """
@@ -120,4 +131,4 @@ def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool) -> list[
         expected = None if keeps_client_ids else unknown_outcomes(audit.counts.get("unknown_requests", 0))
         reasons = [reason for reason in audit.reasons if reason != expected]
         return [f"the audit cannot tell: {'; '.join(reasons)}"] if reasons else []
-    return [one.text or one.kind for one in audit.violations]
+    return [one.text or one.kind for one in unexplained(audit, stranded)]

@@ -226,8 +226,8 @@ def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Pa
     failed = trial(seed=7, audit=VIOLATED, problems=("2 transactions are missing at PartyB",))
     files = [file_of("h2", trial(), failed), file_of("postgres", trial()), file_of("h2", trial(seed=9))]
     text = document.chapter(files)
-    assert "| 4.10 | H2 | 3 | 6 | 1,200 | 2 | 0 | 0 | 0 | 0 | 2 |" in text
-    assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
+    assert "| 4.10 | H2 | 3 | 6 | 1,200 | 2 | 0 | 0 | 0 | 0 | 0 | 2 |" in text
+    assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert "| notary | 3 | – | 3 |" in text, "three kills, no pause"
     assert "| kill | 3 | 21.0 s | 21.0 s | 0 | 95 |" in text
     assert "| pause | 3 | – | – | 3 | 10 |" in text, "none was seen to end"
