@@ -185,10 +185,10 @@ def stranded(trials: Sequence[ChaosTrial]) -> list[str]:
     for trial in trials:
         for one in trial.stranded:
             told = (
-                f"Corda stranded a transaction (seed {trial.seed}, run {trial.run}). Its flow, client id "
-                f"{one.client_id}, ran on {one.node}. Its caller was told: {one.told}."
+                f"Corda stranded transaction {one.transaction} (seed {trial.seed}, run {trial.run}). Its flow ran on "
+                f"{one.node}, with client id {one.client_id}. Its caller was told: {one.told}. The logs of the nodes:"
             )
-            parts += [wrapped(told), "\n".join(["```text", f"transaction {one.transaction}", *one.log, "```"])]
+            parts += [wrapped(told), "\n".join(wrapped(line, "- ", "  ") for line in one.log)]
     return parts
 
 
