@@ -155,9 +155,9 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     auditor = LedgerAuditor()
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
         for number, load in enumerate(loads, start=1):
-            ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s:")
-            for fault in load.faults:
-                ui.note(f"  {fault.words()}")
+            # In one line, which the suite repeats every minute while the trial runs.
+            faults = "; ".join(fault.words() for fault in load.faults)
+            ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
             made = trial(lab, plan.subject, load, auditor)
             ui.note(show.line(made))
             file = file.model_copy(update={"trials": (*file.trials, made)})
