@@ -144,7 +144,8 @@ def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE)
     The method is batch means with Student's t. The batches are enlarged, from 30 batches down to 10, until neighbours
     seem independent: their lag-1 correlation r is at most half a standard error above that of independent batches. If
     some correlation remains with 10 batches, the variance is multiplied by (1 + r) / (1 − r), as for a first-order
-    autoregression. None if there are fewer than 20 bins, or if all bins are 0.
+    autoregression. None if there are fewer than 20 bins, or if all bins are 0, apart from the first few: those that are
+    left when the series is divided into batches.
     """
     if len(series) < BINS_MIN or not any(series):
         return None
@@ -156,7 +157,8 @@ def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE)
     unbiased = min(CORRELATION_MAX, correlation + 1 / count)
     inflation = (1 + unbiased) / (1 - unbiased) if correlation > 0 else 1.0
     error = math.sqrt(statistics.variance(batches) * inflation / count)
-    return t_quantile(confidence, count - 1) * error / statistics.fmean(batches)
+    mean = statistics.fmean(batches)
+    return t_quantile(confidence, count - 1) * error / mean if mean else None
 
 
 def may_end(

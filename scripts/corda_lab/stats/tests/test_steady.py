@@ -115,6 +115,8 @@ def test_the_half_width_holds_for_series_that_remember(process: str, held_min: f
 def test_too_little_has_no_half_width() -> None:
     assert relative_half_width([5.0] * 19) is None
     assert relative_half_width([0.0] * 100) is None
+    # Everything was completed before the first fault, in bins that no batch has.
+    assert relative_half_width([5.0] * 3 + [0.0] * 100) is None
     assert relative_half_width([5.0] * 100) == 0
 
 
