@@ -242,6 +242,7 @@ def created_during(action: Callable[[], object], images: set[str]) -> list[dict[
 
 def test_helpers_have_only_what_they_need(lab: Lab) -> None:
     def each_kind() -> None:
+        # What other tests have left on the ledgers is not its matter.
         lab.run("audit")
         with lasting(lab.compose, "partition", UNTOUCHED):
             pass

@@ -95,6 +95,11 @@ class ChaosTrial(BenchPart):
         return sum(max(1, len(one.ids)) for one in self.violations if one.kind in chosen)
 
 
+def stranded_in(trials: Iterable[ChaosTrial]) -> frozenset[str]:
+    """The ids of the transactions that Corda has stranded in any of some trials."""
+    return frozenset(identity for trial in trials for identity in trial.stranded_ids)
+
+
 class PieceAudit(AuditEntry):
     """The verdict on everything that all trials have recorded, after the last of them.
 
@@ -120,8 +125,7 @@ class ChaosFile(BenchFile):
     @property
     def violations(self) -> tuple[ViolationEntry, ...]:
         """The violations of the audit of all trials, without those of transactions that Corda has stranded."""
-        stranded = frozenset[str]().union(*(trial.stranded_ids for trial in self.trials))
-        return unexplained(self.audit, stranded) if self.audit else ()
+        return unexplained(self.audit, stranded_in(self.trials)) if self.audit else ()
 
     @property
     def confirmed(self) -> tuple[ChaosTrial, ...]:

@@ -7,6 +7,7 @@ recorded and lost; the logs of the nodes do.
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +17,8 @@ import polars as pl
 
 from corda_lab.bench.file import BenchPart
 from corda_lab.chaos.verdict import AuditEntry, is_notary_alone
-from corda_lab.results import node_logs
+from corda_lab.errors import LabError
+from corda_lab.results import folders, node_logs
 from corda_lab.steps.node_log import LogEntry, entries
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.resolutions import COLUMNS
@@ -50,7 +52,7 @@ class StrandedTransaction(BenchPart):
 
 @dataclass(frozen=True)
 class FailedFlow:
-    """What its node has logged of a flow whose caller was told that it failed, or that it did not succeed."""
+    """What its node has logged of a flow that failed, as its caller or the lab was told."""
 
     node: str
     flow: str
@@ -82,18 +84,21 @@ class FailedFlow:
 
 @dataclass(frozen=True)
 class Logs:
-    """The logs that are kept with a load: entries by node. Empty if none are kept."""
+    """The logs that are kept whole with a load: entries by node. Empty if none are kept.
+
+    A log from which lines are left out proves nothing: what a flow recorded may be among them.
+    """
 
     of_nodes: Mapping[str, tuple[LogEntry, ...]]
 
     @classmethod
     def of(cls, folder: Path) -> "Logs":
-        """Read the logs of a load of one step. Raises LabError if their index is damaged."""
-        found = list(node_logs.of_run(folder))
-        return cls({log.node: tuple(_entries(path / log.file)) for _, path, kept in found for log in kept.logs})
+        """Read the logs of a load of one step. Raises LabError if one cannot be read."""
+        kept = [(path, log) for _, path, index in node_logs.of_run(folder) for log in index.logs]
+        return cls({log.node: _entries(path / log.file) for path, log in kept if not log.lines_left_out})
 
     def failed_flows(self, rows: pl.DataFrame) -> list[FailedFlow]:
-        """The flows that did not succeed, as far as their callers and the nodes know."""
+        """The flows that failed, as their callers or the lab were told, and that a log knows."""
         told = _failures(rows)
         found: dict[tuple[str, str], list[LogEntry]] = {}
         clients: dict[tuple[str, str], str] = {}
@@ -126,7 +131,7 @@ def explained_by(logs: Logs, rows: pl.DataFrame, audit: AuditEntry, differing: I
 
 
 def _is_left(one: Reason, flows: Sequence[FailedFlow]) -> bool:
-    """Whether a vault has no more beyond what the successes come to than flows that failed recorded transactions."""
+    """Whether a vault has more than expected, by no more than the transactions that failed flows recorded there."""
     if one.code != "vault_differs":
         return False
     surplus = int(one.values["counted"]) - int(one.values["expected"])
@@ -158,19 +163,22 @@ def _line(node: str, entry: LogEntry) -> str:
     return f"{at} {node}: {message}"
 
 
-def _entries(path: Path) -> Iterator[LogEntry]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        yield from entries(lines)
+def _entries(path: Path) -> tuple[LogEntry, ...]:
+    """Read a log, compressed or not. Raises LabError if it is not there or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            return tuple(entries(lines))
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise LabError(f"{path}: cannot be read ({error})", folders.DAMAGED) from None
 
 
 def _found(pattern: re.Pattern[str], entry: LogEntry) -> str | None:
     """A value of the context of an entry."""
-    found = next((match for line in entry.lines if (match := pattern.search(line))), None)
-    return found[1] if found else None
+    return next((match[1] for line in entry.lines if (match := pattern.search(line))), None)
 
 
 def _failures(rows: pl.DataFrame) -> dict[str, str]:
-    """What the callers of flows that did not succeed were told, by client id."""
+    """What the callers of flows that failed were told, by client id."""
     if not rows.height:
         return {}
     # Rows of which nothing was asked have no resolutions.

@@ -10,7 +10,7 @@ import polars as pl
 from corda_lab.bench.kills.proof import open_clients
 from corda_lab.bench.kills.trial import REPORTED, Outcome, asker, await_ready, read, run_load, silent
 from corda_lab.chaos import vaults
-from corda_lab.chaos.measurement import ChaosTrial, PieceAudit
+from corda_lab.chaos.measurement import ChaosTrial, PieceAudit, stranded_in
 from corda_lab.chaos.stranded import Explained, Logs, explained_by
 from corda_lab.chaos.vaults import Found
 from corda_lab.chaos.verdict import AuditEntry, Auditor, EndedLoad, audit_problems
@@ -29,6 +29,8 @@ from corda_lab.steps.resolutions import Resolution, with_resolutions
 from corda_lab.text.words import plural
 
 _ABSENT = FlowStatus("absent")
+LEFT = "no more than flows that failed had recorded before, by the logs"
+"""Why counts that differ do not fail a trial."""
 OPEN_STATES = ("running", "unreachable")
 """What an answer by client id says if it explains nothing."""
 
@@ -123,7 +125,7 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
     not_made = [f"{one.name}: {one.problem}" for one in made.faults if not one.was_made and one.problem != TOO_LATE]
     left = [f"{REPORTED}{one}" for one in explained.left]
     problems = (*(one for one in misread if one not in left), *problems_of(trial, options.users), *compared.problems)
-    told_of_it = (*warnings, *not_made, *compared.warnings, *left)
+    told_of_it = (*warnings, *not_made, *compared.warnings, *(f"{one}: {LEFT}" for one in left))
     return trial.model_copy(update={"warnings": told_of_it, "problems": problems})
 
 
@@ -272,8 +274,7 @@ def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTria
     """The verdict of an audit of all trials so far. One that ends with an error cannot tell."""
     found = found_by(lambda: auditor.of_all(lab))
     keeps = all(trial.keeps_client_ids for trial in trials)
-    stranded = frozenset[str]().union(*(trial.stranded_ids for trial in trials))
-    problems = tuple(audit_problems(found, keeps_client_ids=keeps, stranded=stranded))
+    problems = tuple(audit_problems(found, keeps_client_ids=keeps, stranded=stranded_in(trials)))
     return PieceAudit(**dict(found), trials=len(trials), problems=problems)
 
 

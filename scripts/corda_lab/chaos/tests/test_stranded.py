@@ -13,6 +13,7 @@ from corda_lab.chaos import document, show
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.stranded import Explained, Logs, explained_by
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry, audit_problems
+from corda_lab.errors import LabError
 from corda_lab.reliability import goals
 from corda_lab.results import node_logs
 from corda_lab.results.audits import CHECKS
@@ -54,7 +55,11 @@ AUDIT = AuditEntry(verdict="violations", checks=CHECKS, violations=(ALONE,))
 SURPLUS = reason("vault_differs", node="PartyA", state="CashState", counted=1, expected=0)
 
 
-def kept(folder: Path, logs: Mapping[str, Sequence[str]]) -> Logs:
+def ids_of(found: Explained) -> set[str]:
+    return {one.transaction for one in found.stranded}
+
+
+def kept(folder: Path, logs: Mapping[str, Sequence[str]], *, left_out: int = 0) -> Logs:
     """The logs, read from a folder where a failed load has kept them."""
     written = []
     for node, lines in logs.items():
@@ -62,17 +67,22 @@ def kept(folder: Path, logs: Mapping[str, Sequence[str]]) -> Logs:
         for line in lines:
             text.add(line)
         file = node_logs.write_log(folder / node_logs.FOLDER, node, text)
-        written.append(KeptLog(node=node, file=file, entries=len(lines)))
+        written.append(KeptLog(node=node, file=file, entries=len(lines), lines_left_out=left_out))
     index = KeptLogs(why="75 of 576 requests failed", since=0.0, until=1.0, logs=written)
     node_logs.write_index(folder / node_logs.FOLDER, index)
     return Logs.of(folder)
 
 
 def explained(
-    folder: Path, of_party: Sequence[str], *, outcome: str = "failed", differing: Sequence[Reason] = ()
+    folder: Path,
+    of_party: Sequence[str],
+    *,
+    outcome: str = "failed",
+    differing: Sequence[Reason] = (),
+    left_out: int = 0,
 ) -> Explained:
     rows = pl.DataFrame({"client_id": [CLIENT], "outcome": [outcome], "error": [TOLD]})
-    logs = kept(folder, {"PartyA": of_party, "Notary": OF_NOTARY})
+    logs = kept(folder, {"PartyA": of_party, "Notary": OF_NOTARY}, left_out=left_out)
     return explained_by(logs, rows, AUDIT, differing)
 
 
@@ -99,13 +109,30 @@ def test_the_logs_show_that_corda_has_stranded_a_transaction(tmp_path: Path) -> 
     ],
 )
 def test_without_each_part_of_the_evidence_it_stays_a_violation(tmp_path: Path, of_party: Sequence[str]) -> None:
-    assert explained(tmp_path, of_party).stranded == ()
-    assert audit_problems(AUDIT, keeps_client_ids=True) == [ALONE.text]
+    found = explained(tmp_path, of_party)
+    assert audit_problems(AUDIT, keeps_client_ids=True, stranded=ids_of(found)) == [ALONE.text]
 
 
 @pytest.mark.parametrize("outcome", ["ok", "unknown"])
-def test_a_caller_who_was_not_told_of_a_failure_lost_a_transaction(tmp_path: Path, outcome: str) -> None:
+def test_without_a_caller_who_was_told_of_a_failure_it_stays_a_violation(tmp_path: Path, outcome: str) -> None:
     assert explained(tmp_path, [*ISSUE, *PAY, *END], outcome=outcome).stranded == ()
+
+
+def test_a_log_from_which_lines_are_left_out_explains_nothing(tmp_path: Path) -> None:
+    """The line that says that the transaction was recorded may be among them."""
+    assert explained(tmp_path, [*ISSUE, *PAY, *END], left_out=1, differing=[SURPLUS]) == Explained((), ())
+
+
+@pytest.mark.parametrize("damage", [None, b"\xff\xfe no text"])
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, damage: bytes | None) -> None:
+    kept(tmp_path, {"PartyA": PAY})
+    path = tmp_path / node_logs.FOLDER / "PartyA.log"
+    if damage is None:
+        path.unlink()
+    else:
+        path.write_bytes(damage)
+    with pytest.raises(LabError, match=r"PartyA\.log: cannot be read"):
+        Logs.of(tmp_path)
 
 
 def test_a_load_without_logs_explains_nothing(tmp_path: Path) -> None:
@@ -146,5 +173,4 @@ def test_other_violations_of_the_same_trial_are_still_told(tmp_path: Path) -> No
     found = explained(tmp_path, [*ISSUE, *PAY, *END])
     other = ViolationEntry(kind="notary_without_transaction", ids=("ABCD",), text="the notary has committed ABCD")
     audit = AUDIT.model_copy(update={"violations": (ALONE, other)})
-    stranded = {one.transaction for one in found.stranded}
-    assert audit_problems(audit, keeps_client_ids=True, stranded=stranded) == [other.text]
+    assert audit_problems(audit, keeps_client_ids=True, stranded=ids_of(found)) == [other.text]

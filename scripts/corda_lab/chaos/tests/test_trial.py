@@ -16,7 +16,7 @@ from corda_lab.bench.kills.trial import Outcome
 from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
-from corda_lab.chaos.verdict import AuditEntry, EndedLoad
+from corda_lab.chaos.verdict import AuditEntry, EndedLoad, ViolationEntry
 from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -25,8 +25,9 @@ from corda_lab.lab import environment
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import evidence, faults, folders
+from corda_lab.results import evidence, faults, folders, node_logs
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
+from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
@@ -71,12 +72,16 @@ class Answers:
         return 0
 
 
+PASSED = AuditEntry(verdict="passed", seconds=1.0)
+
+
 @dataclass
 class Audited:
     """An audit that passes, or fails with an error, and notes what it was given."""
 
     rows: pl.DataFrame = field(default_factory=pl.DataFrame)
     error: str | None = None
+    found: AuditEntry = PASSED
 
     def after_trial(self, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
         self.rows = ended.rows
@@ -86,7 +91,7 @@ class Audited:
     def of_all(self, lab: RunningLab) -> AuditEntry:
         if self.error is not None:
             raise LabError(self.error)
-        return AuditEntry(verdict="passed", seconds=1.0)
+        return self.found
 
 
 def lab_of(answers: Answers) -> RunningLab:
@@ -171,6 +176,43 @@ def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: Callable[[Outc
     # Nodes without client ids do not say what became of a flow, so its transaction may be one more.
     unsure = Answers(transactions=IDS, keeps=False)
     assert chaos_trial.trial(lab_of(unsure), SUBJECT, OPTIONS, Audited()).problems == ()
+
+
+def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: Callable[[Outcome], None]) -> None:
+    """Its last flow had recorded a transaction before the one that Corda stranded."""
+    *succeeded, last = SIMULATED
+    rows = [*succeeded, {**last, "outcome": "failed", "tx_id": None}]
+    counts = simulation.agreeing_counts(rows)
+    surplus = tuple(
+        one.model_copy(update={"counted": one.expected + 1}) if one.node == "PartyA" else one for one in counts.vaults
+    )
+    end = simulation.end_words(rows, 2, 20)
+    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
+    made(folder, KILLED)
+    ended(Outcome(folder, stored=True))
+    alone = ViolationEntry(kind="notary_without_transaction", ids=("AB",), text="the notary has committed AB")
+    audit = AuditEntry(verdict="violations", violations=(alone,))
+    lab = lab_of(Answers(transactions={str(row["tx_id"]) for row in succeeded}))
+    without = chaos_trial.trial(lab, SUBJECT, OPTIONS, Audited(found=audit))
+    assert len(without.problems) == 2
+
+    context = f"client_id={last['client_id']}, flow-id=a-flow"
+    lines = BoundedText()
+    for message, transaction in (
+        ("Recorded transaction locally successfully.", "CD"),
+        ("Sending transaction to notary: O=Notary, L=London, C=GB.", "AB"),
+        ("Flow error allowed to propagate", "AB"),
+    ):
+        lines.add(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
+    log = KeptLog(node="PartyA", file=node_logs.write_log(folder / "logs", "PartyA", lines), entries=3)
+    node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
+    found = chaos_trial.trial(lab, SUBJECT, OPTIONS, Audited(found=audit))
+    assert found.problems == ()
+    assert found.stranded_ids == {"AB"}
+    (warning,) = [one for one in found.warnings if "the counts differ" in one]
+    assert warning.endswith("no more than flows that failed had recorded before, by the logs")
+    assert chaos_trial.verdict_of_all(Audited(found=audit), lab, [found]).problems == ()
+    assert chaos_trial.verdict_of_all(Audited(found=audit), lab, [without]).problems == (alone.text,)
 
 
 def test_rows_that_were_not_collected_fail_the_trial(unfinished: Path) -> None:
