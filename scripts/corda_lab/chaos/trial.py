@@ -31,6 +31,7 @@ from corda_lab.text.words import plural
 _ABSENT = FlowStatus("absent")
 LEFT = "no more than flows that failed had recorded before, by the logs"
 """Why counts that differ do not fail a trial."""
+NOT_HEALED = "it was made, and nothing says that it was healed"
 OPEN_STATES = ("running", "unreachable")
 """What an answer by client id says if it explains nothing."""
 
@@ -219,7 +220,7 @@ def outcomes_of(table: pl.DataFrame) -> dict[str, int]:
 
 def problems_of(trial: ChaosTrial, users: int) -> list[str]:
     """Why a trial failed. Empty if it passed."""
-    found = [f"{fault.name}: {fault.problem}" for fault in trial.made if fault.problem]
+    found = [f"{one.name}: {one.problem or NOT_HEALED}" for one in trial.made if one.problem or one.healed_at is None]
     found += stored_problems(trial)
     if trial.unexplained:
         found.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")

@@ -14,6 +14,8 @@ from corda_lab.steps.resolutions import COLUMNS, has_succeeded
 
 Vaults = Mapping[Place, set[str]]
 """The transactions that recorded states of a class in the vault of a node since a load began."""
+MISSING = "transactions missing in the vault of "
+"""What a problem says first if a vault lacks transactions of flows that succeeded."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def compare(rows: pl.DataFrame, vaults: Vaults, subject: Subject) -> Found:
     for place, found in vaults.items():
         own = told.get(place, set()) | (without_row if len(subject.starts) == 1 else set())
         others = found - own - without_row
-        problems += listed_ids(f"transactions missing in the vault of {place[1]}", own - found)
+        problems += listed_ids(f"{MISSING}{place[1]}", own - found)
         if not is_several(len(others) - nameless, len(own) + nameless):
             # A flow that told no id has one of the others.
             problems += listed_ids(_extra(place), others) if len(others) > nameless else []

@@ -121,14 +121,12 @@ def unexplained(audit: AuditEntry, stranded: Collection[str]) -> tuple[Violation
 def audit_problems(audit: AuditEntry | None, *, keeps_client_ids: bool, stranded: Collection[str] = ()) -> list[str]:
     """What the audit found. One that cannot tell is a problem as well; a transaction that Corda has stranded is none.
 
-    Nodes without client ids cannot say what became of a request, so unknown outcomes are no problem there.
+    Nodes without client ids cannot say what became of a request, so unknown outcomes are no problem there. A violation
+    does not hide what else the audit cannot tell.
     """
     if audit is None:
         return ["the ledgers were not audited"]
-    if audit.verdict == "passed":
-        return []
-    if audit.verdict == "cannot tell":
-        expected = None if keeps_client_ids else unknown_outcomes(audit.counts.get("unknown_requests", 0))
-        reasons = [reason for reason in audit.reasons if reason != expected]
-        return [f"the audit cannot tell: {'; '.join(reasons)}"] if reasons else []
-    return [one.text or one.kind for one in unexplained(audit, stranded)]
+    expected = None if keeps_client_ids else unknown_outcomes(audit.counts.get("unknown_requests", 0))
+    reasons = [reason for reason in audit.reasons if reason != expected]
+    untold = [f"the audit cannot tell: {'; '.join(reasons)}"] if reasons else []
+    return [*(one.text or one.kind for one in unexplained(audit, stranded)), *untold]

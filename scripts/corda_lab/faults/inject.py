@@ -91,7 +91,7 @@ class Injection:
             seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
-        except (LabError, ValueError, KeyError) as error:
+        except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
             self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
             self._heal(place, name)
@@ -109,17 +109,17 @@ class Injection:
             shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
 
     def _heal(self, place: int, name: str) -> None:
-        wound = self._journal.left().get(name)
-        if wound is None:
-            return
         try:
+            wound = self._journal.left().get(name)
+            if wound is None:
+                return
             journal.heal(wound)
-        except LabError as error:
+            self._journal.strike(name)
+        except (LabError, OSError) as error:
             before = self._made[place].problem
-            problem = f"it could not be healed: {error.message}"
+            problem = f"it could not be healed: {error}"
             self._made[place] = self._made[place].model_copy(update={"problem": before or problem})
             return
-        self._journal.strike(name)
         self._made[place] = self._made[place].model_copy(update={"healed_at": time.time()})
 
 
@@ -154,11 +154,10 @@ def removing(project: str) -> Iterator[None]:
 
     What cannot be healed is said, and ends with the containers of the lab.
     """
-    if is_left(project):
-        try:
-            heal_left(project)
-        except LabError as error:
-            ui.warn(error.message)
+    try:
+        heal_left(project)
+    except LabError as error:
+        ui.warn(error.message)
     yield
     Journal(project).forget()
 

@@ -18,6 +18,7 @@ from corda_lab.faults.wound import Wound
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
+NEW_LAB = "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on swarm."
 
 _WOUNDS = TypeAdapter(dict[str, Wound])
 
@@ -40,7 +41,7 @@ class Journal:
             self._write({key: wound for key, wound in self._read().items() if key != name})
 
     def left(self) -> dict[str, Wound]:
-        """The faults that are not healed, by name, in the order in which they were made."""
+        """The faults that are not healed, by name, in the order in which they were made. Raises LabError."""
         return self._read()
 
     def forget(self) -> None:
@@ -51,8 +52,11 @@ class Journal:
     def _read(self) -> dict[str, Wound]:
         try:
             return _WOUNDS.validate_json(self.file.read_bytes())
-        except (OSError, ValidationError):
+        except FileNotFoundError:
             return {}
+        except (OSError, ValidationError):
+            # Something may be left in the lab, and nobody knows what.
+            raise LabError(f"{self.file}: the journal of faults cannot be read", NEW_LAB, exit_code=1) from None
 
     def _write(self, left: dict[str, Wound]) -> None:
         if left:
@@ -94,7 +98,7 @@ def heal_left(project: str) -> list[str]:
     if failed:
         raise LabError(
             f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
-            "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on swarm.",
+            NEW_LAB,
             exit_code=1,
         )
     return healed

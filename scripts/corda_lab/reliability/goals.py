@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
+from corda_lab.chaos.vaults import MISSING
 from corda_lab.results.audits import CHECKS
 from corda_lab.steps.fault_schedule import PARTY
 from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, POSTGRES, PROMETHEUS, FaultEntry
@@ -214,15 +215,17 @@ def rows(corda: str, files: Sequence[ChaosFile]) -> Iterator[tuple[str, ...]]:
 
 
 def contradictions(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
-    """What contradicts the campaign, also of trials that do not count: violations, and flows that nobody can explain.
+    """What contradicts the campaign, also of trials that do not count.
 
-    A trial of which nothing is known contradicts nothing; it only does not count. Nor does a transaction that Corda has
-    stranded: its caller was told that the flow failed.
+    That is a violation, a transaction that only the nodes' own count of their vaults misses, and a flow that nobody can
+    explain. A trial of which nothing is known contradicts nothing; it only does not count. Nor does a transaction that
+    Corda has stranded: its caller was told that the flow failed.
     """
     for file in sorted((one for one in files if one.environment.versions.corda == corda), key=lambda one: one.id):
         for trial in file.trials:
             where = f"{file.id}, seed {trial.seed}"
             yield from (f"{where}: {one.text or one.kind}" for one in trial.violations)
+            yield from (f"{where}: {problem}" for problem in trial.problems if problem.startswith(MISSING))
             if trial.unexplained:
                 yield f"{where}: {plural(trial.unexplained, 'flow')} of which nobody can tell what became of them"
         yield from (f"{file.id}, all trials: {one.text or one.kind}" for one in file.violations)

@@ -73,6 +73,7 @@ def trial(**found: object) -> ChaosTrial:
         ({"faults": (entry("kill", "generator"),)}, "looks complete, although its generator was killed"),
         ({"faults": (entry("kill", "generator"),), "stored": False}, None),
         ({"faults": (entry("pause", "partya", problem="it could not be healed: no"),)}, "could not be healed"),
+        ({"faults": (entry("pause", "partya").model_copy(update={"healed_at": None}),)}, "that it was healed"),
     ],
 )
 def test_a_trial_fails_for_what_is_lost_or_cannot_be_told(found: dict[str, object], says: str | None) -> None:

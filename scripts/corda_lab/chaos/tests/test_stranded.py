@@ -174,3 +174,10 @@ def test_other_violations_of_the_same_trial_are_still_told(tmp_path: Path) -> No
     other = ViolationEntry(kind="notary_without_transaction", ids=("ABCD",), text="the notary has committed ABCD")
     audit = AUDIT.model_copy(update={"violations": (ALONE, other)})
     assert audit_problems(audit, keeps_client_ids=True, stranded=ids_of(found)) == [other.text]
+
+
+def test_what_the_audit_cannot_tell_beside_it_is_still_told(tmp_path: Path) -> None:
+    found = explained(tmp_path, [*ISSUE, *PAY, *END])
+    audit = AUDIT.model_copy(update={"reasons": ("37 transactions cannot be read",)})
+    (problem,) = audit_problems(audit, keeps_client_ids=True, stranded=ids_of(found))
+    assert problem == "the audit cannot tell: 37 transactions cannot be read"

@@ -320,6 +320,38 @@ def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of:
     assert engine.calls == []
 
 
+def test_a_journal_that_cannot_be_read_is_named_until_the_lab_is_gone(engine: Engine, compose_of: ComposeOf) -> None:
+    """It may name a part that is still frozen: it may not pass for one without faults."""
+    file = Journal("my-lab").file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"0 pause partya": {"kind": "of an older version"}}', encoding="utf-8")
+    with pytest.raises(LabError, match=r"faults-my-lab\.json: the journal of faults cannot be read"):
+        journal.heal_left("my-lab")
+    with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
+        while injection.entries[0].problem == inject.TOO_LATE:
+            time.sleep(0.02)
+    assert "the journal of faults cannot be read" in (injection.entries[0].problem or "")
+    assert engine.state("partya") == "running"
+    with inject.removing("my-lab"):
+        assert file.exists()
+    assert not file.exists()
+
+
+def test_a_journal_that_cannot_be_written_does_not_pass_for_a_healed_fault(
+    engine: Engine, compose_of: ComposeOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: Journal, _name: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Journal, "strike", full)
+    with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
+        while not injection.entries[0].was_made:
+            time.sleep(0.02)
+    (entry,) = injection.entries
+    assert (entry.healed_at, engine.state("partya")) == (None, "running")
+    assert "could not be healed: [Errno 28] No space left" in (entry.problem or "")
+
+
 def test_every_kind_has_a_treatment() -> None:
     assert set(wounds.TREATMENTS) == set(KINDS)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
+from corda_lab.chaos.vaults import MISSING
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
@@ -121,6 +122,15 @@ def test_a_campaign_in_which_something_was_ever_lost_does_not_pass(monkeypatch: 
     assert list(goals.contradictions(CORDA, [unsure])) == [
         f"{unsure.id}, seed 1: 2 flows of which nobody can tell what became of them"
     ]
+
+
+def test_what_only_the_nodes_miss_in_their_vaults_contradicts_the_campaign() -> None:
+    """They are counted apart from the audit, which may have a defect."""
+    found = file_of(Piece("h2", "iou", seed=1, trials=1))
+    problem = f"{MISSING}PartyB: 1 (AB)"
+    trials = (found.trials[0].model_copy(update={"problems": (problem, "the lab has no links")}),)
+    contradictions = goals.contradictions(CORDA, [found.model_copy(update={"trials": trials})])
+    assert list(contradictions) == [f"{found.id}, seed 1: {problem}"]
 
 
 def test_a_campaign_ends_if_a_kind_of_fault_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
