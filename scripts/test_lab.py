@@ -151,7 +151,9 @@ done
     return calls
 
 
-def start_bare(checkout: Path, *arguments: str, answer: str | None = None) -> "subprocess.CompletedProcess[str]":
+def start_bare(
+    checkout: Path, *arguments: str, answer: str | None = None, shell: tuple[str, ...] = ()
+) -> "subprocess.CompletedProcess[str]":
     """Start the launcher as root and without a venv module. With ``answer``, standard input is a terminal."""
     code = (
         "import os, runpy, sys\n"
@@ -160,7 +162,7 @@ def start_bare(checkout: Path, *arguments: str, answer: str | None = None) -> "s
         f"sys.argv[1:] = {list(arguments)!r}\n"
         f"runpy.run_path({str(checkout / 'scripts' / 'lab')!r}, run_name='__main__')\n"
     )
-    command = [sys.executable, "-c", code]
+    command = [*shell, sys.executable, "-c", code]
     if answer is None:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
@@ -181,6 +183,13 @@ def test_without_a_terminal_and_without_consent_nothing_is_installed(checkout: P
     assert "pass --install or set LAB_INSTALL=yes. Or do it yourself: `apt-get install python3" in done.stderr
     assert not bare_python.exists()
     assert not (checkout / ".venv").exists()
+
+
+def test_with_a_closed_input_nobody_is_asked(checkout: Path, bare_python: Path) -> None:
+    done = start_bare(checkout, "up", shell=("sh", "-c", 'exec "$@" <&-', "sh"))
+    assert done.returncode == 2
+    assert "there is no terminal to ask at. Nothing was changed." in done.stderr
+    assert not bare_python.exists()
 
 
 def test_nothing_is_installed_from_a_source_that_needs_no_signature(checkout: Path, bare_python: Path) -> None:

@@ -41,7 +41,8 @@ def refusal(action: str) -> str:
     """
     answer = given()
     if answer is None:
-        if not sys.stdin.isatty():
+        # Python has no sys.stdin where it was closed.
+        if sys.stdin is None or not sys.stdin.isatty():
             return "nobody has agreed to it, and there is no terminal to ask at"
         answer = _ask(action)
         os.environ[VARIABLE] = YES if answer else NO

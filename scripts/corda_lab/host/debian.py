@@ -185,11 +185,14 @@ def _stanzas(text: str) -> list[dict[str, str]]:
     return stanzas
 
 
+_UNCHECKED = r"(?:trusted|allow-insecure|allow-weak|allow-downgrade-to-insecure)"
+_SAYS_NO = r"(?:no|false|without|off|disable|0)"
 TRUSTS_ALL = re.compile(
-    r"^\s*deb\s+\[[^\]]*\b(?:trusted|allow-insecure)\s*=\s*yes\b|^(?:trusted|allow-insecure):\s*yes\b",
+    rf"^\s*deb\s+\[[^\]]*\b{_UNCHECKED}\+?=(?!{_SAYS_NO}[\s\]])|^{_UNCHECKED}:(?![ \t]*{_SAYS_NO}[ \t]*$)",
     re.MULTILINE | re.IGNORECASE,
 )
-"""A source, in either of apt's formats, whose packages need no valid signature."""
+"""A source, in either of apt's formats, whose packages need no valid signature. apt has many words for yes: all that is
+none of its words for no counts as one."""
 
 _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
 
@@ -256,7 +259,7 @@ def _require_signed_sources() -> None:
     names = unsigned_sources(_source_files())
     if names:
         raise LabError(
-            f"{', '.join(names)} in {APT_ETC}: a source has trusted=yes or allow-insecure=yes, so apt would install"
+            f"{', '.join(names)} in {APT_ETC}: a source has trusted=yes or an option like it, so apt would install"
             " packages without a valid signature",
             "Remove these words, or install what is missing by hand.",
         )

@@ -186,9 +186,16 @@ def _import_base(root: Path) -> None:
         ["tar", "--create", "--numeric-owner", "--directory", str(root), "."], stdout=subprocess.PIPE
     )
     with tar:
-        done = subprocess.run(
-            command, stdin=tar.stdout, capture_output=True, text=True, timeout=BUILD_SECONDS_MAX, check=False
-        )
+        try:
+            done = subprocess.run(
+                command, stdin=tar.stdout, capture_output=True, text=True, timeout=BUILD_SECONDS_MAX, check=False
+            )
+        except subprocess.TimeoutExpired:
+            tar.kill()
+            raise LabError(
+                f"Importing {BASE_IMAGE} did not end within {BUILD_SECONDS_MAX:.0f} s",
+                "Check the engine: `docker info`, and its free disk space.",
+            ) from None
     if done.returncode != 0 or tar.returncode != 0:
         raise LabError(
             f"Importing {BASE_IMAGE} failed: {processes.last_words(done.stderr)}", "Check the engine's free disk space."

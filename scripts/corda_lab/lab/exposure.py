@@ -48,7 +48,15 @@ def examine(settings: Settings) -> list[Check]:
             f"Set {INTERNAL_NETWORK}=true unless a CorDapp needs to reach something outside.",
         )
     ]
-    if not settings.foreign_image and has_log4shell(version):
+    if settings.foreign_image and has_log4shell(version):
+        checks.append(
+            warning(
+                f"Corda {version}",
+                "its first releases had Log4Shell (CVE-2021-44228); the lab does not know whether this image has it",
+                "Ask who built the image, or start only flows and CorDapps that you trust.",
+            )
+        )
+    elif has_log4shell(version):
         closed = "the network is internal" if internal else "and the network is open"
         checks.append(
             warning(

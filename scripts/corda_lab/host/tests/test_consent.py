@@ -48,6 +48,11 @@ def test_one_answer_is_enough(monkeypatch: pytest.MonkeyPatch, answer: str, *, a
     assert consent.given() is agreed
 
 
+def test_nobody_is_asked_where_the_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert "no terminal to ask at" in consent.refusal(ACTION)
+
+
 def test_no_gets_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
     with pytest.raises(LabError, match=r"have to install docker\.io, but the answer was no\. Nothing was") as caught:

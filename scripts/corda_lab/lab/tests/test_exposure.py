@@ -28,7 +28,10 @@ def warnings_of(settings: Settings) -> list[str]:
 def test_versions_with_log4shell_are_called_out(version: str, expected: bool) -> None:
     settings = settings_with(CORDA_VERSION=version)
     assert warnings_of(settings) == ([f"Corda {version}"] if expected else [])
-    assert warnings_of(settings.with_values({"CORDA_IMAGE": "own:1"})) == []
+    own = settings.with_values({"CORDA_IMAGE": "own:1"})
+    assert warnings_of(own) == warnings_of(settings)
+    findings = [check.finding for check in exposure.examine(own)]
+    assert any("does not know whether this image has it" in finding for finding in findings) is expected
 
 
 def test_an_open_network_is_called_out() -> None:
