@@ -31,6 +31,8 @@ OUTSTANDING_LIMIT = 100_000
 """The largest number of outstanding flows that the bridge can be told to admit."""
 BRIDGE_HEAP_DEFAULT = "384m"
 ATTACHMENT_BYTES_DEFAULT = str(32 * 1024**2)
+FLOW_TIMEOUT_DEFAULT = "300"
+FLOW_TIMEOUT_MAX = 86_400
 ATTACHMENT_BYTES_MIN, ATTACHMENT_BYTES_MAX = 1024, 200 * 1024**2
 """The range of the bridge. The network accepts messages of up to 200 MiB (configs/network.conf)."""
 
@@ -98,6 +100,10 @@ def _outstanding_label(count: str) -> str:
 
 def _attachment_label(text: str) -> str:
     return "" if text == ATTACHMENT_BYTES_DEFAULT else f"attachments up to {size(float(text))}"
+
+
+def _flow_timeout_label(seconds: str) -> str:
+    return "" if seconds == FLOW_TIMEOUT_DEFAULT else f"flows time out after {seconds} s"
 
 
 def _bridge_heap_label(heap: str) -> str:
@@ -320,6 +326,19 @@ KNOBS = (
         service=BRIDGE,
         is_live=True,
         label=_attachment_label,
+    ),
+    Knob(
+        variable="BRIDGE_FLOW_TIMEOUT_SECONDS",
+        name="flow_timeout",
+        kind=Kind.COUNT,
+        at_least=1,
+        at_most=FLOW_TIMEOUT_MAX,
+        default=FLOW_TIMEOUT_DEFAULT,
+        help="Time limit of a flow in seconds, after which the bridge answers 504.",
+        note="The flow goes on. What became of it can be asked by its client id, with Corda 4.6 or newer.",
+        service=BRIDGE,
+        is_live=True,
+        label=_flow_timeout_label,
     ),
 )
 """All knobs, in the order of help, descriptions and printed commands."""

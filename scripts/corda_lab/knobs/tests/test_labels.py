@@ -25,10 +25,11 @@ def test_knobs_of_the_bridge_and_of_postgresql_are_mentioned_if_they_differ_from
         "BRIDGE_RPC": "left-open",
         "BRIDGE_MAX_OUTSTANDING_FLOWS": "100000",
         "BRIDGE_MAX_ATTACHMENT_BYTES": "67108864",
+        "BRIDGE_FLOW_TIMEOUT_SECONDS": "900",
     }
     assert labels.describe(values).removeprefix(f"{labels.describe(DEFAULTS)}, ") == (
         "PostgreSQL on 0.25 cores, bridge heap 1g, an RPC connection left open by every flow start,"
-        " at most 100,000 outstanding flows, attachments up to 64 MiB"
+        " at most 100,000 outstanding flows, attachments up to 64 MiB, flows time out after 900 s"
     )
 
 
