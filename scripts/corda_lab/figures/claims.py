@@ -23,6 +23,7 @@ def samples_of(repeat: Repeat) -> list[Sample]:
             point.metrics if point.outcome == "passed" else {},
             point.outcome == "broke",
             _why(point.outcome, point.reason),
+            point.failed or 0,
             old,
         )
         for point in current_points(repeat)

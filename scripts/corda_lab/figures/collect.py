@@ -23,6 +23,7 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
+from corda_lab.steps.validity import NOT_STEADY
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.text.words import plural
 
@@ -202,12 +203,16 @@ def is_enterprise_image(image: str) -> bool:
 
 
 def _point(step: StepEntry, metrics: Sequence[str]) -> RepeatPoint:
-    values = dict(step.point)
+    common = RepeatPoint(
+        values=dict(step.point),
+        failed=step.requests.unwanted - step.resolved.ok,
+        conditioned=None if step.conditioning is None else all(one.code != NOT_STEADY for one in step.flags),
+    )
     if not step.validity.valid:
-        return RepeatPoint(values=values, outcome="invalid", reason="; ".join(sentences(step.validity.reasons)))
+        return common.model_copy(update={"outcome": "invalid", "reason": "; ".join(sentences(step.validity.reasons))})
     if step.outcome == "broke":
-        return RepeatPoint(values=values, outcome="broke", reason=step.broke)
-    return RepeatPoint(values=values, metrics={name: _value(step, name) for name in metrics})
+        return common.model_copy(update={"outcome": "broke", "reason": step.broke})
+    return common.model_copy(update={"metrics": {name: _value(step, name) for name in metrics}})
 
 
 def _value(step: StepEntry, name: str) -> float | None:

@@ -301,6 +301,13 @@ def _kind(one: DeviationFields) -> Kind | None:
     return None if one.touches else "nothing"
 
 
+def _conditioning(one: Judged) -> list[str]:
+    """Return what is known of the conditioning of a figure's repeats; nothing if its sweep has none."""
+    if not one.repeats or in_form(one.figure.sweep, one.repeats[0].form).fields.condition == "none":
+        return []
+    return summary.conditioning_words(one.repeats)
+
+
 def _part(one: Judged) -> FigurePart:
     fields = one.figure.fields
     measured = "Not measured yet."
@@ -312,6 +319,7 @@ def _part(one: Judged) -> FigurePart:
         )
         if in_form(one.figure.sweep, one.repeats[0].form).fields.fresh == "shape":
             measured += f" {SHARED_START}"
+    measured = " ".join([measured, *_conditioning(one)])
     measured = " ".join([measured, *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
     return FigurePart(
         one.name,

@@ -23,6 +23,7 @@ from corda_lab.figures.verdict import (
     decide,
 )
 from corda_lab.stats.intervals import Interval
+from corda_lab.text.words import plural
 
 ONLY_PUBLISHED = "only the published values can decide it"
 
@@ -166,8 +167,12 @@ def _left_out(repeat: Repeat) -> str:
 
 
 def _outcome(repeat: Repeat, point: Sample) -> RepeatValue:
-    is_known = point.has_broken or not point.reason
-    return RepeatValue(repeat, float(point.has_broken) if is_known else None, point.reason)
+    """Return whether a point broke. One that lived, but did not do all of its work, has neither outcome."""
+    if point.has_broken or point.reason:
+        return RepeatValue(repeat, 1.0 if point.has_broken else None, point.reason)
+    if point.failed:
+        return RepeatValue(repeat, None, f"no node ended, and {plural(point.failed, 'request')} failed")
+    return RepeatValue(repeat, 0.0)
 
 
 def _has_broken(claim: ClaimFields, points: Sequence[Sample], series: Wanted) -> bool:

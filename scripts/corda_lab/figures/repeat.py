@@ -54,6 +54,11 @@ class RepeatPoint(RepeatPart):
     outcome: Outcome = "passed"
     reason: str | None = None
     """Why the point broke or is invalid."""
+    failed: int | None = None
+    """Requests that nobody knows to have succeeded. None in repeats from before 27 November 2026."""
+    conditioned: bool | None = None
+    """Whether the load before it brought its nodes to where they stay. None if the point is not the first on its lab,
+    and in repeats from before 27 November 2026."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
 

@@ -211,7 +211,7 @@ class ClaimFields(Fields):
     """Whether its region is too narrow for repeats, so that only the published values can be judged by it."""
     needs: NeedsFields | None = None
     found: FoundFields | None = None
-    """What a person found who looked at the evidence for the verdict."""
+    """What a person found who looked at the evidence for the verdict. Without measured numbers: see the test."""
 
     @property
     def statistic(self) -> Literal["ratio", "exponent", "level"] | None:

@@ -44,6 +44,8 @@ class Sample:
     has_broken: bool = False
     reason: str = ""
     """Why the point has no values."""
+    failed: int = 0
+    """Requests that nobody knows to have succeeded."""
     outdated: frozenset[str] = frozenset()
     """The metrics that were measured by an older definition, and have no value therefore."""
 

@@ -7,10 +7,11 @@ from datetime import date, datetime
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
+from corda_lab.figures.statistics import words as point_words
 from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
-from corda_lab.text.words import amount, decimal_size, milliseconds, plural
+from corda_lab.text.words import amount, decimal_size, listed, milliseconds, plural
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -116,6 +117,19 @@ def outdated_words(outdated: Sequence[Outdated]) -> list[str]:
     return [
         f"{plural(len(repeats), 'repeat')}, {form}, {days(repeats)}: {why}" for (form, why), repeats in found.items()
     ]
+
+
+def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:
+    """Return whether the nodes were where they stay when the first point on each lab began, as far as it is known."""
+    first = [[point for point in one.points if point.conditioned is not None] for one in repeats]
+    found = []
+    if cold := [point for points in first for point in points if not point.conditioned]:
+        labels = listed(list(dict.fromkeys(point_words(point.values) for point in cold)))
+        count = f"{len(cold)} of {plural(sum(map(len, first)), 'lab')}"
+        found.append(f"On {count} the nodes were still becoming faster when the first point began ({labels}).")
+    if unknown := sum(not points for points in first):
+        found.append(f"For {plural(unknown, 'repeat')}, it is not known whether the nodes were conditioned long enough.")
+    return found
 
 
 def machine(one: RepeatMachine) -> str:

@@ -246,7 +246,7 @@ class Maker:
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
 
     def _known_well(self, found: StagesEntry) -> StagesEntry:
-        """Leave out figures between hosts: nobody has read their clocks around a load by hand."""
+        """Leave out values between hosts: nobody has read their clocks around a load by hand."""
         if self._lab.compose.is_here:
             return found
         return stages.known_well(found, {engine.name: NEVER_READ for engine in self._lab.compose.engines})

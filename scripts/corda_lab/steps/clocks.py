@@ -8,7 +8,7 @@ import polars as pl
 from corda_lab.steps.entry import ClockEntry, ClockReading, Distribution, FlowStages
 
 SHARE_MAX = 0.1
-"""A figure is shown if the clocks behind it may be wrong by at most this share of its median."""
+"""A value is shown if the clocks behind it may be wrong by at most this share of its median."""
 OFFSET_SECONDS_MAX = 1.0
 """With a clock that differs by more, no load begins: not all times of a run are corrected."""
 ROW_TIMES = ("intended_at", "started_at", "ended_at")
@@ -128,9 +128,9 @@ def slack_seconds(clocks: Mapping[str, ClockEntry]) -> float:
     return max([least, *(abs(one.offset_seconds) + one.error_seconds for one in known.values())])
 
 
-def is_known_well(figure: Distribution, error: float | None) -> bool:
-    """Whether the clocks are known well enough for a figure in ms. ``error`` is theirs in ms; None: not known."""
-    return error is not None and figure.p50 is not None and error <= SHARE_MAX * abs(figure.p50)
+def is_known_well(value: Distribution, error: float | None) -> bool:
+    """Whether the clocks are known well enough for a value in ms. ``error`` is theirs in ms; None: not known."""
+    return error is not None and value.p50 is not None and error <= SHARE_MAX * abs(value.p50)
 
 
 def without_unknown(table: FlowStages, error: float | None) -> tuple[FlowStages, list[str]]:

@@ -409,7 +409,7 @@ class StagesEntry(Entry):
     """The stages of the flows. ``reason`` is None, or says why there is no table.
 
     ``clock_error_ms`` is by how much times between hosts may be wrong: None on one machine, or if a clock is not known.
-    ``clocks_left_out`` are the figures that were left out for it.
+    ``clocks_left_out`` are the values that were left out for it.
     """
 
     reason: str | None

@@ -247,7 +247,7 @@ def stage_values(
 
     ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows,
     ``dropped`` the number of rows that each node could not write. ``clocks`` are those of the hosts if there are
-    several: figures between hosts are left out if the clocks are not known well enough.
+    several: values between hosts are left out if the clocks are not known well enough.
     """
     meant = as_meant_within(requests, window)
     tables = []
@@ -280,7 +280,7 @@ def stage_values(
 
 
 def known_well(found: StagesEntry, clocks: Mapping[str, ClockEntry]) -> StagesEntry:
-    """The entry without the figures between hosts for which the clocks are not known well enough."""
+    """The entry without the values between hosts for which the clocks are not known well enough."""
     error = error_ms(clocks)
     checked = [without_unknown(table, error) for table in found.flows]
     left_out = [name for _, names in checked for name in names]

@@ -10,6 +10,8 @@ from lab_workload.load import ALL_FAILED, OUT_OF_TIME
 
 UNFINISHED = {OUT_OF_TIME: "out_of_time", "stopped": "stopped_by_hand", "interrupted": "stopped_by_hand"}
 """Why a load that ends after a number of flows has not made all of them, by how the generator ended it."""
+NOT_STEADY = "conditioning_not_steady"
+"""The code of the warning that conditioning was too short."""
 SWAPPED_PAGES_MAX = 256
 """Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
 
@@ -147,7 +149,7 @@ def conditioning_warnings(step: StepEntry, before: ConditioningEntry) -> list[Re
     Empty if it did, or if the step itself warmed up until it was steady.
     """
     was_steady = before.steady or (step.warm_up.method == STEADY_METHOD and step.warm_up.found)
-    return [] if was_steady else [reason("conditioning_not_steady", seconds=before.seconds)]
+    return [] if was_steady else [reason(NOT_STEADY, seconds=before.seconds)]
 
 
 def was_ended_for_failures(step: StepEntry) -> bool:

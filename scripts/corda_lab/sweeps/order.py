@@ -15,7 +15,8 @@ def ordered(
 
     - ``listed``: all repeats of a point one after another.
     - ``interleaved``: all points once, then all again in reverse order, and so on. With an even number of repeats, a
-      steady drift affects all points equally.
+      steady drift affects all points equally. Repeats whose own seed (``seed`` for the first) is even are the reverse
+      ones, so that repeats that are added later go on in turn.
     - ``randomised``: for every repeat, the shapes and the points of each shape are shuffled. With ``fresh: shape``, the
       shape that is running comes first, which saves a restart.
 
@@ -33,7 +34,8 @@ def ordered(
     last: list[SweepPoint] | None = None
     for repeat in range(1, repeats + 1):
         if order == "interleaved":
-            turn = groups if repeat % 2 else [group[::-1] for group in groups[::-1]]
+            is_reverse = (seed + repeat - 1) % 2 == 0
+            turn = [group[::-1] for group in groups[::-1]] if is_reverse else groups
             steps += [(point, repeat) for point in _peaks_first(turn)]
             continue
         turn = source.sample(groups, len(groups))

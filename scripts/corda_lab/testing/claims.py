@@ -71,8 +71,12 @@ def repeat_of(
     platform: int | None = None,
     broke: Sequence[Mapping[str, ParameterValue]] = (),
     invalid: Sequence[Mapping[str, ParameterValue]] = (),
+    failed: int | None = None,
 ) -> Repeat:
-    """Return a repeat. The points in ``broke`` ended a node, and those in ``invalid`` have no valid step."""
+    """Return a repeat. The points in ``broke`` ended a node, and those in ``invalid`` have no valid step.
+
+    ``failed`` requests of every other point did not succeed.
+    """
     made = []
     for point in points:
         if point in broke:
@@ -80,7 +84,7 @@ def repeat_of(
         elif point in invalid:
             made.append(RepeatPoint(values=dict(point), outcome="invalid", reason="the machine swapped"))
         else:
-            made.append(RepeatPoint(values=dict(point), metrics=dict(values(point))))
+            made.append(RepeatPoint(values=dict(point), metrics=dict(values(point)), failed=failed))
     return Repeat(
         sweep="own",
         form=form,

@@ -9,14 +9,16 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
-from corda_lab.figures import ingredients
+from corda_lab.figures import ingredients, summary
 from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.forms import digest_of, in_form
+from corda_lab.figures.repeat import Repeat
 from corda_lab.lab import shape
 from corda_lab.results import stored
 from corda_lab.results.manifest import Image
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.validity import NOT_STEADY
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.testing.entries import changed
 from corda_lab.testing.figures import SWEEP, write_figures
@@ -107,6 +109,30 @@ def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRu
     own = collect(with_image("example.org/corda-enterprise:4.10"), METRIC_NAMES).repeats[0]
     assert (own.enterprise, own.images) == (True, {"example.org/corda-enterprise:4.10": "sha256:1"})
     assert not collect(with_image("example.org/corda-community:4.10"), METRIC_NAMES).repeats[0].enterprise
+
+
+def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_conditioned(bursts: StoredRun) -> None:
+    first = bursts.steps[0]
+    seconds = {"seconds_min": 45.0, "seconds_max": 45.0, "seconds": 45.0}
+    before = {"workload": "iou", "load": first.load.model_dump(), **seconds, "flows": 90, "steady": True}
+
+    def repeat_with(changes: dict[str, object]) -> Repeat:
+        change = {"conditioning": before, **changes}
+        run = with_steps(bursts, lambda step: changed(step, change) if step.index == first.index else step)
+        return collect(run, METRIC_NAMES).repeats[0]
+
+    points = repeat_with({}).points
+    assert (points[0].failed, points[0].conditioned, points[1].conditioned) == (0, True, None)
+    cold = {"code": NOT_STEADY, "values": {"seconds": 45.0}}
+    requests = {**first.requests.model_dump(), "failed": 3, "unknown": 2}
+    repeat = repeat_with({"flags": [cold], "requests": requests, "resolved": {"ok": 1, "failed": 1}})
+    assert (repeat.points[0].failed, repeat.points[0].conditioned) == (4, False)
+    (said,) = summary.conditioning_words([repeat])
+    assert said.startswith("On 1 of 1 lab the nodes were still becoming faster when the first point began (")
+    points = [one.model_copy(update={"conditioned": None}) for one in repeat.points]
+    assert summary.conditioning_words([repeat.model_copy(update={"points": points})]) == [
+        "For 1 repeat, it is not known whether the nodes were conditioned long enough."
+    ]
 
 
 def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:

@@ -1,5 +1,6 @@
 """The figures of the repository: every name resolves, and every check on the published values has its verdict."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -38,6 +39,17 @@ def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(f
     for claim in figure.fields.claims:
         assert claim.because, claim.name
         assert bool(number_words(claim, figure.fields, names)) == (claim.statistic is not None), claim.name
+
+
+def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
+    """The numbers of the book are those of its repeats, and later ones are others. What varies, and the share that a
+    claim asks for, are no measured numbers."""
+    given = {str(value) for point in names_of(figure.sweep.fields).points for value in point.values()}
+    given |= {word for name in given for word in name.split()}
+    for claim in figure.fields.claims:
+        text = claim.found.text if claim.found else ""
+        numbers = re.findall(r"(?<![\w-])\d+(?:\.\d+)?(?: ?%)?", text)
+        assert [one for one in numbers if one not in given and not one.endswith("%")] == [], claim.name
 
 
 def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: Figure) -> None:

@@ -230,6 +230,15 @@ def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
     assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "the repeats had different outcomes")
 
 
+def test_a_point_that_lived_but_failed_has_no_outcome(tmp_path: Path) -> None:
+    failing = repeats(3, failed=2)
+    for claim in (BREAKS, BREAKS.replace("true", "false")):
+        found = verdict(tmp_path, claim, failing)
+        assert (found.verdict, found.n) == ("cannot tell", 0)
+        assert "no node ended, and 2 requests failed" in found.why
+    assert verdict(tmp_path, BREAKS.replace("true", "false"), repeats(3, failed=0)).verdict == "held"
+
+
 def test_a_size_is_told_in_kilobytes_with_its_region(tmp_path: Path) -> None:
     level = "level: sent_bytes_per_flow.PartyA, at: {load.users: 70}"
     sent = repeats(3, lambda point: {"sent_bytes_per_flow.PartyA": 216_000.0})

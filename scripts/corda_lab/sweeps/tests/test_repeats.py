@@ -29,6 +29,19 @@ def test_further_repeats_have_seeds_of_their_own(tmp_path: Path) -> None:
     assert {(step.repeat, step.seed) for step in steps} == {(1, 14), (2, 15)}
 
 
+def test_repeats_that_are_added_go_on_in_turn(tmp_path: Path) -> None:
+    """If all of them went forwards, the point that is measured last would always be that on the oldest nodes."""
+    file = tmp_path / "two.yaml"
+    file.write_text(SWEEP.replace("seed: 10", "seed: 1"), encoding="utf-8")
+
+    def users(repeats: int, seed: int) -> list[object]:
+        sweep = command.read(SweepRequest(str(file), repeats=repeats, seed=seed))
+        return [step.point["load.users"] for step in plan.plan_sweep(sweep, SETTINGS).steps]
+
+    assert users(4, 1) == [1, 2, 2, 1, 1, 2, 2, 1]
+    assert users(3, 1) + users(1, 4) == users(4, 1)
+
+
 def test_the_short_form_can_have_other_repeats_too(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(SWEEP, encoding="utf-8")
