@@ -26,6 +26,18 @@ def connects(lab: Lab, service: str, host: str) -> bool:
     return lab.inside(service, script).strip() == "yes"
 
 
+def hears(lab: Lab, service: str, host: str) -> bool:
+    """Whether datagrams from a service reach a host. No program there takes them, so its kernel counts them."""
+
+    def counted() -> int:
+        titles, values = lab.inside(host, "grep ^Udp: /proc/net/snmp").splitlines()
+        return int(dict(zip(titles.split(), values.split(), strict=True))["NoPorts"])
+
+    before = counted()
+    lab.inside(service, f"for number in 1 2 3; do echo $number > /dev/udp/{host}/9; done; true")
+    return counted() > before
+
+
 def test_a_partition_of_two_nodes_loses_their_packets_and_no_others(lab: Lab) -> None:
     assert connects(lab, TARGET, "partyb")
     with lasting(lab.compose, "partition", f"{TARGET}-partyb"):
@@ -42,6 +54,18 @@ def test_a_node_that_is_cut_off_reaches_nobody(lab: Lab) -> None:
         assert not connects(lab, "partya", TARGET)
         assert connects(lab, "partya", "notary")
     assert connects(lab, TARGET, "notary")
+
+
+def test_a_node_that_is_cut_off_hears_nobody(lab: Lab) -> None:
+    """Otherwise only its answers would be lost, and never a request."""
+    assert hears(lab, "partya", TARGET)
+    assert hears(lab, TARGET, "partya")
+    with lasting(lab.compose, "partition", TARGET):
+        assert not hears(lab, "partya", TARGET)
+        assert not hears(lab, TARGET, "partya")
+        assert hears(lab, "partya", "notary")
+    assert hears(lab, "partya", TARGET)
+    assert hears(lab, TARGET, "partya")
 
 
 def test_a_full_disk_is_a_limit_of_all_processes(lab: Lab) -> None:

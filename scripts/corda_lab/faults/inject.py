@@ -91,6 +91,7 @@ class Injection:
             seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
+            self._journal.note(name, wound.model_copy(update={"is_made": True}))
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
             self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})

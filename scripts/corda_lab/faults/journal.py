@@ -89,6 +89,8 @@ def heal_left(project: str) -> list[str]:
     for name, wound in reversed(journal.left().items()):
         what = f"{wound.kind} {wound.target}"
         try:
+            if not wound.is_made:
+                wounds.settle(wound)
             heal(wound)
         except LabError as error:
             failed.append(f"{what}: {error.message}")

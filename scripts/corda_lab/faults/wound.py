@@ -28,6 +28,8 @@ class Wound(Part):
     image: str
     """The image of the helper: that of the load generator, which every lab has, with Python."""
     notes: dict[str, str] = Field(default_factory=dict)
+    is_made: bool = False
+    """Whether the engine has done what makes the fault. Of a killed command, it may be about to."""
 
     @property
     def is_of_host(self) -> bool:

@@ -12,8 +12,8 @@ from importlib import resources
 
 from corda_lab.errors import LabError
 from corda_lab.faults import hosts
-from corda_lab.faults.wound import STOP_SECONDS_MAX, Wound, docker, inspected, state_of
-from corda_lab.host.processes import last_words
+from corda_lab.faults.wound import HELPER_SECONDS_MAX, STOP_SECONDS_MAX, Wound, docker, inspected, state_of
+from corda_lab.host.processes import come_true, last_words
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import Container, Engine, addresses_in
 from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended
@@ -114,6 +114,27 @@ def heal(wound: Wound) -> None:
         revive(wound)
 
 
+def settle(wound: Wound) -> None:
+    """Let the engine end what it was asked to by a command that was killed meanwhile. Raises LabError.
+
+    Otherwise it would make the fault after the healing. A fault that it was not asked for yet is made by this.
+    """
+    again = {"restart": stop, "pause": pause}.get(wound.kind)
+    if again and not wound.is_of_host and state_of(wound.place) == "running":
+        again(wound)
+    engines = {container.engine for container in (*wound.places, *_others(wound))}
+    if not come_true(lambda: not any(map(_has_helper, engines)), seconds_max=HELPER_SECONDS_MAX):
+        raise LabError(f"a helper that makes {wound.kind} {wound.target} does not end")
+
+
+def _has_helper(engine: Engine) -> bool:
+    return bool(docker("ps", "--quiet", "--filter", f"label={HELPER}", on=engine))
+
+
+def _others(wound: Wound) -> list[Container]:
+    return [wound.noted("other")] if "other" in wound.notes else []
+
+
 def revive(wound: Wound) -> None:
     """Start a container that has ended. That of a load stays ended: its rows are all there will be. Raises LabError."""
     if wound.target == GENERATOR or state_of(wound.place) not in ("exited", "dead"):
@@ -134,7 +155,7 @@ def kill(wound: Wound, _fault: Fault) -> None:
     docker("kill", "--signal", "KILL", wound.container, on=wound.place.engine)
 
 
-def stop(wound: Wound, _fault: Fault) -> None:
+def stop(wound: Wound, _fault: Fault | None = None) -> None:
     """Let the first process of a container end as after ``docker compose stop``."""
     docker("stop", wound.container, on=wound.place.engine, seconds_max=STOP_SECONDS_MAX)
 
@@ -143,7 +164,7 @@ def started_again(_wound: Wound) -> None:
     """``heal`` starts what has ended."""
 
 
-def pause(wound: Wound, _fault: Fault) -> None:
+def pause(wound: Wound, _fault: Fault | None = None) -> None:
     """Freeze all processes of a container."""
     docker("pause", wound.container, on=wound.place.engine)
 
@@ -172,20 +193,20 @@ def neighbours_of(fault: Fault, container: Container, compose: Deployed) -> Mapp
 
 
 def part(wound: Wound, _fault: Fault) -> None:
-    """Lose all packets between a container and others, in both directions if there are two, and those of their link."""
-    _neighbours(wound, "lose")
+    """Lose all packets between a container and others, and those of the link of two."""
+    _routes(wound, "lose")
     if "links" in wound.notes:
         _toxics(wound.noted("links"), wound, "add")
 
 
 def join(wound: Wound) -> None:
     """Let packets pass again. What a link has held back is gone: its connections are made anew."""
-    _neighbours(wound, "find")
+    _routes(wound, "find")
     if "links" in wound.notes and state_of(wound.noted("links")) == "running":
         _toxics(wound.noted("links"), wound, "remove")
 
 
-def _neighbours(wound: Wound, verb: str) -> None:
+def _routes(wound: Wound, verb: str) -> None:
     ends = dict.fromkeys(wound.places, wound.notes["addresses"])
     if "other" in wound.notes:
         ends[wound.noted("other")] = wound.notes["back"]
@@ -193,7 +214,7 @@ def _neighbours(wound: Wound, verb: str) -> None:
         # A container that has ended meanwhile has lost its namespace, and with it what was changed there.
         if state_of(container) in ("running", "paused"):
             namespace = (f"--network=container:{container}", "--user=0:0", "--cap-add=NET_ADMIN")
-            helper(wound.image, container.engine, namespace, "neighbours", verb, *addresses.split())
+            helper(wound.image, container.engine, namespace, "routes", verb, *addresses.split())
 
 
 def user_of(_fault: Fault, container: Container, _compose: Deployed) -> Mapping[str, str]:

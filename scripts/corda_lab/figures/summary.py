@@ -128,7 +128,9 @@ def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:
         count = f"{len(cold)} of {plural(sum(map(len, first)), 'lab')}"
         found.append(f"On {count} the nodes were still becoming faster when the first point began ({labels}).")
     if unknown := sum(not points for points in first):
-        found.append(f"For {plural(unknown, 'repeat')}, it is not known whether the nodes were conditioned long enough.")
+        found.append(
+            f"For {plural(unknown, 'repeat')}, it is not known whether the nodes were conditioned long enough."
+        )
     return found
 
 

@@ -48,6 +48,11 @@ elif said[:2] == ["container", "inspect"]:
         print("1610612736 3221225472")
 elif said[:2] == ["network", "inspect"]:
     print("172.18.0.1 172.18.0.2/16 172.18.0.3/16 172.18.0.4/16")
+elif said[0] == "ps":
+    left = home / "helpers"
+    count = int(left.read_text()) if left.exists() else 0
+    left.write_text(str(max(0, count - 1)))
+    print("helper" if count else "")
 elif said[0] == "stats":
     print("512MiB / 1.5GiB")
 elif said[0] in ("kill", "stop"):
@@ -95,6 +100,15 @@ class Engine:
         found = folder / service if (folder / service).exists() else folder / f"my-lab-{service}-1"
         return found.read_text()
 
+    def set_helpers(self, times: int) -> None:
+        """Let a container of a helper be there as often as it is asked for, and then no more."""
+        (self.home / "helpers").write_text(str(times))
+
+    @property
+    def helpers(self) -> int:
+        """How often a helper will still be there."""
+        return int((self.home / "helpers").read_text())
+
     def refuse(self, words: str) -> None:
         """Let every call with these words fail; none if they are empty."""
         (self.home / "refuses").unlink(missing_ok=True)
@@ -106,5 +120,5 @@ class Engine:
         """The arguments of all calls that change something."""
         file = self.home / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
-        reading = ("compose", "container", "network", "stats")
+        reading = ("compose", "container", "network", "stats", "ps")
         return [call for call in map(json.loads, lines) if call[0] not in reading]

@@ -17,7 +17,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, journal, wounds
-from corda_lab.faults.inside import files, neighbours
+from corda_lab.faults.inside import files, routes
 from corda_lab.faults.journal import Journal
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container
@@ -311,6 +311,35 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
     assert journal.heal_left("my-lab") == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("restart", [["stop", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
+        ("pause", [["pause", "my-lab-partya-1"], ["unpause", "my-lab-partya-1"]]),
+    ],
+)
+def test_what_the_engine_is_still_about_to_make_is_healed_afterwards(
+    engine: Engine, compose_of: ComposeOf, kind: FaultKind, expected: list[list[str]]
+) -> None:
+    """The client of the engine outlives a command that is killed."""
+    wound = wounds.wound_of(fault(kind, "partya"), compose_of(), Container(LOAD))
+    Journal("my-lab").note("1", wound)
+    journal.heal_left("my-lab")
+    assert engine.calls == expected
+    Journal("my-lab").note("1", wound.model_copy(update={"is_made": True}))
+    assert journal.heal_left("my-lab") == [f"{kind} partya"]
+    assert engine.calls == expected
+
+
+def test_healing_waits_for_the_helper_of_a_killed_command(engine: Engine, compose_of: ComposeOf) -> None:
+    wound = wounds.wound_of(fault("partition", "partya"), compose_of(), Container(LOAD))
+    Journal("my-lab").note("1", wound)
+    engine.set_helpers(2)
+    journal.heal_left("my-lab")
+    assert engine.helpers == 0
+    assert [script[0] for _, script in helpers(engine.calls)] == ["find"]
+
+
 def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
     wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     with ThreadPoolExecutor(8) as pool:
@@ -380,8 +409,9 @@ def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(t
 def test_the_networks_of_a_namespace_are_found_without_the_loopback() -> None:
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
         kernel.bind((0, 0))
-        found = neighbours.networks(kernel)
-    assert all(network >> 24 != 127 and network & ~mask == 0 for _, network, mask in found)
-    routes = [line.split() for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]]
-    local = {int.from_bytes(bytes.fromhex(words[1]), "little") for words in routes if words[2] == "00000000"}
-    assert local - {0} <= {network for _, network, _ in found}, "every network that is reached directly"
+        found = routes.networks(kernel)
+        assert not routes.is_any_lost(kernel)
+    assert all(network >> 24 != 127 and network & ~mask == 0 for network, mask in found)
+    known = [line.split() for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]]
+    local = {int.from_bytes(bytes.fromhex(words[1]), "little") for words in known if words[2] == "00000000"}
+    assert local - {0} <= {network for network, _ in found}, "every network that is reached directly"
