@@ -27,6 +27,8 @@ SELECT node, SUM(bytes)::bigint FROM (
 """
 
 COMPACT_SECONDS_MAX = 120
+COMPACT_TRIES = 3
+"""A node at rest may still write while its file is copied. The next copy is another one."""
 # The node goes on writing to its file. H2 opens a copy of it at its last complete chunk, as after a crash. The classes
 # are those of the node itself, so they know the format. The copy is in the volume of the node: besides its memory,
 # nothing else of the container can be written. A copy that a killed command left is deleted.
@@ -77,14 +79,19 @@ def compacted(compose: Deployed, nodes: Sequence[str]) -> Stored:
     sizes: dict[str, int] = {}
     for node in nodes:
         try:
-            done = compose.run(
-                "exec", "-T", node.lower(), "bash", "-c", COMPACT_COMMAND, check=False, seconds_max=COMPACT_SECONDS_MAX
-            )
+            size = next(filter(None, (_compact(compose, node) for _ in range(COMPACT_TRIES))), None)
         except LabError as error:
             ui.warn(f"the size of the database of {node} is not known: {error.message}")
             continue
-        if done.returncode == 0 and done.stdout.strip().isdecimal():
-            sizes[node] = int(done.stdout)
+        if size is None:
+            ui.warn(f"the size of the database of {node} is not known: no copy of its file could be compacted")
         else:
-            ui.warn(f"the size of the database of {node} is not known: a copy of its file cannot be compacted")
+            sizes[node] = size
     return Stored(sizes, "compacted" if sizes else None)
+
+
+def _compact(compose: Deployed, node: str) -> int | None:
+    """Return the size of a compacted copy of a node's H2 file; None if this copy cannot be compacted."""
+    command = ("exec", "-T", node.lower(), "bash", "-c", COMPACT_COMMAND)
+    done = compose.run(*command, check=False, seconds_max=COMPACT_SECONDS_MAX)
+    return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdecimal() else None

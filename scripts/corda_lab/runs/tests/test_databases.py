@@ -3,7 +3,11 @@
 import shutil
 import subprocess
 from pathlib import Path
+from typing import cast
 
+import pytest
+
+from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import databases
 
 
@@ -36,3 +40,24 @@ def test_the_command_that_compacts_leaves_nothing_behind_and_names_its_failure(t
     assert done.stdout.strip() == b"4950"
     assert (tmp_path / "persistence" / "persistence.mv.db").stat().st_size == 9900, "the node's own file is untouched"
     assert [path.name for path in (tmp_path / "persistence").iterdir()] == ["persistence.mv.db"]
+
+
+class Node:
+    """A node whose file is copied well only after some tries."""
+
+    def __init__(self, bad: int) -> None:
+        self.bad, self.copies = bad, 0
+
+    def run(self, *_arguments: str, **_options: object) -> subprocess.CompletedProcess[str]:
+        self.copies += 1
+        return subprocess.CompletedProcess([], *((1, "", "") if self.copies <= self.bad else (0, "4950\n", "")))
+
+
+def test_a_copy_that_was_made_while_the_node_wrote_is_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    node = Node(bad=databases.COMPACT_TRIES - 1)
+    assert databases.compacted(cast(Deployed, node), ["PartyA"]).bytes == {"PartyA": 4950}
+    assert "not known" not in capsys.readouterr().out
+    node = Node(bad=databases.COMPACT_TRIES)
+    assert databases.compacted(cast(Deployed, node), ["PartyA"]) == databases.Stored({}, None)
+    assert node.copies == databases.COMPACT_TRIES
+    assert "no copy of its file could be compacted" in capsys.readouterr().out
