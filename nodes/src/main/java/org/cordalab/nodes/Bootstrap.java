@@ -19,6 +19,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import net.corda.core.identity.CordaX500Name;
@@ -44,6 +46,7 @@ import net.corda.core.identity.CordaX500Name;
  * &lt;nodes&gt;/&lt;name&gt;/jvm.args                     its JVM flags, one per line
  * &lt;nodes&gt;/&lt;name&gt;/node-infos/*                 signed node infos of all nodes, as it reaches them
  * &lt;network&gt;/network-parameters              signed, for all nodes
+ * &lt;network&gt;/identities                      the names of the nodes whose identities were created
  * &lt;network&gt;/bridge.env, parties, targets.json  the nodes for the bridge, Locust and Prometheus
  * &lt;network&gt;/database-targets.json           the exporter of the database for Prometheus, if there is one
  * &lt;network&gt;/links.json                      the proxies between nodes, with their latency and bandwidth
@@ -63,6 +66,9 @@ public final class Bootstrap {
      * used.
      */
     private static final int DATABASE_PATHS_PLATFORM_VERSION = 4;
+
+    /** The file with the names of the nodes whose identities were created, one per line. */
+    private static final String IDENTITIES = "identities";
 
     private static final String POSTGRES = "postgres";
     private static final String BROKER_PROPERTY = "-Dbrokerconfig.";
@@ -109,7 +115,7 @@ public final class Bootstrap {
         passwords = new Passwords(authority, shape.environment());
     }
 
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) {
         if (args.length != 5) {
             System.err.println("usage: Bootstrap <configs> <network> <nodes> <authority> <secrets>");
             System.exit(2);
@@ -123,6 +129,10 @@ public final class Bootstrap {
             // Corda refuses.
             System.err.println("bootstrap: " + e.getMessage());
             System.exit(2);
+        } catch (IOException e) {
+            System.err.println(
+                    "bootstrap: a volume cannot be read or written: " + e + "; check the free space of the disk");
+            System.exit(1);
         }
     }
 
@@ -170,6 +180,7 @@ public final class Bootstrap {
                     "the keys of the network's authority are missing: their volume was removed, or an older"
                             + " lab created the network; delete it with `scripts/lab down --volumes`");
         }
+        requireKeys();
         passwords.handOut(secrets);
         if (shape.database.equals(POSTGRES)) {
             passwords.handOutDatabase(secrets, known);
@@ -192,6 +203,25 @@ public final class Bootstrap {
         writeAddresses();
         write(directory.resolve("links.json"), proxies.toJson());
         System.out.println("the network of " + members().size() + " nodes is ready");
+    }
+
+    /** Refuses a network in which a node has lost its identity: a new one would not be that of its ledger. */
+    private void requireKeys() throws IOException {
+        if (!Files.exists(directory.resolve("network-parameters"))) {
+            return;
+        }
+        for (String name : identities()) {
+            if (!Files.exists(nodes.resolve(name).resolve("certificates"))) {
+                throw new ConfigException.Generic("the keys of " + name + " are missing: their volume was removed;"
+                        + " delete the network with `scripts/lab down --volumes`");
+            }
+        }
+    }
+
+    /** Returns the names of the nodes whose identities were created; none in a network of an older lab. */
+    private List<String> identities() throws IOException {
+        Path file = directory.resolve(IDENTITIES);
+        return Files.exists(file) ? Files.readAllLines(file, StandardCharsets.UTF_8) : Collections.emptyList();
     }
 
     private List<Member> members() {
@@ -238,6 +268,9 @@ public final class Bootstrap {
         maker.createKeyStores(unfinished, member.legalName, services);
         Files.move(unfinished.resolve("certificates"), of(member).resolve("certificates"));
         deleteRecursively(unfinished);
+        Set<String> known = new TreeSet<>(identities());
+        known.add(member.name);
+        write(directory.resolve(IDENTITIES), String.join("\n", known) + "\n");
         System.out.println("created the identity of " + member.legalName);
     }
 

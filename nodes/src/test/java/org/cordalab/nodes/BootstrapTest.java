@@ -176,6 +176,17 @@ class BootstrapTest {
     }
 
     @Test
+    void aNetworkInWhichANodeHasLostItsKeysIsRefused() throws IOException {
+        make("NOTARY", "raft", "PARTIES", "2");
+        assertThat(text("identities")).isEqualTo("notary\nnotary2\npartya\npartyb\n");
+        make("NOTARY", "raft", "PARTIES", "3");
+        delete("nodes/partyb/certificates");
+        assertThatThrownBy(() -> make("NOTARY", "raft", "PARTIES", "3"))
+                .hasMessageContaining("the keys of partyb are missing")
+                .hasMessageContaining("down --volumes");
+    }
+
+    @Test
     void aCorda3NodeFindsTheDatabaseUnderTheNameOfItsOwnDefaults() throws IOException {
         make("LAB_PLATFORM_VERSION", "3");
         assertThat(settingsOf("partya").getString("dataSourceProperties.\"dataSource.url\""))
@@ -334,6 +345,15 @@ class BootstrapTest {
         Places places = new Places(
                 configs, directory, directory.resolve("nodes"), folder.resolve("authority"), folder.resolve("secrets"));
         new Bootstrap(new Shape(environment), places).run();
+    }
+
+    private void delete(String name) throws IOException {
+        try (Stream<Path> files = Files.list(directory.resolve(name))) {
+            for (Path file : files.collect(Collectors.toList())) {
+                Files.delete(file);
+            }
+        }
+        Files.delete(directory.resolve(name));
     }
 
     private void write(String name, String... lines) throws IOException {
