@@ -156,7 +156,8 @@ def removing(project: str) -> Iterator[None]:
     What cannot be healed is said, and ends with the containers of the lab.
     """
     try:
-        heal_left(project)
+        if is_left(project):
+            heal_left(project)
     except LabError as error:
         ui.warn(error.message)
     yield

@@ -5,7 +5,11 @@ What a real engine does with the same calls is tested on the real lab.
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from corda_lab.lab.compose import Compose
+from corda_lab.steps.faults import Fault, FaultKind
 
 SERVICES = ("notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus", "links")
 LOAD = "my-lab-load-1"
@@ -70,6 +74,9 @@ else:
 """
 
 
+ComposeOf = Callable[..., Compose]
+
+
 class Engine:
     """The engine of a test: its containers, and the calls of its client."""
 
@@ -122,3 +129,17 @@ class Engine:
         lines = file.read_text().splitlines() if file.exists() else []
         reading = ("compose", "container", "network", "stats", "ps")
         return [call for call in map(json.loads, lines) if call[0] not in reading]
+
+
+def fault(kind: FaultKind, target: str, *, at: float = 0.0, lasts: float = 0.0, **parameters: float) -> Fault:
+    """A fault on a target, after and for so many seconds."""
+    return Fault(kind=kind, target=target, at_seconds=at, for_seconds=lasts, parameters=parameters)
+
+
+def helpers(calls: list[list[str]]) -> list[tuple[list[str], list[str]]]:
+    """The options of every helper container, and the arguments of its script."""
+    found = []
+    for call in calls:
+        script = call.index("-c")
+        found.append((call[: script - 1], call[script + 2 :]))
+    return found

@@ -1,35 +1,23 @@
 """Faults in a running lab: each is made as it should be, and healed whatever happens."""
 
 import json
-import os
 import shlex
-import signal
 import socket
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from corda_lab.errors import LabError
-from corda_lab.faults import inject, journal, wounds
+from corda_lab.faults import inject, wounds
 from corda_lab.faults.inside import files, routes
-from corda_lab.faults.journal import Journal
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
-from corda_lab.testing.engine import LOAD, Engine
+from corda_lab.testing.engine import LOAD, ComposeOf, Engine, fault, helpers
 from lab_workload import shown_faults
-
-ComposeOf = Callable[..., Compose]
-
-
-def fault(kind: FaultKind, target: str, *, at: float = 0.0, lasts: float = 0.0, **parameters: float) -> Fault:
-    return Fault(kind=kind, target=target, at_seconds=at, for_seconds=lasts, parameters=parameters)
 
 
 def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:
@@ -59,15 +47,6 @@ def test_what_ends_a_process_or_freezes_it_starts_it_again(
 def test_a_killed_generator_stays_killed(engine: Engine, compose_of: ComposeOf) -> None:
     assert made(engine, compose_of(), fault("kill", "generator")) == [["kill", "--signal", "KILL", LOAD]]
     assert engine.state(LOAD) == "exited"
-
-
-def helpers(calls: list[list[str]]) -> list[tuple[list[str], list[str]]]:
-    """The options of every helper container, and the arguments of its script."""
-    found = []
-    for call in calls:
-        script = call.index("-c")
-        found.append((call[: script - 1], call[script + 2 :]))
-    return found
 
 
 def test_a_partition_loses_what_goes_to_all_others_but_not_to_itself(engine: Engine, compose_of: ComposeOf) -> None:
@@ -251,134 +230,6 @@ def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> Non
     with pytest.raises(KeyboardInterrupt):
         interrupted_load()
     assert engine.state("partya") == "running"
-
-
-COMMAND = """
-import sys, time
-from corda_lab.faults import inject
-from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
-from corda_lab.lab.settings import load_settings
-from corda_lab.paths import ENV_FILE
-from corda_lab.steps.faults import Fault
-
-compose = Compose(load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": sys.argv[1]}))
-with inject.injecting(compose, [Fault(kind="pause", target="partya", at_seconds=0, for_seconds=60)], Container("x")):
-    time.sleep(60)
-"""
-
-
-def test_a_killed_command_leaves_nothing_frozen(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Command and guard are processes of their own, which use the cache of the checkout.
-    monkeypatch.undo()
-    project = f"faults-{uuid.uuid4().hex[:12]}"
-    path = {"PATH": f"{engine.bin}:/usr/bin:/bin", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = subprocess.Popen([sys.executable, "-c", COMMAND, project], env={**os.environ, **path})
-    deadline = time.monotonic() + 30
-    try:
-        while engine.state("partya") != "paused":
-            assert time.monotonic() < deadline
-            assert command.poll() is None
-            time.sleep(0.05)
-        assert inject.is_left(project)
-    finally:
-        command.send_signal(signal.SIGKILL)
-        command.wait()
-    while inject.is_left(project):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert engine.state("partya") == "running"
-
-
-def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: Engine, compose_of: ComposeOf) -> None:
-    compose = compose_of()
-    notes = Journal("my-lab")
-    for number, one in enumerate((fault("pause", "partya"), fault("pause", "bridge"))):
-        wound = wounds.wound_of(one, compose, Container(LOAD))
-        notes.note(str(number), wound)
-        wounds.make(wound, one)
-    engine.refuse("unpause my-lab-bridge-1")
-    with pytest.raises(LabError, match="pause bridge") as failed:
-        journal.heal_left("my-lab")
-    assert "partya" not in failed.value.message
-    assert engine.state("partya") == "running"
-    with inject.removing("my-lab"):
-        assert inject.is_left("my-lab"), "a lab that could not be removed still has it"
-    assert not inject.is_left("my-lab")
-    notes.note("1", wound)
-    engine.refuse("")
-    assert journal.heal_left("my-lab") == ["pause bridge"]
-    assert journal.heal_left("my-lab") == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("restart", [["stop", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
-        ("pause", [["pause", "my-lab-partya-1"], ["unpause", "my-lab-partya-1"]]),
-    ],
-)
-def test_what_the_engine_is_still_about_to_make_is_healed_afterwards(
-    engine: Engine, compose_of: ComposeOf, kind: FaultKind, expected: list[list[str]]
-) -> None:
-    """The client of the engine outlives a command that is killed."""
-    wound = wounds.wound_of(fault(kind, "partya"), compose_of(), Container(LOAD))
-    Journal("my-lab").note("1", wound)
-    journal.heal_left("my-lab")
-    assert engine.calls == expected
-    Journal("my-lab").note("1", wound.model_copy(update={"is_made": True}))
-    assert journal.heal_left("my-lab") == [f"{kind} partya"]
-    assert engine.calls == expected
-
-
-def test_healing_waits_for_the_helper_of_a_killed_command(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("partition", "partya"), compose_of(), Container(LOAD))
-    Journal("my-lab").note("1", wound)
-    engine.set_helpers(2)
-    journal.heal_left("my-lab")
-    assert engine.helpers == 0
-    assert [script[0] for _, script in helpers(engine.calls)] == ["find"]
-
-
-def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: Journal("my-lab").note(name, wound), map(str, range(40))))
-        list(pool.map(lambda name: Journal("my-lab").strike(name), map(str, range(0, 40, 2))))
-    assert sorted(Journal("my-lab").left(), key=int) == [str(name) for name in range(1, 40, 2)]
-    assert engine.calls == []
-
-
-def test_a_journal_that_cannot_be_read_is_named_until_the_lab_is_gone(engine: Engine, compose_of: ComposeOf) -> None:
-    """It may name a part that is still frozen: it may not pass for one without faults."""
-    file = Journal("my-lab").file
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text('{"0 pause partya": {"kind": "of an older version"}}', encoding="utf-8")
-    with pytest.raises(LabError, match=r"faults-my-lab\.json: the journal of faults cannot be read"):
-        journal.heal_left("my-lab")
-    with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
-        while injection.entries[0].problem == inject.TOO_LATE:
-            time.sleep(0.02)
-    assert "the journal of faults cannot be read" in (injection.entries[0].problem or "")
-    assert engine.state("partya") == "running"
-    with inject.removing("my-lab"):
-        assert file.exists()
-    assert not file.exists()
-
-
-def test_a_journal_that_cannot_be_written_does_not_pass_for_a_healed_fault(
-    engine: Engine, compose_of: ComposeOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_self: Journal, _name: str) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Journal, "strike", full)
-    with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
-        while not injection.entries[0].was_made:
-            time.sleep(0.02)
-    (entry,) = injection.entries
-    assert (entry.healed_at, engine.state("partya")) == (None, "running")
-    assert "could not be healed: [Errno 28] No space left" in (entry.problem or "")
 
 
 def test_every_kind_has_a_treatment() -> None:
