@@ -4,7 +4,8 @@ import json
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import httpx
 import pytest
@@ -16,9 +17,12 @@ from corda_lab.bench.file import store
 from corda_lab.lab.environment import read_environment
 from corda_lab.paths import RESULTS
 from corda_lab.profile import histogram, jvm
-from corda_lab.reliability import requests_file, stored
-from corda_lab.reliability.requests_file import READY_SECONDS_MAX, RequestsFile
+from corda_lab.reliability import abuse_file, requests_file, stored
+from corda_lab.reliability.abuse_file import AbuseFile
+from corda_lab.reliability.aftermath import READY_SECONDS_MAX
+from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.results import folders
+from faultkit import lasting
 from hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
 from labkit import Lab
 
@@ -38,6 +42,9 @@ ROUNDS = 2
 REQUESTS_SHORT = 300
 REQUESTS_LONG = 10_000
 CHECK = {"flow": "Empty", "args": {}}
+SILENT = "partyc"
+CALLS_MAX = 16
+"""Calls that the bridge makes to a node at the same time (docs/bridge.md)."""
 ZIP = {"content-type": "application/zip"}
 
 
@@ -212,38 +219,90 @@ def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kep
         assert answer.status_code == 400 or answer.json()["removed"] == 0, answer.text
 
 
+# It takes the time that a node has for an answer.
+@pytest.mark.slow
+def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
+    asked = get(f"/v1/nodes/PartyC/flows/{uuid.uuid4()}")
+    with hostile.attack(lab.bridge_url) as attacker, lasting(lab.compose, "pause", SILENT):
+        connections = [attacker.open(asked) for _ in range(2 * CALLS_MAX)]
+        # Who asks another node does not wait for this one.
+        answer = bridge.post(FLOWS, params={"check": "true"}, json=CHECK, timeout=READY_SECONDS_MAX)
+        assert answer.status_code == 200
+        answers = Counter(status for one in connections for status in statuses(received(one)))
+        assert answers == {503: 2 * CALLS_MAX}
+
+
 # Three rounds of everything take some minutes.
 @pytest.mark.slow
 def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
     process = jvm.find(jvm.BRIDGE, lab.compose)
-    rows, live_before = ledger_rows.count(lab), histogram.count(process).bytes
-    for _ in range(ROUNDS):
-        abuse(lab, bridge, kept)
-    hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    rows_before, live_before = ledger_rows.count(lab), histogram.count(process).bytes
+    _, flows_before = hostile.started(bridge)
+    rounds = [abuse(lab, bridge, kept) for _ in range(ROUNDS)]
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
-    change_percent = 100 * (histogram.count(process).bytes - live_before) / live_before
-    assert abs(change_percent) <= requests_file.HEAP_CHANGE_PERCENT_MAX
-    assert ledger_rows.count(lab) == rows
+    _, flows_after = hostile.started(bridge)
+    attacks = {name: round(max(one[name] for one in rounds), 2) for name in rounds[0]}
+    found = AbuseFile(
+        id=folders.run_id(abuse_file.KIND),
+        lab_version=__version__,
+        environment=read_environment(lab.compose),
+        rounds=ROUNDS,
+        attacks=attacks,
+        ready_seconds=max(attacks.values()),
+        flows_started=int(flows_after - flows_before),
+        ledgers_changed=changed_since(lab, rows_before),
+        live_bytes_before=live_before,
+        live_bytes_after=histogram.count(process).bytes,
+    )
+    store(found, RESULTS / stored.STAGED)
+    assert found.failures == ()
 
 
-def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> None:
-    """Make each of the attacks of this module once, but the generated requests."""
-    for framing in FRAMINGS:
-        test_bodies_whose_last_byte_is_held_back(lab, bridge, framing)
-    test_connections_that_send_nothing(lab, bridge)
-    test_more_connections_than_the_bridge_accepts(lab, bridge)
-    test_slow_clients_are_cut_off(lab)
-    test_an_upload_that_does_not_come_gives_way_to_the_next(lab, bridge)
-    for data, allowed in HALF_CLOSED.values():
-        test_sockets_that_are_closed_by_half(lab, data, allowed)
-    for body in BAD_BODIES.values():
-        test_hostile_bodies_are_refused_quickly(bridge, body)
-    for name in NO_STATES:
-        test_classes_that_are_no_states(bridge, name)
-    test_uploads_that_are_no_attachments(lab, bridge)
-    test_client_ids_are_forgotten_only_by_their_prefix(bridge, kept)
+def changed_since(lab: Lab, before: ledger_rows.LedgerRows) -> list[str]:
+    """The nodes whose ledgers have other numbers of rows than before."""
+    return sorted(node for node, rows in ledger_rows.count(lab).items() if rows != before[node])
+
+
+def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
+    """Make each of the attacks of this module once, but the generated requests.
+
+    Returns the seconds until the bridge was ready after each.
+    """
+    attacks: dict[str, Callable[[], None]] = {
+        f"bodies whose last byte is held back ({framing})": partial(
+            test_bodies_whose_last_byte_is_held_back, lab, bridge, framing
+        )
+        for framing in FRAMINGS
+    }
+    attacks |= {
+        "connections that send nothing": partial(test_connections_that_send_nothing, lab, bridge),
+        "more connections than it accepts": partial(test_more_connections_than_the_bridge_accepts, lab, bridge),
+        "slow clients": partial(test_slow_clients_are_cut_off, lab),
+        "an upload that does not come": partial(test_an_upload_that_does_not_come_gives_way_to_the_next, lab, bridge),
+    }
+    attacks |= {
+        f"a socket that is closed by half, after {name}": partial(
+            test_sockets_that_are_closed_by_half, lab, data, allowed
+        )
+        for name, (data, allowed) in HALF_CLOSED.items()
+    }
+    attacks |= {
+        f"a body: {name}": partial(test_hostile_bodies_are_refused_quickly, bridge, body)
+        for name, body in BAD_BODIES.items()
+    }
+    attacks |= {
+        "classes that are no states": lambda: [test_classes_that_are_no_states(bridge, name) for name in NO_STATES],
+        "uploads that are no attachments": partial(test_uploads_that_are_no_attachments, lab, bridge),
+        "client ids with wildcards": partial(test_client_ids_are_forgotten_only_by_their_prefix, bridge, kept),
+        "a node that never answers": partial(test_a_node_that_never_answers, lab, bridge),
+    }
+    ready = {}
+    for name, attack in attacks.items():
+        attack()
+        ready[name] = hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    return ready
 
 
 def fuzz(lab: Lab, requests: int) -> tuple[int, Counter[int]]:
@@ -279,7 +338,7 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
         seconds=round(seconds, 1),
         ready_seconds=round(ready_seconds, 2),
         flows_started=int(flows_after - flows_before),
-        ledgers_changed=sorted(node for node, rows in ledger_rows.count(lab).items() if rows != rows_before[node]),
+        ledgers_changed=changed_since(lab, rows_before),
         live_bytes_before=live_before,
         live_bytes_after=histogram.count(process).bytes,
     )

@@ -15,8 +15,10 @@ from corda_lab.chaos.measurement import CHAOS, ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.knobs.labels import option_label
 from corda_lab.reliability import goals, pictures, stored
+from corda_lab.reliability.abuse_file import AbuseFile
+from corda_lab.reliability.aftermath import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, Aftermath
 from corda_lab.reliability.growth import BOUND_PERCENT, COUNT_BOUND, Growth
-from corda_lab.reliability.requests_file import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, RequestsFile
+from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.text import ui
 from corda_lab.text.words import length, milliseconds, percent, plural, size, wrapped
@@ -47,6 +49,13 @@ and those that happen to name a node are answered with 200. Afterwards, the brid
 [bridge.md](bridge.md) has its limits.
 """
 
+ABUSE_INTRODUCTION = f"""\
+Clients that hold back the end of what they send, take all connections, go silent, send what is no request, or ask for
+what takes memory; and a node that never answers ([bridge.md](bridge.md) has what each of them gets). After each attack
+the same process has to be ready within {READY_SECONDS_MAX:g} s. After all of them, no flow was started, the ledgers are
+as before, and the heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was.
+"""
+
 SOAK_TITLES = ("value", "where", "points", "mean", "% an hour", "95 % interval", "seen from", "counts as", "verdict")
 
 F = TypeVar("F", bound=BenchFile)
@@ -75,6 +84,7 @@ def document(files: Sequence[BenchFile]) -> str:
         ("Faults", faults_chapter(_of(ChaosFile, files))),
         ("The soak", soak_chapter(_of(SoakFile, files))),
         ("Bad requests", requests_chapter(_of(RequestsFile, files))),
+        ("Attacks on the bridge", abuse_chapter(_of(AbuseFile, files))),
     )
     return "\n".join([INTRODUCTION, *(f"## {title}\n\n{text or NOTHING}" for title, text in chapters)])
 
@@ -169,6 +179,29 @@ def requests_section(file: RequestsFile) -> str:
 def requests_lines(file: RequestsFile) -> Iterator[str]:
     """What was asked of the bridge, and whether it kept to it."""
     yield f"answered with an error: {file.refused:,}, of {file.wanted:,} that were wanted"
+    yield from aftermath_lines(file)
+
+
+def abuse_chapter(files: Sequence[AbuseFile]) -> str:
+    """Return the chapter of all attacks."""
+    return "\n".join([ABUSE_INTRODUCTION, *map(abuse_section, files)]) if files else ""
+
+
+def abuse_section(file: AbuseFile) -> str:
+    """Return the section of one campaign of attacks."""
+    return paragraphs(
+        [
+            f"### {file.id}",
+            circumstances([file], f"{plural(len(file.attacks), 'attack')}, each {plural(file.rounds, 'time')}"),
+            table(("attack", "ready again, longest"), [(name, f"{s:.1f} s") for name, s in file.attacks.items()]),
+            "\n".join(f"- {line}" for line in aftermath_lines(file)),
+            *(bullets("Failed", file.failures) if file.failures else ["Passed."]),
+        ]
+    )
+
+
+def aftermath_lines(file: Aftermath) -> Iterator[str]:
+    """How the bridge and the ledgers were afterwards."""
     yield f"flows started: {file.flows_started}"
     if file.ledgers_changed is not None:
         changed = ", ".join(file.ledgers_changed) or "none"

@@ -8,7 +8,8 @@ from corda_lab.chaos.measurement import KIND as CHAOS_KIND
 from corda_lab.chaos.measurement import ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.reliability import requests_file, soak_file
+from corda_lab.reliability import abuse_file, requests_file, soak_file
+from corda_lab.reliability.abuse_file import AbuseFile
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results import folders
@@ -23,6 +24,7 @@ KINDS: Mapping[str, type[BenchFile]] = {
     CHAOS_KIND: ChaosFile,
     soak_file.KIND: SoakFile,
     requests_file.KIND: RequestsFile,
+    abuse_file.KIND: AbuseFile,
 }
 """The models of the files by what their names end in: ``<utc>-<kind>.json``."""
 

@@ -9,6 +9,7 @@ from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
 from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
 from corda_lab.reliability import document, pictures, stored
+from corda_lab.reliability.abuse_file import AbuseFile
 from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
@@ -67,12 +68,24 @@ REQUESTS = RequestsFile(
     live_bytes_before=50_000_000,
     live_bytes_after=51_000_000,
 )
+ABUSE = AbuseFile(
+    id="20260104T050505Z-abuse",
+    lab_version="0.2.0",
+    environment=ENVIRONMENT,
+    rounds=2,
+    attacks={"bodies whose last byte is held back": 0.2, "a node that never answers": 4.4},
+    ready_seconds=4.4,
+    flows_started=0,
+    ledgers_changed=[],
+    live_bytes_before=50_000_000,
+    live_bytes_after=51_000_000,
+)
 AUDITED = AuditEntry(verdict="passed", checks=CHECKS)
 TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40}, on_ledger=40, audit=AUDITED)
 
 
 def test_every_kind_of_files_has_its_chapter() -> None:
-    text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS])
+    text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS, ABUSE])
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
     assert "These do not count" not in text
     assert "### 20260103T030405Z-soak, on H2" in text
@@ -81,6 +94,8 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     assert "What one flow adds to the database: PartyA 7.13 KiB." in text
     assert "| 404 | 1,500 |" in text
     assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
+    assert "2 attacks, each 2 times" in text
+    assert "| a node that never answers | 4.4 s |" in text
     assert text.endswith("Passed.\n")
     assert "(+2.0 %)" in text
     assert document.NOTHING not in text
@@ -94,8 +109,8 @@ def test_the_connections_that_a_soak_left_are_said() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    assert document.document([]).count(document.NOTHING) == 3
-    assert document.document([REQUESTS]).count(document.NOTHING) == 2
+    assert document.document([]).count(document.NOTHING) == 4
+    assert document.document([REQUESTS]).count(document.NOTHING) == 3
 
 
 def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
@@ -186,7 +201,7 @@ def test_what_the_bridge_did_not_keep_to_is_a_failure(found: dict[str, object], 
 
 
 def test_a_file_is_read_by_what_its_name_ends_in(tmp_path: Path) -> None:
-    files: list[BenchFile] = [chaos(TRIAL), soak(FLAT), REQUESTS]
+    files: list[BenchFile] = [chaos(TRIAL), soak(FLAT), REQUESTS, ABUSE]
     for file in files:
         assert stored.read(store(file, tmp_path)) == file
     other = tmp_path / "20260102T030405Z-peers.json"
