@@ -245,8 +245,11 @@ def memory_of(_fault: Fault, container: Container, _compose: Deployed) -> Mappin
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
     used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.engine)
-    used = used.partition("/")[0].strip()
-    return {"memory": memory, "swap": swap, "used": str(parse_size(used.replace(" ", ""), option="docker stats"))}
+    in_use = parse_size(used.partition("/")[0].strip().replace(" ", ""), option="docker stats")
+    if not in_use:
+        # A limit of 0 would be none.
+        raise LabError(f"the engine does not say how much memory {container} uses")
+    return {"memory": memory, "swap": swap, "used": str(in_use)}
 
 
 def limit_memory(wound: Wound, fault: Fault) -> None:

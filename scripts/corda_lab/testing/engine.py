@@ -58,7 +58,7 @@ elif said[0] == "ps":
     left.write_text(str(max(0, count - 1)))
     print("helper" if count else "")
 elif said[0] == "stats":
-    print("512MiB / 1.5GiB")
+    print((home / "memory").read_text() if (home / "memory").exists() else "512MiB / 1.5GiB")
 elif said[0] in ("kill", "stop"):
     state(name, "exited")
 elif said[0] in ("start", "restart"):
@@ -115,6 +115,10 @@ class Engine:
     def helpers(self) -> int:
         """How often a helper will still be there."""
         return int((self.home / "helpers").read_text())
+
+    def set_memory(self, text: str) -> None:
+        """Let containers use so much memory, as the engine says it."""
+        (self.home / "memory").write_text(text)
 
     def refuse(self, words: str) -> None:
         """Let every call with these words fail; none if they are empty."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.inside import files, routes
 from corda_lab.lab.compose import Compose
@@ -109,6 +110,12 @@ def test_a_memory_limit_is_what_is_in_use_and_then_what_it_was(engine: Engine, c
     used = str(512 * 1024**2)
     assert limited == ["update", "--memory", used, "--memory-swap", used, "my-lab-partyb-1"]
     assert freed == ["update", "--memory", "1610612736", "--memory-swap", "3221225472", "my-lab-partyb-1"]
+
+
+def test_a_limit_of_what_nobody_knows_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:
+    engine.set_memory("0B / 1.5GiB")
+    with pytest.raises(LabError, match="does not say how much memory"):
+        wounds.wound_of(fault("memory-limit", "partya"), compose_of(), Container(LOAD))
 
 
 def test_a_memory_limit_that_the_kernel_refuses_gets_more_room(engine: Engine, compose_of: ComposeOf) -> None:
