@@ -91,13 +91,16 @@ class Injection:
             seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
             wounds.make(wound, fault)
-            self._journal.note(name, wound.model_copy(update={"is_made": True}))
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
             self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
             self._heal(place, name)
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})
+        try:
+            self._journal.note(name, wound.model_copy(update={"is_made": True}))
+        except (LabError, OSError) as error:
+            self._made[place] = self._made[place].model_copy(update={"problem": f"the journal: {error}"})
         ui.note(f"{fault.name}, for {seconds:g} s" + (", then Swarm starts it" if seconds < fault.for_seconds else ""))
         self._show()
         self._ended.wait(seconds - (time.time() - (self._made[place].began_at or 0.0)))

@@ -6,6 +6,7 @@ times, and by another process than the one that made the fault.
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -25,6 +26,8 @@ ROOMS = (1.0, 1.05, 1.15, 1.3)
 """A kernel may refuse a memory limit at what is in use. Then more room is left."""
 LINKS = "links"
 """The service with the proxies of the links."""
+QUIET_SECONDS = 2.0
+"""So long no helper may be seen: its client may still be about to ask for it."""
 HELPER = "org.cordalab.fault"
 """The label of the containers that change a namespace. Each runs for less than a second."""
 
@@ -115,20 +118,30 @@ def heal(wound: Wound) -> None:
 
 
 def settle(wound: Wound) -> None:
-    """Let the engine end what it was asked to by a command that was killed meanwhile. Raises LabError.
+    """Let the engine end what a command that was killed meanwhile has asked of it. Raises LabError.
 
-    Otherwise it would make the fault after the healing. A fault that it was not asked for yet is made by this.
+    Otherwise it would make the fault after the healing. If it was not asked yet, a restart and a pause are made now.
     """
     again = {"restart": stop, "pause": pause}.get(wound.kind)
     if again and not wound.is_of_host and state_of(wound.place) == "running":
         again(wound)
     engines = {container.engine for container in (*wound.places, *_others(wound))}
-    if not come_true(lambda: not any(map(_has_helper, engines)), seconds_max=HELPER_SECONDS_MAX):
+    quiet_since = time.monotonic()
+
+    def is_quiet() -> bool:
+        nonlocal quiet_since
+        if any(map(_has_helper, engines)):
+            quiet_since = time.monotonic()
+        return time.monotonic() - quiet_since >= QUIET_SECONDS
+
+    if not come_true(is_quiet, seconds_max=HELPER_SECONDS_MAX):
         raise LabError(f"a helper that makes {wound.kind} {wound.target} does not end")
 
 
 def _has_helper(engine: Engine) -> bool:
-    return bool(docker("ps", "--quiet", "--filter", f"label={HELPER}", on=engine))
+    """Whether an engine has a helper, also one that it has made and not started yet."""
+    states = ("--filter", "status=created", "--filter", "status=running")
+    return bool(docker("ps", "--quiet", "--filter", f"label={HELPER}", *states, on=engine))
 
 
 def _others(wound: Wound) -> list[Container]:

@@ -68,7 +68,8 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
 
 def order(sweep: SweepFile, count: int, before: Sequence[Repeat], wanted: Wanted) -> Order:
     """Return what is to be measured. Repeats that are added have other seeds than those before."""
-    return Order(sweep, wanted.form, count, sweep.fields.seed + len(before), wanted.images, wanted.replace)
+    after = [sweep.fields.seed + len(before), *(one.seed + 1 for one in before if one.seed is not None)]
+    return Order(sweep, wanted.form, count, max(after), wanted.images, wanted.replace)
 
 
 def introduce(figure: Figure) -> None:

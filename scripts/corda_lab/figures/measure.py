@@ -67,10 +67,13 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings, places:
         collected = keep(stored.read(folder), figures, places)
         runs.append(folder)
         repeats += collected.repeats
-        seed += count
-        count = len(collected.spoilt)
-        if not count:
+        if not collected.spoilt:
             break
+        again = seed + collected.spoilt[0].number - 1
+        seed += count
+        # In the same direction, which is that of the parity (``sweeps.order``).
+        seed += (seed - again) % 2
+        count = len(collected.spoilt)
         if attempt < AGAIN_MAX:
             ui.note(f"{plural(count, 'repeat')} will be measured again")
         else:

@@ -78,6 +78,9 @@ class Repeat(RepeatPart):
     form: Form
     repeat: int
     """Its number within its run, from 1."""
+    seed: int | None = None
+    """The seed of its loads, which also says in which direction it went. None in repeats from before 27 November
+    2026."""
     at: str
     """When it began: ISO 8601, UTC."""
     seconds: float | None = None

@@ -45,7 +45,7 @@ class Sample:
     reason: str = ""
     """Why the point has no values."""
     failed: int = 0
-    """Requests that nobody knows to have succeeded."""
+    """Requests that nobody knows to have succeeded, as far as they were counted."""
     outdated: frozenset[str] = frozenset()
     """The metrics that were measured by an older definition, and have no value therefore."""
 

@@ -121,13 +121,15 @@ def outdated_words(outdated: Sequence[Outdated]) -> list[str]:
 
 def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:
     """Return whether the nodes were where they stay when the first point on each lab began, as far as it is known."""
-    first = [[point for point in one.points if point.conditioned is not None] for one in repeats]
+    first = {one.id: [point for point in one.points if point.conditioned is not None] for one in repeats}
+    # Of repeats that share a start, only the first has a point before which the nodes were conditioned.
+    known = {one.run for one in repeats if first[one.id]}
     found = []
-    if cold := [point for points in first for point in points if not point.conditioned]:
+    if cold := [point for points in first.values() for point in points if not point.conditioned]:
         labels = listed(list(dict.fromkeys(point_words(point.values) for point in cold)))
-        count = f"{len(cold)} of {plural(sum(map(len, first)), 'lab')}"
-        found.append(f"On {count} the nodes were still becoming faster when the first point began ({labels}).")
-    if unknown := sum(not points for points in first):
+        count = f"{len(cold)} of {plural(sum(map(len, first.values())), 'lab')}"
+        found.append(f"On {count} the nodes were not steady yet when the first point began ({labels}).")
+    if unknown := sum(one.run not in known for one in repeats):
         found.append(
             f"For {plural(unknown, 'repeat')}, it is not known whether the nodes were conditioned long enough."
         )

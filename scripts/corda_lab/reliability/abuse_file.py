@@ -11,5 +11,5 @@ class AbuseFile(Aftermath):
     rounds: int
     """How often every attack was made between the counts of the heap and of the ledgers."""
     attacks: dict[str, float]
-    """The longest time in seconds until the bridge was ready again, by attack. An attack whose answers were not those
-    that it has to get ends the test, and leaves no file."""
+    """The longest time in seconds until the bridge was ready again, by attack. If the bridge answers one in another way
+    than it has to, the test fails, and there is no file."""

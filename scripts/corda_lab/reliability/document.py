@@ -51,9 +51,10 @@ and those that happen to name a node are answered with 200. Afterwards, the brid
 
 ABUSE_INTRODUCTION = f"""\
 Clients that hold back the end of what they send, take all connections, go silent, send what is no request, or ask for
-what takes memory; and a node that never answers ([bridge.md](bridge.md) has what each of them gets). After each attack
-the same process has to be ready within {READY_SECONDS_MAX:g} s. After all of them, no flow was started, the ledgers are
-as before, and the heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it was.
+what takes memory; and a node that never answers ([bridge.md](bridge.md) has what each of them gets). While such clients
+hold on to the bridge, and after each attack, the same process has to be ready within {READY_SECONDS_MAX:g} s. After all
+of them, no flow was started, the ledgers are as before, and the heap is within {HEAP_CHANGE_PERCENT_MAX:g} % of what it
+was.
 """
 
 SOAK_TITLES = ("value", "where", "points", "mean", "% an hour", "95 % interval", "seen from", "counts as", "verdict")
@@ -102,7 +103,8 @@ def faults_chapter(files: Sequence[ChaosFile]) -> str:
     for corda in versions:
         what = (
             f"What the campaign of `scripts/lab test --suite chaos` has to have seen, and has, on Corda {corda}. "
-            "[chaos.md](chaos.md#campaigns-of-days) says which trials count."
+            "[chaos.md](chaos.md#campaigns-of-days) says which trials count. Until 27 November 2026, a partition of "
+            "one part lost only what that part sent."
         )
         parts += [wrapped(what), table(goals.TITLES, list(goals.rows(corda, files)))]
         parts += bullets("These do not count", goals.left_out(corda, files))
@@ -193,7 +195,7 @@ def abuse_section(file: AbuseFile) -> str:
         [
             f"### {file.id}",
             circumstances([file], f"{plural(len(file.attacks), 'attack')}, each {plural(file.rounds, 'time')}"),
-            table(("attack", "ready again, longest"), [(name, f"{s:.1f} s") for name, s in file.attacks.items()]),
+            table(("attack", "ready after it, longest"), [(name, f"{s:.1f} s") for name, s in file.attacks.items()]),
             "\n".join(f"- {line}" for line in aftermath_lines(file)),
             *(bullets("Failed", file.failures) if file.failures else ["Passed."]),
         ]

@@ -28,7 +28,7 @@ SELECT node, SUM(bytes)::bigint FROM (
 
 COMPACT_SECONDS_MAX = 120
 COMPACT_TRIES = 3
-"""A node at rest may still write while its file is copied. The next copy is another one."""
+"""A node at rest may still write while its file is copied, and that copy is of no use."""
 # The node goes on writing to its file. H2 opens a copy of it at its last complete chunk, as after a crash. The classes
 # are those of the node itself, so they know the format. The copy is in the volume of the node: besides its memory,
 # nothing else of the container can be written. A copy that a killed command left is deleted.

@@ -145,7 +145,7 @@ class Swarm:
         ownership.mark(StackFolder.of(wanted.project).stack, stack_present(wanted))
 
     def restart_bridge(self, wanted: Settings) -> None:
-        """Start the services whose knobs differ again: that is only the bridge. Raises LabError."""
+        """Start the services whose knobs differ again: the bridge, and the web UI for a time limit. Raises LabError."""
         swarm.up(wanted, self._placement, self._images, mark=ownership.marked(StackFolder.of(wanted.project).stack))
 
 

@@ -71,7 +71,7 @@ def repeat_of(
     platform: int | None = None,
     broke: Sequence[Mapping[str, ParameterValue]] = (),
     invalid: Sequence[Mapping[str, ParameterValue]] = (),
-    failed: int | None = None,
+    failed: int | None = 0,
 ) -> Repeat:
     """Return a repeat. The points in ``broke`` ended a node, and those in ``invalid`` have no valid step.
 

@@ -16,25 +16,33 @@ import os
 import socket
 import struct
 import sys
+import time
 from collections.abc import Iterator
 
 ADDRESSES, NEW_ROUTE, DELETE_ROUTE, NEW_RULE, DELETE_RULE, RULES = 22, 24, 25, 32, 33, 34
 REQUEST, ACKNOWLEDGE, REPLACE, EXCLUSIVE, CREATE, DUMP = 0x1, 0x4, 0x100, 0x200, 0x400, 0x300
 ERROR, DONE = 2, 3
 HEADER = 16
-DESTINATION, INTERFACE = 1, 4
+DESTINATION, INTERFACE, PREFERRED_SOURCE = 1, 4, 7
 """Attributes of a route."""
-SOURCE, PRIORITY = 2, 6
-"""Attributes of a rule."""
+SOURCE, PRIORITY, ORIGIN, CARRIED = 2, 6, 21, 22
+"""Attributes of a rule. ``CARRIED`` is the protocol in the packet."""
 LOOPBACK = 1
 MAIN, LOCAL = 254, 255
-STATIC, LINK_SCOPE, UNICAST = 4, 253, 1
+KERNEL, STATIC, LINK_SCOPE, UNICAST = 2, 4, 253, 1
 LOOK_UP, DROP = 1, 6
 FIRST, OURS, LATER = 0, 50, 100
-"""Priorities of rules: that of the rule that asks whether a packet is for this namespace, that of the rules of this
-script, and where the former is while there are any of the latter."""
+"""Priorities of rules: that of the kernel's rule that finds what is addressed to this namespace, that of the rules of
+this script, and where the former is while there are any of the latter."""
+PROTOCOLS = (socket.IPPROTO_ICMP, socket.IPPROTO_TCP, socket.IPPROTO_UDP)
+"""What is dropped. A rule for everything would also let ARP go unanswered, and others would be told that there is no
+such host. Kernels before 4.17 know no protocols in rules, and refuse."""
 NOT_THERE, ALREADY = (2, 3), (17,)
 """ENOENT and ESRCH: what is to be deleted does not exist. EEXIST: what is to be added does."""
+TIMES_MAX = 8
+LOCK = "\0corda-lab-routes"
+"""A socket of this name is bound by the one process that changes this namespace. Each namespace has its own names."""
+LOCK_SECONDS_MAX = 10.0
 
 
 def message(kind: int, flags: int, body: bytes) -> bytes:
@@ -79,68 +87,101 @@ def dump(kernel: socket.socket, kind: int, body: bytes) -> Iterator[bytes]:
             data = data[(length + 3) & ~3 :]
 
 
-def networks(kernel: socket.socket) -> list[tuple[int, int]]:
-    """Return (network, mask) of every IPv4 network of this namespace, except that of the loopback."""
-    found: list[tuple[int, int]] = []
+def networks(kernel: socket.socket) -> list[tuple[int, int, int]]:
+    """Return (own address, network, mask) of every IPv4 network of this namespace, except that of the loopback."""
+    found: list[tuple[int, int, int]] = []
     for entry in dump(kernel, ADDRESSES, struct.pack("=BBBBi", socket.AF_INET, 0, 0, 0, 0)):
         own = int.from_bytes(attributes(entry[8:]).get(1, b""), "big")
         mask = (0xFFFFFFFF << (32 - entry[1])) & 0xFFFFFFFF
         if own >> 24 != 127:
-            found.append((own & mask, mask))
+            found.append((own, own & mask, mask))
     return found
 
 
-def change(kernel: socket.socket, request: bytes, what: str, but: tuple[int, ...]) -> None:
-    """Send a request for a change. Exits if the kernel refuses it for another reason than those in ``but``."""
+def change(kernel: socket.socket, request: bytes, what: str, but: tuple[int, ...]) -> bool:
+    """Send a request for a change. Returns False if it is refused for a reason in ``but``, and exits for another."""
     kernel.send(request)
     code = refusal(kernel.recv(65536))
     if code and code not in but:
         sys.exit(f"{what}: {os.strerror(code)}")
+    return not code
 
 
-def route(kernel: socket.socket, verb: str, address: str) -> None:
-    """Lead what is sent to an address to the loopback, or let it have its way again."""
+def route(kernel: socket.socket, verb: str, address: str, own: int) -> None:
+    """Lead what is sent from ``own`` to an address to the loopback, or let it have its way again."""
     body = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, MAIN, STATIC, LINK_SCOPE, UNICAST, 0)
     body += attribute(DESTINATION, socket.inet_aton(address)) + attribute(INTERFACE, struct.pack("=I", LOOPBACK))
+    body += attribute(PREFERRED_SOURCE, own.to_bytes(4, "big"))
     add = message(NEW_ROUTE, ACKNOWLEDGE | REPLACE | CREATE, body)
     change(kernel, add if verb == "lose" else message(DELETE_ROUTE, ACKNOWLEDGE, body), f"{verb} {address}", NOT_THERE)
 
 
-def rule(kernel: socket.socket, verb: str, priority: int, source: str = "") -> None:
-    """Add or delete a rule: to drop what comes from an address, or without one, to look whether it is for here."""
-    table, action = (0, DROP) if source else (LOCAL, LOOK_UP)
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 32 if source else 0, 0, table, 0, 0, action, 0)
+def ask_for_rule(kernel: socket.socket, verb: str, priority: int, body: bytes) -> None:
+    """Add a rule, or delete all that are like it."""
     body += attribute(PRIORITY, struct.pack("=I", priority))
-    body += attribute(SOURCE, socket.inet_aton(source)) if source else b""
-    add = message(NEW_RULE, ACKNOWLEDGE | CREATE | EXCLUSIVE, body)
-    request, but = (add, ALREADY) if verb == "add" else (message(DELETE_RULE, ACKNOWLEDGE, body), NOT_THERE)
-    change(kernel, request, f"{verb} rule {priority}", but)
+    if verb == "add":
+        change(kernel, message(NEW_RULE, ACKNOWLEDGE | CREATE | EXCLUSIVE, body), f"rule {priority}", ALREADY)
+        return
+    for _ in range(TIMES_MAX):
+        if not change(kernel, message(DELETE_RULE, ACKNOWLEDGE, body), f"rule {priority}", NOT_THERE):
+            return
+
+
+def own_rule(kernel: socket.socket, verb: str, priority: int) -> None:
+    """Add or delete the rule that finds what is addressed to this namespace, as the kernel itself makes it."""
+    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, LOCAL, 0, 0, LOOK_UP, 0)
+    ask_for_rule(kernel, verb, priority, body + attribute(ORIGIN, bytes([KERNEL])))
+
+
+def drop_rules(kernel: socket.socket, verb: str, source: str) -> None:
+    """Add or delete the rules that drop what comes from an address."""
+    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 32, 0, 0, 0, 0, DROP, 0)
+    body += attribute(SOURCE, socket.inet_aton(source))
+    for protocol in PROTOCOLS:
+        ask_for_rule(kernel, verb, OURS, body + attribute(CARRIED, bytes([protocol])))
 
 
 def is_any_lost(kernel: socket.socket) -> bool:
     """Whether a rule of this script is there."""
     header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
-    found = (attributes(entry[12:]).get(PRIORITY, b"") for entry in list(dump(kernel, RULES, header)))
+    found = [attributes(entry[12:]).get(PRIORITY, b"") for entry in dump(kernel, RULES, header)]
     return struct.pack("=I", OURS) in found
+
+
+def alone(lock: socket.socket) -> None:
+    """Wait until no other process changes this namespace. Exits if that takes too long."""
+    deadline = time.monotonic() + LOCK_SECONDS_MAX
+    while True:
+        try:
+            return lock.bind(LOCK)
+        except OSError as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"another process changes this namespace: {error}")
+        time.sleep(0.02)
 
 
 def main(verb: str, *wanted: str) -> None:
     """Lose or find the addresses."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock,
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel,
+    ):
+        alone(lock)
         kernel.settimeout(5)
         kernel.bind((0, 0))
-        own = networks(kernel)
-        near = [one for one in wanted if any(int.from_bytes(socket.inet_aton(one), "big") & m == n for n, m in own)]
+        near = networks(kernel)
         if verb == "lose":
             # Never without one of the two: then nothing at all would be for this namespace.
-            rule(kernel, "add", LATER)
-            rule(kernel, "delete", FIRST)
-        for address in near:
-            route(kernel, verb, address)
-            rule(kernel, "add" if verb == "lose" else "delete", OURS, address)
+            own_rule(kernel, "add", LATER)
+            own_rule(kernel, "delete", FIRST)
+        for address in wanted:
+            number = int.from_bytes(socket.inet_aton(address), "big")
+            for own in [own for own, network, mask in near if number & mask == network][:1]:
+                route(kernel, verb, address, own)
+                drop_rules(kernel, "add" if verb == "lose" else "delete", address)
         if not is_any_lost(kernel):
-            rule(kernel, "add", FIRST)
-            rule(kernel, "delete", LATER)
+            own_rule(kernel, "add", FIRST)
+            own_rule(kernel, "delete", LATER)
 
 
 if __name__ == "__main__":

@@ -128,9 +128,11 @@ def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_condit
     repeat = repeat_with({"flags": [cold], "requests": requests, "resolved": {"ok": 1, "failed": 1}})
     assert (repeat.points[0].failed, repeat.points[0].conditioned) == (4, False)
     (said,) = summary.conditioning_words([repeat])
-    assert said.startswith("On 1 of 1 lab the nodes were still becoming faster when the first point began (")
+    assert said.startswith("On 1 of 1 lab the nodes were not steady yet when the first point began (")
     points = [one.model_copy(update={"conditioned": None}) for one in repeat.points]
-    assert summary.conditioning_words([repeat.model_copy(update={"points": points})]) == [
+    later = repeat.model_copy(update={"points": points, "repeat": 2})
+    assert summary.conditioning_words([repeat, later]) == [said], "they share a start"
+    assert summary.conditioning_words([later]) == [
         "For 1 repeat, it is not known whether the nodes were conditioned long enough."
     ]
 

@@ -8,6 +8,7 @@ import com.typesafe.config.ConfigRenderOptions;
 import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValueFactory;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -129,7 +130,7 @@ public final class Bootstrap {
             // Corda refuses.
             System.err.println("bootstrap: " + e.getMessage());
             System.exit(2);
-        } catch (IOException e) {
+        } catch (IOException | UncheckedIOException e) {
             System.err.println(
                     "bootstrap: a volume cannot be read or written: " + e + "; check the free space of the disk");
             System.exit(1);
@@ -218,10 +219,15 @@ public final class Bootstrap {
         }
     }
 
-    /** Returns the names of the nodes whose identities were created; none in a network of an older lab. */
+    /** Returns the names of the nodes whose identities were created. A network of an older lab has no list of them. */
     private List<String> identities() throws IOException {
         Path file = directory.resolve(IDENTITIES);
-        return Files.exists(file) ? Files.readAllLines(file, StandardCharsets.UTF_8) : Collections.emptyList();
+        if (Files.exists(file)) {
+            return Files.readAllLines(file, StandardCharsets.UTF_8);
+        }
+        return known.stream()
+                .filter(name -> Files.exists(nodes.resolve(name).resolve("certificates")))
+                .collect(Collectors.toList());
     }
 
     private List<Member> members() {
