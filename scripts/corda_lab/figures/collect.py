@@ -153,7 +153,7 @@ def _repeat(
         sweep=run.sweep.name,
         form=form_of(run),
         repeat=number,
-        seed=run.sweep.seed + number - 1,
+        seed=None if run.sweep.seed is None else run.sweep.seed + number - 1,
         at=datetime.fromtimestamp(_began(steps), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         seconds=_seconds(run, number),
         run=run.identity,
