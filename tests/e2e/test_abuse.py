@@ -226,7 +226,7 @@ def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kep
 # It takes the time that a node has for an answer.
 @pytest.mark.slow
 def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
-    asked = get(f"/v1/nodes/PartyC/flows/{uuid.uuid4()}")
+    asked = get("/v1/nodes/PartyC/vault/count?stateType=org.cordalab.states.IouState")
     with hostile.attack(lab.bridge_url) as attacker, lasting(lab.compose, "pause", SILENT):
         began = time.monotonic()
         asking = [attacker.open(asked) for _ in range(CALLS_MAX)]
