@@ -300,7 +300,9 @@ def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
         for name, body in BAD_BODIES.items()
     }
     attacks |= {
-        "classes that are no states": lambda: [test_classes_that_are_no_states(bridge, name) for name in NO_STATES],
+        f"no state: {name[:20]!r}": partial(test_classes_that_are_no_states, bridge, name) for name in NO_STATES
+    }
+    attacks |= {
         "uploads that are no attachments": partial(test_uploads_that_are_no_attachments, lab, bridge),
         "client ids with wildcards": partial(test_client_ids_are_forgotten_only_by_their_prefix, bridge, kept),
         "a node that never answers": partial(test_a_node_that_never_answers, lab, bridge),
