@@ -5,7 +5,9 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import httpx
 import pytest
@@ -244,32 +246,47 @@ def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
 def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
-    process = jvm.find(jvm.BRIDGE, lab.compose)
-    rows_before, live_before = ledger_rows.count(lab), histogram.count(process).bytes
-    _, flows_before = hostile.started(bridge)
+    before = counted(lab, bridge)
     rounds = [abuse(lab, bridge, kept) for _ in range(ROUNDS)]
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
-    _, flows_after = hostile.started(bridge)
     attacks = {name: round(max(one[name] for one in rounds), 2) for name in rounds[0]}
     found = AbuseFile(
         id=folders.run_id(abuse_file.KIND),
-        lab_version=__version__,
-        environment=read_environment(lab.compose),
         rounds=ROUNDS,
         attacks=attacks,
         ready_seconds=max(attacks.values()),
-        flows_started=int(flows_after - flows_before),
-        ledgers_changed=changed_since(lab, rows_before),
-        live_bytes_before=live_before,
-        live_bytes_after=histogram.count(process).bytes,
+        **changed_since(before, lab, bridge),
     )
     store(found, RESULTS / stored.STAGED)
     assert found.failures == ()
 
 
-def changed_since(lab: Lab, before: ledger_rows.LedgerRows) -> list[str]:
-    """The nodes whose ledgers have other numbers of rows than before."""
-    return sorted(node for node, rows in ledger_rows.count(lab).items() if rows != before[node])
+@dataclass(frozen=True)
+class Counted:
+    """What attacks may not change: the rows of every ledger, the flows started, and the bridge's live objects."""
+
+    rows: ledger_rows.LedgerRows
+    flows: float
+    live_bytes: int
+
+
+def counted(lab: Lab, bridge: httpx.Client) -> Counted:
+    """Count it now. The heap is collected for it."""
+    rows, (_, flows) = ledger_rows.count(lab), hostile.started(bridge)
+    return Counted(rows, flows, histogram.count(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
+
+
+def changed_since(before: Counted, lab: Lab, bridge: httpx.Client) -> dict[str, Any]:
+    """The fields of a file that tell what attacks have changed, and on which lab."""
+    after = counted(lab, bridge)
+    return {
+        "lab_version": __version__,
+        "environment": read_environment(lab.compose),
+        "flows_started": int(after.flows - before.flows),
+        "ledgers_changed": sorted(node for node, rows in after.rows.items() if rows != before.rows[node]),
+        "live_bytes_before": before.live_bytes,
+        "live_bytes_after": after.live_bytes,
+    }
 
 
 def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
@@ -329,27 +346,19 @@ def test_generated_bad_requests(lab: Lab) -> None:
 def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> None:
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)
-    process = jvm.find(jvm.BRIDGE, lab.compose)
-    rows_before = ledger_rows.count(lab)
-    (_, flows_before), live_before = hostile.started(bridge), histogram.count(process).bytes
+    before = counted(lab, bridge)
     began = time.monotonic()
     operations, seen = fuzz(lab, REQUESTS_LONG)
     seconds = time.monotonic() - began
     ready_seconds = hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
-    _, flows_after = hostile.started(bridge)
     found = RequestsFile(
         id=folders.run_id(requests_file.KIND),
-        lab_version=__version__,
-        environment=read_environment(lab.compose),
         operations=operations,
         wanted=REQUESTS_LONG,
         answers=dict(seen),
         seconds=round(seconds, 1),
         ready_seconds=round(ready_seconds, 2),
-        flows_started=int(flows_after - flows_before),
-        ledgers_changed=changed_since(lab, rows_before),
-        live_bytes_before=live_before,
-        live_bytes_after=histogram.count(process).bytes,
+        **changed_since(before, lab, bridge),
     )
     store(found, RESULTS / stored.STAGED)
     assert found.failures == ()

@@ -52,7 +52,7 @@ def examine(settings: Settings) -> list[Check]:
         checks.append(
             warning(
                 f"Corda {version}",
-                "its first releases had Log4Shell (CVE-2021-44228); the lab does not know whether this image has it",
+                "on Maven Central it has Log4Shell (CVE-2021-44228); the lab does not know whether this image has it",
                 "Ask who built the image, or start only flows and CorDapps that you trust.",
             )
         )

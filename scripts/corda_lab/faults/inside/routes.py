@@ -40,6 +40,7 @@ such host. Kernels before 4.17 know no protocols in rules, and refuse."""
 NOT_THERE, ALREADY = (2, 3), (17,)
 """ENOENT and ESRCH: what is to be deleted does not exist. EEXIST: what is to be added does."""
 TIMES_MAX = 8
+"""The most equal rules that are deleted."""
 LOCK = "\0corda-lab-routes"
 """A socket of this name is bound by the one process that changes this namespace. Each namespace has its own names."""
 LOCK_SECONDS_MAX = 10.0
