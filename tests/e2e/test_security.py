@@ -20,12 +20,12 @@ from typing import Any
 import httpx
 import pytest
 
-from corda_lab.host import probe
+from corda_lab.host import image_files, probe
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
-from corda_lab.paths import ROOT
+from corda_lab.paths import CACHE, ROOT
 from faultkit import lasting
 from labkit import Lab
 
@@ -244,13 +244,20 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
     def each_kind() -> None:
         # What other tests have left on the ledgers is not its matter.
         lab.run("audit")
+        lab.run("doctor")
+        # The log of a node that does not run is read from its volume.
+        with lasting(lab.compose, "pause", UNTOUCHED):
+            assert "PartyC" in lab.succeed("logs", "PartyC").stdout
+        shutil.rmtree(CACHE / "e2e", ignore_errors=True)
+        assert image_files.read(lab.compose.reader_image, "/etc/os-release", folder="e2e", remedy="")
         with lasting(lab.compose, "partition", UNTOUCHED):
             pass
         with lasting(lab.compose, "full-disk", "bridge"):
             pass
 
-    kinds = set()
-    for helper in created_during(each_kind, {lab.compose.reader_image, lab.compose.helper_image}):
+    kinds, read = set(), set()
+    images = {lab.compose.reader_image, lab.compose.helper_image, lab.compose.settings.node_image}
+    for helper in created_during(each_kind, images):
         host = helper["HostConfig"]
         command = helper["Config"]["Entrypoint"], helper["Config"]["Cmd"]
         assert not host["Privileged"], command
@@ -260,6 +267,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         # The image of the load generator declares a volume: each container has a new one, which is deleted with it.
         mounts = [mount for mount in helper["Mounts"] if not ANONYMOUS.fullmatch(mount.get("Name", ""))]
         assert {(mount["Type"], mount["RW"]) for mount in mounts} <= {("volume", False)}, command
+        read |= {mount["Name"].partition("_")[2] for mount in mounts}
         secret = [mounts_of(helper, suffix) for suffix in ("-keys", "-secrets", "authority")]
         assert not any(secret), command
         joined = {host["NetworkMode"].partition(":")[0], host["PidMode"].partition(":")[0]} - {"none", ""}
@@ -274,9 +282,11 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         )
     assert kinds == {
         ("nothing", "user", "volumes"),
+        ("nothing", "user", "no volume"),
         ("network", "root", "no volume", "NET_ADMIN"),
         ("processes", "user", "no volume"),
     }
+    assert {"network", f"{UNTOUCHED}-persistence"} <= read
 
 
 def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:

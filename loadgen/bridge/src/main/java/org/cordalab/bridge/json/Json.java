@@ -48,6 +48,8 @@ public final class Json {
                     .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                     // The names come from clients. A table of them grows, and refuses names that collide in it.
                     .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                    // A connection has a thread of its own, and would hold buffers for itself as long as it is open.
+                    .disable(JsonFactory.Feature.USE_THREAD_LOCAL_FOR_BUFFER_RECYCLING)
                     .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
                     .build())
             .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)

@@ -33,7 +33,15 @@ public final class NodeConnection implements NodeGateway {
 
     private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
     private static final Duration MAX_BACKOFF = Duration.ofSeconds(5);
-    private static final Duration PROBE_INTERVAL = Duration.ofSeconds(2);
+    /**
+     * Time between two probes of a node that answers: about that of the container's health check. A node keeps what it
+     * needs for each until it has a megabyte of them, so probes that nobody waits for would be seen as a growth of its
+     * heap.
+     */
+    private static final Duration PROBE_INTERVAL = Duration.ofSeconds(20);
+    /** The same of a node that does not answer. */
+    private static final Duration SILENT_PROBE_INTERVAL = Duration.ofSeconds(2);
+
     private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
     /** Time after which a silent node gets a new connection. A node under load may be silent for seconds. */
     private static final Duration SILENCE_LIMIT = Duration.ofSeconds(60);
@@ -191,7 +199,7 @@ public final class NodeConnection implements NodeGateway {
     /** Probes the node regularly. Returns when the connection is broken. */
     private void watch(RpcSession current) throws InterruptedException {
         long answeredAt = System.nanoTime();
-        while (!current.awaitBroken(PROBE_INTERVAL)) {
+        while (!current.awaitBroken(answering ? PROBE_INTERVAL : SILENT_PROBE_INTERVAL)) {
             answering = current.answersWithin(PROBE_TIMEOUT);
             if (answering) {
                 answeredAt = System.nanoTime();
