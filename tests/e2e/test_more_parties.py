@@ -18,8 +18,9 @@ def joined(lab: Lab) -> Lab:
 
 
 def test_parties_that_joined_settle(joined: Lab) -> None:
+    # The first flows of six nodes that were just started take eight seconds, and a rate needs two scrapes after them.
     step = joined.measure(
-        "settlement", "--set", "participants=4", "--users", "2", "--duration", "12s", "--warm-up", "4s"
+        "settlement", "--set", "participants=4", "--users", "2", "--duration", "30s", "--warm-up", "10s"
     )
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]

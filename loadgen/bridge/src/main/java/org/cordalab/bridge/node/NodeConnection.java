@@ -198,12 +198,14 @@ public final class NodeConnection implements NodeGateway {
 
     /** Probes the node regularly. Returns when the connection is broken. */
     private void watch(RpcSession current) throws InterruptedException {
-        long answeredAt = System.nanoTime();
+        long silentSince = System.nanoTime();
         while (!current.awaitBroken(answering ? PROBE_INTERVAL : SILENT_PROBE_INTERVAL)) {
-            answering = current.answersWithin(PROBE_TIMEOUT);
             if (answering) {
-                answeredAt = System.nanoTime();
-            } else if (System.nanoTime() - answeredAt > SILENCE_LIMIT.toNanos()) {
+                // The time since the last probe says nothing: the node was not asked.
+                silentSince = System.nanoTime();
+            }
+            answering = current.answersWithin(PROBE_TIMEOUT);
+            if (!answering && System.nanoTime() - silentSince > SILENCE_LIMIT.toNanos()) {
                 current.discard(null);
             }
         }
