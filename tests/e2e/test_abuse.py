@@ -150,7 +150,7 @@ def test_an_upload_that_does_not_come_gives_way_to_the_next(lab: Lab, bridge: ht
 
 
 HALF_CLOSED = {
-    "whole request": (get("/v1/nodes"), ([200],)),
+    "the whole request": (get("/v1/nodes"), ([200],)),
     "part of a body": (post(100) + b'{"flow"', ([400],)),
     "part of the headers": (b"GET /v1/nodes HTTP/1.1\r\nHost: loc", ([400], [])),
     "nothing": (b"", ([],)),

@@ -34,9 +34,8 @@ public final class NodeConnection implements NodeGateway {
     private static final Duration FIRST_BACKOFF = Duration.ofMillis(500);
     private static final Duration MAX_BACKOFF = Duration.ofSeconds(5);
     /**
-     * Time between two probes of a node that answers: about that of the container's health check. A node keeps what it
-     * needs for each until it has a megabyte of them, so probes that nobody waits for would be seen as a growth of its
-     * heap.
+     * Time between two probes of a node that answers: about that of the container's health check. A node keeps all
+     * requests until it has a megabyte of them. So with many probes, the heap of an idle node would seem to grow.
      */
     private static final Duration PROBE_INTERVAL = Duration.ofSeconds(20);
     /** The same of a node that does not answer. */
