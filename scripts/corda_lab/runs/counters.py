@@ -1,7 +1,9 @@
 """Reads the counters behind the four counts, and waits until the lab is at rest."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -30,15 +32,31 @@ def read_vaults(
     """Call ``read`` with the node and the class of state of each (class of state, node), after a load.
 
     Returns what it found, and a reason for each vault that cannot be read: what was measured is worth keeping without.
+    The vaults are read at the same time: after a hundred thousand transactions, each takes minutes.
     """
     found: dict[tuple[str, str], Found] = {}
     unread: list[Reason] = []
-    for state, node in places:
+    for (state, node), answer in {place: _begun(read, place) for place in places}.items():
         try:
-            found[state, node] = read(node, state)
+            found[state, node] = answer.result()
         except LabError as error:
             unread.append(reason("vault_unread", node=node, state=short(state), why=error.message))
     return found, tuple(unread)
+
+
+def _begun(read: Callable[[str, str], Found], place: tuple[str, str]) -> Future[Found]:
+    """Begin to read a vault. A pool would let an interrupted command wait until all are read."""
+    answer: Future[Found] = Future()
+
+    def run() -> None:
+        state, node = place
+        try:
+            answer.set_result(read(node, state))
+        except Exception as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name=f"vault-{place[1]}", daemon=True).start()
+    return answer
 
 
 def snapshot(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from unittest.mock import MagicMock
 
 import pytest
@@ -83,3 +84,15 @@ def test_a_vault_that_cannot_be_read_before_the_load_is_an_error(lab: Lab, tmp_p
     lab.broken = frozenset({"unconsumed"})
     with pytest.raises(LabError, match="NullPointerException"):
         counted(lab, tmp_path)
+
+
+def test_vaults_are_read_at_the_same_time() -> None:
+    both = Barrier(2, timeout=10)
+
+    def read(node: str, _: str) -> str:
+        both.wait()
+        return node
+
+    found, unread = counters.read_vaults([(IOU_STATE, "PartyA"), (IOU_STATE, "PartyB")], read)
+    assert found == {(IOU_STATE, "PartyA"): "PartyA", (IOU_STATE, "PartyB"): "PartyB"}
+    assert unread == ()
