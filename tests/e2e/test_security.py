@@ -26,7 +26,7 @@ from corda_lab.lab import exposure
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import CACHE, ROOT
-from faultkit import lasting
+from faultkit import await_healthy, lasting
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -248,6 +248,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         # The log of a node that does not run is read from its volume.
         with lasting(lab.compose, "pause", UNTOUCHED):
             assert "PartyC" in lab.succeed("logs", "PartyC").stdout
+        await_healthy(lab.compose, UNTOUCHED)
         shutil.rmtree(CACHE / "e2e", ignore_errors=True)
         assert image_files.read(lab.compose.reader_image, "/etc/os-release", folder="e2e", remedy="")
         with lasting(lab.compose, "partition", UNTOUCHED):
