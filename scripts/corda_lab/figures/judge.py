@@ -196,9 +196,7 @@ def lacks(needs: NeedsFields | None, repeat: Repeat) -> list[str]:
     if platform is not None and (repeat.platform or 0) < platform:
         has = "" if repeat.platform is None else f" (these nodes have {repeat.platform})"
         lacking.append(f"nodes of platform version {platform}{has}")
-    if needs.software:
-        lacking.append(f"{needs.software}, which is not part of the lab")
-    return lacking
+    return [*lacking, *_beyond_the_lab(needs)]
 
 
 def needs_words(needs: NeedsFields) -> list[str]:
@@ -207,8 +205,14 @@ def needs_words(needs: NeedsFields) -> list[str]:
         *(["Corda Enterprise"] if needs.enterprise else []),
         *([f"{needs.cores} cores"] if needs.cores is not None else []),
         *([f"nodes of platform version {needs.platform}"] if needs.platform is not None else []),
-        *([f"{needs.software}, which is not part of the lab"] if needs.software else []),
+        *_beyond_the_lab(needs),
     ]
+
+
+def _beyond_the_lab(needs: NeedsFields) -> list[str]:
+    """Return what a claim needs that neither a machine nor an image brings along."""
+    software = [f"{needs.software}, which is not part of the lab"] if needs.software else []
+    return [*software, *([needs.edit] if needs.edit else [])]
 
 
 def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
@@ -222,7 +226,7 @@ def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
 
 def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
     """Return whether a claim needs no more than a machine with this number of cores has."""
-    others = needs.enterprise or needs.platform is not None or needs.software
+    others = needs.enterprise or needs.platform is not None or bool(_beyond_the_lab(needs))
     return not others and cores is not None and cores >= (needs.cores or 0)
 
 
@@ -238,8 +242,10 @@ def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) 
     if not values:
         return NOT_MEASURED
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
-    if decision.n < REPEATS_MIN:
-        said = f"{decision.n} of the {REPEATS_MIN} repeats that are the fewest to decide"
+    if not decision.n:
+        said = f"none of {plural(len(values), 'repeat')} has a value for it"
+    elif decision.n < REPEATS_MIN:
+        said = f"values of {plural(decision.n, 'repeat')}, and {REPEATS_MIN} are the fewest to decide"
     elif decision.interval is None:
         said = "the repeats had different outcomes"
     else:

@@ -6,7 +6,7 @@ from corda_lab.figures.claims import line_of, on_series, samples_of, series_of, 
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ChartFields, ClaimFields, FigureFields
-from corda_lab.figures.statistics import Place, chosen
+from corda_lab.figures.statistics import Place, Sample, chosen
 from corda_lab.figures.summary import in_unit
 from corda_lab.figures.sweep import AT, SweepNames
 from corda_lab.figures.verdict import interval_of
@@ -88,8 +88,8 @@ def _value_words(key: str, value: object) -> str:
 def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -> str:
     """Return the values of the points of a claim, means over the repeats that have its number.
 
-    ``4.56 s ÷ 113 ms`` for a ratio, ``10: 165 ms, 40: 2.51 s`` for an exponent. Empty for a level, whose number is the
-    value itself, and without values.
+    ``4.56 s ÷ 113 ms`` for a ratio, ``10: 165 ms, 40: 2.51 s`` for an exponent. What the lowest or highest of a ratio
+    was follows: ``; highest: 8 participants``. Empty for a level, whose number is the value itself, and without values.
     """
     claim = found.claim
     series = series_of(claim, figure, names)
@@ -99,7 +99,7 @@ def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -
             _mean([chosen(points, side).value(side.metric) for points in repeats], side.metric)
             for side in sides(claim, series)
         ]
-        return " ÷ ".join(means) if repeats else ""
+        return "; ".join([" ÷ ".join(means), *_ends(sides(claim, series), repeats[-1])]) if repeats else ""
     if claim.statistic == "exponent":
         by_x: dict[float, list[float]] = {}
         for points in repeats:
@@ -107,6 +107,17 @@ def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -
                 by_x.setdefault(x, []).append(y)
         return ", ".join(f"{x:g}: {_mean(by_x[x], str(claim.exponent))}" for x in sorted(by_x))
     return ""
+
+
+def _ends(places: Sequence[Place], points: Sequence[Sample]) -> list[str]:
+    """Return which values the lowest and highest of some points were: ``highest: 8 participants``, each once."""
+    found = [
+        f"{ENDS[str(end)]}: {value_words(key, chosen(points, place).values[key])}"
+        for place in places
+        for key, end in place.wanted.items()
+        if end in (FIRST, LAST) and key != AT
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _mean(values: Sequence[float], metric: str) -> str:

@@ -175,6 +175,8 @@ class NeedsFields(Fields):
     """The lowest platform version of the nodes."""
     software: Text | None = None
     """Software that the lab does not have, such as another database."""
+    edit: Text | None = None
+    """What a person has to change first, such as the users of the sweep. Without that, no command tests the claim."""
 
 
 class FoundFields(Fields):

@@ -100,23 +100,31 @@ def why_words(found: ClaimVerdict) -> str:
     """What is known of why a claim did not hold, or cannot be told or tested, and what would tell. Empty if it held."""
     if found.verdict == CANNOT_TELL and not found.is_measured:
         return "" if found.why == NOT_MEASURED else f"{found.why}; {found.command} does"
-    return "; ".join(filter(None, (found.why, visible_words(found), next_words(found))))
+    return "; ".join(filter(None, (found.why, values_words(found), visible_words(found), next_words(found))))
 
 
 def visible_words(found: ClaimVerdict) -> str:
-    """The smallest difference that a ratio which cannot be told would have shown. Empty for others."""
+    """How small a difference the repeats of a ratio that cannot be told do not show. Empty for others."""
     interval = found.interval
     if found.verdict != CANNOT_TELL or found.claim.statistic != "ratio" or interval is None or interval.low <= 0:
         return ""
     half = math.sqrt(interval.high / interval.low)
     size = percent(100 * (half - 1)) if half < FACTOR_FROM else f"a factor of {amount(half)}"
-    return f"the smallest difference that would have been seen is {size}"
+    return f"the repeats scatter too much to show a difference of less than {size}"
+
+
+def values_words(found: ClaimVerdict) -> str:
+    """What each repeat of a claim that cannot be told gave, in their order. Empty for others, and for an outcome."""
+    known = [number(found.claim, one.value) for one in found.values if one.value is not None]
+    if found.verdict != CANNOT_TELL or found.claim.level == OUTCOME or len(known) < 2:
+        return ""
+    return f"one repeat after the other: {', '.join(known)}"
 
 
 def next_words(found: ClaimVerdict) -> str:
     """How many more repeats would do, with the command; empty if it is decided.
 
-    ``5 more repeats would do: ./scripts/lab reproduce iitb-latency --quick --add 5``
+    ``5 more repeats would decide: ./scripts/lab reproduce iitb-latency --quick --add 5``
     """
     if found.verdict != CANNOT_TELL or not found.is_measured:
         return ""
@@ -124,8 +132,8 @@ def next_words(found: ClaimVerdict) -> str:
         # A point that this machine cannot have does not come with more repeats.
         return ""
     if found.further is None:
-        return f"not even {REPEATS_MAX} repeats would do at this scatter" if found.interval is not None else ""
+        return f"not even {REPEATS_MAX} repeats would decide at this scatter" if found.interval is not None else ""
     count = plural(found.further, "more repeat")
     if found.further > FURTHER_MAX:
-        return f"{count} would do, which are too many to be practical"
-    return f"at least {count}: {found.command}" if found.n < REPEATS_MIN else f"{count} would do: {found.command}"
+        return f"{count} would decide, which are too many to be practical"
+    return f"at least {count}: {found.command}" if found.n < REPEATS_MIN else f"{count} would decide: {found.command}"

@@ -214,7 +214,7 @@ def _observe(
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
-            stage_values=observer.stage_values(own, stage_rows, clocks.of_figures),
+            stage_values=observer.stage_values(own, stage_rows, clocks.of_values),
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,

@@ -56,8 +56,8 @@ class HostClocks:
             self.entries = clocks.entries(self.before, self.lab.read_clocks(), reference, all_hosts)
 
     @property
-    def of_figures(self) -> Mapping[str, ClockEntry]:
-        """The clocks from which times in figures come: those of nodes, the bridge and the load generator."""
+    def of_values(self) -> Mapping[str, ClockEntry]:
+        """The clocks from which times in the values come: those of nodes, the bridge and the load generator."""
         services = {BRIDGE, *(node.lower() for node in self.lab.settings.nodes)}
         hosts = {host for service, host in self.hosts.items() if service in services}
         hosts |= {container.engine.name for container in self.names.all}

@@ -83,7 +83,7 @@ def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
 
 def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
     found = verdict(tmp_path, LINEAR, repeats(2))
-    assert (found.verdict, found.why) == ("cannot tell", "2 of the 3 repeats that are the fewest to decide")
+    assert (found.verdict, found.why) == ("cannot tell", "values of 2 repeats, and 3 are the fewest to decide")
     assert words.next_words(found) == "at least 1 more repeat: ./scripts/lab reproduce fig --add 1"
 
 
@@ -92,13 +92,14 @@ def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
     assert (found.verdict, found.why, found.is_measured, found.n) == ("cannot tell", "not measured yet", False, 0)
 
 
-def test_scatter_that_is_too_large_says_how_many_repeats_would_do(tmp_path: Path) -> None:
+def test_scatter_that_is_too_large_says_how_many_repeats_would_decide(tmp_path: Path) -> None:
     given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
     found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
     assert (found.verdict, found.further) == ("cannot tell", 3)
     assert found.why == "the interval is neither inside nor outside what is asked for"
-    assert words.why_words(found) == f"{found.why}; {words.next_words(found)}"
-    assert words.next_words(found) == "3 more repeats would do: ./scripts/lab reproduce fig --add 3"
+    by_repeat = "one repeat after the other: 6.40, 8.00, 9.60"
+    assert words.why_words(found) == f"{found.why}; {by_repeat}; {words.next_words(found)}"
+    assert words.next_words(found) == "3 more repeats would decide: ./scripts/lab reproduce fig --add 3"
     quick = verdict(
         tmp_path,
         "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]",
@@ -113,13 +114,13 @@ def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None
     far = verdict(tmp_path, claim % 7.5, given)
     assert far.further is not None
     assert far.further > FURTHER_MAX
-    assert words.next_words(far) == f"{far.further} more repeats would do, which are too many to be practical"
+    assert words.next_words(far) == f"{far.further} more repeats would decide, which are too many to be practical"
     never = verdict(tmp_path, claim % 7.9, given)
     assert (never.further, never.command) == (None, "")
-    assert words.next_words(never) == "not even 100 repeats would do at this scatter"
+    assert words.next_words(never) == "not even 100 repeats would decide at this scatter"
 
 
-def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_would_have_been_seen(tmp_path: Path) -> None:
+def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_it_shows(tmp_path: Path) -> None:
     def latency(factor: float) -> Values:
         return lambda point: {"p50": 100.0 * (factor if point["load.users"] == 70 else 1.0)}
 
@@ -128,10 +129,10 @@ def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_would_have_been
     found = verdict(tmp_path, claim, given)
     assert found.interval is not None
     half = math.sqrt(found.interval.high / found.interval.low) - 1
-    assert words.visible_words(found) == f"the smallest difference that would have been seen is {100 * half:.0f} %"
+    assert words.visible_words(found).endswith(f"too much to show a difference of less than {100 * half:.0f} %")
     assert words.visible_words(found) in words.why_words(found)
     wide = [repeat_of(number, latency(factor)) for number, factor in ((1, 0.3), (2, 1.0), (3, 3.0))]
-    assert re.search(r"is a factor of \d", words.visible_words(verdict(tmp_path, claim, wide)))
+    assert re.search(r"less than a factor of \d", words.visible_words(verdict(tmp_path, claim, wide)))
     assert words.visible_words(verdict(tmp_path, claim.replace("1.05", "0.5"), given)) == ""
 
 
@@ -145,7 +146,7 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
     found = verdict(tmp_path, LINEAR, given)
     assert (found.verdict, found.n, found.further) == ("cannot tell", 2, 1)
     assert found.why == (
-        "2 of the 3 repeats that are the fewest to decide; "
+        "values of 2 repeats, and 3 are the fewest to decide; "
         "shape.corda 4.9, load.users 70: the step is invalid: the machine swapped"
     )
 
@@ -284,6 +285,7 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
             ON_OWN_IMAGES,
         ),
         ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
+        ("edit: more users in the sweep", {}, "needs more users in the sweep", ""),
         (
             "enterprise: true, cores: 32",
             {},

@@ -108,6 +108,10 @@ def without_70_users(point: Mapping[str, ParameterValue]) -> Mapping[str, float 
     ("claim", "words"),
     [
         ("ratio: p50, of: {load.users: 70}, to: {load.users: 1}", "7.00 s ÷ 100 ms"),
+        (
+            "ratio: p50, of: {load.users: last}, to: {load.users: first}",
+            "7.00 s ÷ 100 ms; highest: 70 users; lowest: 1 user",
+        ),
         ("exponent: p50, over: users, from: 10", "10: 1.00 s, 40: 4.00 s, 70: 7.00 s"),
         ("level: p50, at: {load.users: 1}", ""),
         ("ratio: p95, of: {load.users: 70}, to: {load.users: 1}", ""),

@@ -282,7 +282,7 @@ def test_a_run_of_which_a_repeat_is_spoilt_is_judged_by_the_others(places: Place
     command.from_run(run.identity, places)
     text = told()
     assert "does not count: the machine's speed moved" in text
-    assert "2 of the 3 repeats that are the fewest to decide" in text or "1 more repeat would do" in text
+    assert "values of 2 repeats, and 3 are the fewest to decide" in text or "1 more repeat would decide" in text
 
 
 def test_a_run_whose_file_has_changed_is_judged_with_a_warning(places: Places, told: Told) -> None:

@@ -84,8 +84,8 @@ def test_the_clock_of_a_host_without_times_in_figures_leaves_none_out() -> None:
     found = HostClocks.read(lab, DRIVER)
     found.end()
     assert {*found.entries} == {"one", "two", "monitoring"}
-    assert {*found.of_figures} == {"one", "two"}
-    assert clocks.error_ms(found.of_figures) is not None
+    assert {*found.of_values} == {"one", "two"}
+    assert clocks.error_ms(found.of_values) is not None
 
 
 @pytest.mark.parametrize(("known", "times"), [(True, {"AB": 99.5}), (False, {})])
