@@ -26,6 +26,7 @@ from corda_lab.lab import exposure
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import CACHE, ROOT
+from corda_lab.runs.rows_volume import RowsVolume
 from faultkit import await_healthy, lasting
 from labkit import Lab
 
@@ -50,6 +51,8 @@ ANONYMOUS = re.compile(r"[0-9a-f]{64}")
 """The name of a volume that only one container has."""
 UNTOUCHED = "partyc"
 """No other test of this lab starts flows on it."""
+ROWS = "locust-rows"
+"""The volume with the rows of loads."""
 FORBIDDEN_CALLS = Path(__file__).parent / "rpc" / "ForbiddenCalls.java"
 TEXTS = {".csv", ".html", ".json", ".log", ".md", ".ndjson", ".txt", ".yaml"}
 LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
@@ -249,6 +252,13 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         with lasting(lab.compose, "pause", UNTOUCHED):
             assert "PartyC" in lab.succeed("logs", "PartyC").stdout
         await_healthy(lab.compose, UNTOUCHED)
+        # Rows are read through the container of Locust, if it runs.
+        lab.compose.run("stop", "locust")
+        try:
+            RowsVolume(lab.compose).identities()
+        finally:
+            lab.compose.run("start", "locust")
+        await_healthy(lab.compose, "locust")
         shutil.rmtree(CACHE / "e2e", ignore_errors=True)
         assert image_files.read(lab.compose.reader_image, "/etc/os-release", folder="e2e", remedy="")
         with lasting(lab.compose, "partition", UNTOUCHED):
@@ -267,7 +277,9 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         assert min(host["Memory"], host["PidsLimit"]) > 0, command
         # The image of the load generator declares a volume: each container has a new one, which is deleted with it.
         mounts = [mount for mount in helper["Mounts"] if not ANONYMOUS.fullmatch(mount.get("Name", ""))]
-        assert {(mount["Type"], mount["RW"]) for mount in mounts} <= {("volume", False)}, command
+        assert {mount["Type"] for mount in mounts} <= {"volume"}, command
+        # Rows that were fetched are deleted.
+        assert {mount["Name"].partition("_")[2] for mount in mounts if mount["RW"]} <= {ROWS}, command
         read |= {mount["Name"].partition("_")[2] for mount in mounts}
         secret = [mounts_of(helper, suffix) for suffix in ("-keys", "-secrets", "authority")]
         assert not any(secret), command
@@ -287,7 +299,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         ("network", "root", "no volume", "NET_ADMIN"),
         ("processes", "user", "no volume"),
     }
-    assert {"network", f"{UNTOUCHED}-persistence"} <= read
+    assert {"network", f"{UNTOUCHED}-persistence", ROWS} <= read
 
 
 def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:
