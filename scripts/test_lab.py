@@ -218,6 +218,8 @@ def test_a_person_who_says_no_gets_the_remedy(checkout: Path, bare_python: Path,
     assert done.returncode == 2
     assert "Agree? [y/N]" in done.stderr
     assert "but the answer was no. Nothing was changed." in done.stderr
+    assert "pass --install or set LAB_INSTALL=yes" in done.stderr
+    assert "Or do it yourself: `apt-get" in done.stderr
     assert not bare_python.exists()
 
 

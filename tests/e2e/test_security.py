@@ -130,8 +130,11 @@ def test_no_container_has_a_privilege(containers: Containers) -> None:
         assert [name for name in ("Privileged", "CapAdd", "Devices") if host[name]] == [], service
         assert host["CapDrop"] == ["ALL"], service
         assert "no-new-privileges:true" in host["SecurityOpt"], service
-        assert not {host["PidMode"], host["UTSMode"], host["NetworkMode"], host["IpcMode"]} & {"host"}, service
-        assert not any("docker.sock" in mount["Source"] for mount in container["Mounts"]), service
+        modes = ("PidMode", "UTSMode", "NetworkMode", "IpcMode", "UsernsMode")
+        assert [mode for mode in modes if host[mode] == "host"] == [], service
+        # The socket of an engine, or a folder with one, would be another source.
+        bound = [Path(mount["Source"]) for mount in container["Mounts"] if mount["Type"] == "bind"]
+        assert [source for source in bound if not source.is_relative_to(ROOT)] == [], service
 
 
 def test_roots_are_read_only(lab: Lab, containers: Containers) -> None:
@@ -189,12 +192,20 @@ def test_no_outside_name_is_resolved(lab: Lab, containers: Containers) -> None:
         assert containers[service]["HostConfig"]["Dns"] == ["127.0.0.1"], service
     assert resolves(lab, "bridge", "partya")
     assert resolves(lab, "partya", "bridge")
+    if not resolved_here(OUTSIDE):
+        print(f"this machine does not resolve {OUTSIDE} itself: only settings are checked")
     assert not resolves(lab, "bridge", OUTSIDE)
     version = parse_version(probe.probe().server_version)
     assert version is not None
     # Old engines ask the host's name server for nodes, and `lab up` warns of them.
     if not exposure.resolves_outside(version):
         assert not resolves(lab, "partya", OUTSIDE)
+
+
+def resolved_here(name: str) -> bool:
+    """Whether this machine gets an address for a name within four seconds."""
+    tried = subprocess.run(["timeout", "4", "getent", "ahostsv4", name], capture_output=True, check=False)
+    return tried.returncode == 0
 
 
 def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
@@ -209,6 +220,11 @@ def test_a_node_sees_only_its_own_keys(lab: Lab, containers: Containers) -> None
         is_node = service.startswith(("notary", "party"))
         expected = {(f"{service}-keys", False)} if is_node else set()
         assert mounts_of(containers[service], "-keys") == expected, service
+        ledgers = {(f"{service}-persistence", True)} if is_node else set()
+        assert mounts_of(containers[service], "-persistence") == ledgers, service
+    # Containers that read ledgers or logs see the volume of the ledger.
+    secrets = "find /opt/corda/persistence -type f '(' -name '*.jks' -o -name node.conf ')'"
+    assert lab.inside("partya", secrets) == ""
     shared = lab.inside("partya", "find /network -name '*.jks' -o -name node.conf -o -name '*password*'")
     assert shared == ""
     assert "nodekeystore.jks" in lab.inside("partya", "ls /node/certificates")

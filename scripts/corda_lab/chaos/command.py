@@ -150,6 +150,7 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
             workload=plan.workload.name,
             users=loads[0].users,
             pacing_seconds=loads[0].pacing_seconds,
+            cuts_both_ways=True,
             environment=environment.read_environment(lab.compose),
         )
     auditor = LedgerAuditor()

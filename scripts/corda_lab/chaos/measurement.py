@@ -121,6 +121,9 @@ class ChaosFile(BenchFile):
     trials: tuple[ChaosTrial, ...] = ()
     audit: PieceAudit | None = None
     """None in files from before there was one, and if no trial came to its own audit."""
+    cuts_both_ways: bool = False
+    """Whether a partition of one part lost what it sent and what was sent to it. In older files, which lack this, only
+    what it sent was lost."""
 
     @property
     def violations(self) -> tuple[ViolationEntry, ...]:

@@ -129,7 +129,7 @@ def _claim_problems(claim: ClaimFields) -> _Found:
     if claim.only_published and (claim.needs is not None or claim.on_published is None):
         found.append((("only_published",), "is only for a claim with on_published and without needs"))
     if claim.needs is not None and not claim.needs.model_fields_set:
-        found.append((("needs",), "needs one of enterprise, cores, platform, software and edit"))
+        found.append((("needs",), "needs one of enterprise, cores, platform, software and users"))
     given = [name for name in _STATISTICS if getattr(claim, name) is not None]
     if len(given) > 1:
         return [*found, ((given[1],), f"a claim has one statistic, and this one has {given[0]} already")]

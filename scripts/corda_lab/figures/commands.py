@@ -19,7 +19,7 @@ def measure(name: str, form: Form | None = None, add: int | None = None) -> str:
 def elsewhere(claim: ClaimFields, figure: Figure) -> str:
     """Return the command that tests a claim on one's own image or machine; empty if no command does."""
     needs = claim.needs
-    if claim.statistic is None or needs is None or needs.software or needs.edit:
+    if claim.statistic is None or needs is None or needs.software:
         return ""
     image = ""
     if needs.enterprise or needs.platform is not None:

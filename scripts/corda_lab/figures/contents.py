@@ -186,7 +186,11 @@ class Book:
             for verdict in one.verdicts:
                 if verdict.verdict == NOT_TESTABLE:
                     claim = verdict.claim
-                    reason = listed(needs_words(claim.needs)) if claim.needs else "a region too narrow for repeats"
+                    reason = (
+                        listed(needs_words(claim.needs, one.figure))
+                        if claim.needs
+                        else "a region too narrow for repeats"
+                    )
                     has_reason = claim.because and (claim.statistic is None or claim.only_published)
                     why = f"{verdict.why}. {claim.because}" if has_reason else verdict.why
                     found.setdefault(reason, []).append(NotTestable(one.name, claim.name, why, verdict.command))

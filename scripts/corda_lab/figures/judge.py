@@ -108,9 +108,11 @@ def _judge(
 ) -> ClaimVerdict:
     if claim.only_published:
         return _untested(claim, ONLY_PUBLISHED, "")
-    able = [one for one in repeats if not lacks(claim.needs, one)]
+    able = [one for one in repeats if not lacks(claim.needs, one, figure)]
     if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
         return _not_testable(claim, claim.needs, figure, repeats)
+    if claim.statistic is None:
+        return _untested(claim, "no value that the lab measures decides it", "")
     left_out = unresolved(claim, figure.fields, names) if repeats and repeats[0].form == "quick" else ""
     values = () if left_out else tuple(_value(claim, figure, one, names) for one in able)
     decision = _decide(claim, values)
@@ -183,8 +185,8 @@ def _has_broken(claim: ClaimFields, points: Sequence[Sample], series: Wanted) ->
         return False
 
 
-def lacks(needs: NeedsFields | None, repeat: Repeat) -> list[str]:
-    """Return what a repeat lacks of what a claim needs, each in words; empty if nothing."""
+def lacks(needs: NeedsFields | None, repeat: Repeat, figure: Figure) -> list[str]:
+    """Return what a repeat of a figure lacks of what a claim needs, each in words; empty if nothing."""
     if needs is None:
         return []
     cores, platform = needs.cores, needs.platform
@@ -196,27 +198,36 @@ def lacks(needs: NeedsFields | None, repeat: Repeat) -> list[str]:
     if platform is not None and (repeat.platform or 0) < platform:
         has = "" if repeat.platform is None else f" (these nodes have {repeat.platform})"
         lacking.append(f"nodes of platform version {platform}{has}")
-    return [*lacking, *_beyond_the_lab(needs)]
+    load = figure.sweep.fields.load
+    users = int(load.given("users") or 0) if load else 0
+    if needs.users is not None and users < needs.users:
+        lacking.append(f"{_users_words(needs.users, figure)} (it has {users})")
+    if needs.software:
+        lacking.append(_software_words(needs.software))
+    return lacking
 
 
-def needs_words(needs: NeedsFields) -> list[str]:
-    """Return what a claim needs, each in words."""
+def needs_words(needs: NeedsFields, figure: Figure) -> list[str]:
+    """Return what a claim of a figure needs, each in words."""
     return [
         *(["Corda Enterprise"] if needs.enterprise else []),
         *([f"{needs.cores} cores"] if needs.cores is not None else []),
         *([f"nodes of platform version {needs.platform}"] if needs.platform is not None else []),
-        *_beyond_the_lab(needs),
+        *([_users_words(needs.users, figure)] if needs.users is not None else []),
+        *([_software_words(needs.software)] if needs.software else []),
     ]
 
 
-def _beyond_the_lab(needs: NeedsFields) -> list[str]:
-    """Return what a claim needs that neither a machine nor an image brings along."""
-    software = [f"{needs.software}, which is not part of the lab"] if needs.software else []
-    return [*software, *([needs.edit] if needs.edit else [])]
+def _users_words(users: int, figure: Figure) -> str:
+    return f"{plural(users, 'user')} in configs/sweeps/{figure.fields.sweep}.yaml"
+
+
+def _software_words(software: str) -> str:
+    return f"{software}, which is not part of the lab"
 
 
 def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
-    lacking = lacks(needs, repeats[-1]) if repeats else needs_words(needs)
+    lacking = lacks(needs, repeats[-1], figure) if repeats else needs_words(needs, figure)
     return _untested(claim, f"needs {' and '.join(lacking)}", commands.elsewhere(claim, figure))
 
 
@@ -226,7 +237,7 @@ def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
 
 def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
     """Return whether a claim needs no more than a machine with this number of cores has."""
-    others = needs.enterprise or needs.platform is not None or bool(_beyond_the_lab(needs))
+    others = needs.enterprise or needs.platform is not None or needs.users is not None or needs.software
     return not others and cores is not None and cores >= (needs.cores or 0)
 
 

@@ -175,8 +175,8 @@ class NeedsFields(Fields):
     """The lowest platform version of the nodes."""
     software: Text | None = None
     """Software that the lab does not have, such as another database."""
-    edit: Text | None = None
-    """What a person has to change first, such as the users of the sweep. Without that, no command tests the claim."""
+    users: Annotated[int, Field(ge=1)] | None = None
+    """The fewest users of the sweep that load such a machine. They are set in the sweep file, by whoever has it."""
 
 
 class FoundFields(Fields):

@@ -57,7 +57,7 @@ def lacking(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
     return [
         one
         for one in judge(figure, [])
-        if one.verdict == NOT_TESTABLE and (one.claim.only_published or lacks(one.claim.needs, repeat))
+        if one.verdict == NOT_TESTABLE and (one.claim.only_published or lacks(one.claim.needs, repeat, figure))
     ]
 
 

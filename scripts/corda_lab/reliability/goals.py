@@ -13,7 +13,7 @@ from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
 from corda_lab.chaos.vaults import MISSING
 from corda_lab.results.audits import CHECKS
 from corda_lab.steps.fault_schedule import PARTY
-from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, POSTGRES, PROMETHEUS, FaultEntry
+from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, POSTGRES, PROMETHEUS, FaultEntry, FaultKind
 from corda_lab.text.words import plural
 
 DATABASES = ("h2", "postgres")
@@ -24,6 +24,9 @@ KILLS_OF_POSTGRES = 20
 KIND = 5
 """What each database has to have seen; kills are those of each part, and ``KIND`` the faults of each kind. Both
 together: 10,000 acknowledged flows across 200 faults, with 20 kills each of notary, party, bridge and PostgreSQL."""
+PARTITION: FaultKind = "partition"
+PAIR = "partition of a pair"
+"""How a partition between two parts is counted: apart from that of one part from all others."""
 ASIDE = (GENERATOR, PROMETHEUS)
 """Targets whose faults do not count: they are no part of what records transactions."""
 
@@ -99,8 +102,37 @@ def why_not(file: ChaosFile, place: int) -> str | None:
     return None if trial.on_ledger == trial.succeeded else UNCOUNTED
 
 
-def sorted_out(corda: str, database: str, files: Sequence[ChaosFile]) -> Iterator[tuple[ChaosTrial, str | None]]:
-    """The trials of a version of Corda on a database, each with why it does not count; oldest first."""
+@dataclass(frozen=True)
+class Sorted:
+    """A trial, with its file and why it does not count; None if it does."""
+
+    file: ChaosFile
+    trial: ChaosTrial
+    why: str | None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the trial counts."""
+        return self.why is None
+
+    @property
+    def one_way(self) -> tuple[FaultEntry, ...]:
+        """The partitions that do not count, because the part still heard the others."""
+        return tuple(one for one in self.trial.made if kind_of(one) == PARTITION and not self.file.cuts_both_ways)
+
+    @property
+    def faults(self) -> tuple[FaultEntry, ...]:
+        """The faults that took place and count."""
+        return tuple(fault for fault in self.trial.made if fault not in self.one_way)
+
+
+def kind_of(fault: FaultEntry) -> str:
+    """As what a fault is counted."""
+    return PAIR if fault.kind == PARTITION and "-" in fault.target else str(fault.kind)
+
+
+def sorted_out(corda: str, database: str, files: Sequence[ChaosFile]) -> Iterator[Sorted]:
+    """The trials of a version of Corda on a database; oldest first."""
     seen: set[tuple[str, int]] = set()
     for file in sorted(_own(corda, database, files), key=lambda one: one.id):
         for place, trial in enumerate(file.trials):
@@ -109,7 +141,7 @@ def sorted_out(corda: str, database: str, files: Sequence[ChaosFile]) -> Iterato
                 why = REPEATED
             if why is None:
                 seen.add((file.workload, trial.seed))
-            yield trial, why
+            yield Sorted(file, trial, why)
 
 
 def _own(corda: str, database: str, files: Sequence[ChaosFile]) -> list[ChaosFile]:
@@ -119,8 +151,9 @@ def _own(corda: str, database: str, files: Sequence[ChaosFile]) -> list[ChaosFil
 def seen_on(database: str, corda: str, files: Sequence[ChaosFile]) -> Seen:
     """What the stored trials of a version of Corda on a database come to."""
     own = _own(corda, database, files)
-    trials = [trial for trial, why in sorted_out(corda, database, files) if why is None]
-    made = [fault for trial in trials for fault in trial.made]
+    counting = [one for one in sorted_out(corda, database, files) if one.is_counted]
+    trials = [one.trial for one in counting]
+    made = [fault for one in counting for fault in one.faults]
     faults = [fault for fault in made if fault.target not in ASIDE]
     every = [trial for file in own for trial in file.trials]
     return Seen(
@@ -130,7 +163,7 @@ def seen_on(database: str, corda: str, files: Sequence[ChaosFile]) -> Seen:
         faults=len(faults),
         aside=len(made) - len(faults),
         kills={part: _kills(faults, part) for part in wanted_kills(database)},
-        kinds=Counter(str(fault.kind) for fault in faults),
+        kinds=Counter(map(kind_of, faults)),
         trials={name: sum(len(file.trials) for file in own if file.workload == name) for name in WORKLOADS},
         seed_max=max((trial.seed for trial in every), default=0),
     )
@@ -152,7 +185,9 @@ def missing_kinds(seen: Seen) -> dict[str, int]:
 
     The labs of the campaign can have all of them.
     """
-    lacking = {kind: KIND - seen.kinds.get(kind, 0) for kind in KINDS}
+    lacking = {kind: max(0, KIND - seen.kinds.get(kind, 0)) for kind in (*KINDS, PAIR)}
+    # Which partitions are of a pair is drawn.
+    lacking[PARTITION] += lacking.pop(PAIR)
     return {str(kind): count for kind, count in lacking.items() if count > 0}
 
 
@@ -208,7 +243,7 @@ def rows(corda: str, files: Sequence[ChaosFile]) -> Iterator[tuple[str, ...]]:
     for part in wanted_kills(POSTGRES):
         wanted = sum(wanted_kills(database).get(part, 0) for database in DATABASES)
         yield row(f"kills of {NAMES[part]}", wanted, [one.kills.get(part) for one in seen])
-    for kind in KINDS:
+    for kind in (*KINDS, PAIR):
         if kind != "kill":
             yield row(f"of the kind {kind}", len(seen) * KIND, [one.kinds.get(kind, 0) for one in seen])
     yield row("besides, on the generator or Prometheus", None, [one.aside for one in seen])
@@ -233,20 +268,22 @@ def contradictions(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
 
 def asked_for(piece: Piece, corda: str, files: Sequence[ChaosFile]) -> int:
     """The faults of the kinds and on the targets of a piece that were made in trials that count, on its database."""
-    trials = [trial for trial, why in sorted_out(corda, piece.database, files) if why is None]
+    counting = [one for one in sorted_out(corda, piece.database, files) if one.is_counted]
     # The target of a fault of a link is both of its ends.
     return sum(
         fault.kind in piece.kinds and set(fault.target.split("-")) <= {*piece.targets}
-        for one in trials
-        for fault in one.made
+        for one in counting
+        for fault in one.faults
     )
 
 
 def left_out(corda: str, files: Sequence[ChaosFile]) -> Iterator[str]:
-    """The trials that do not count, by the reason, as lines."""
-    reasons = (why for database in DATABASES for _, why in sorted_out(corda, database, files) if why is not None)
-    for why, count in sorted(Counter(reasons).items()):
+    """The trials that do not count, by the reason, and the faults of others that do not, as lines."""
+    found = [one for database in DATABASES for one in sorted_out(corda, database, files)]
+    for why, count in sorted(Counter(one.why for one in found if one.why is not None).items()):
         yield f"{plural(count, 'trial')} {why}"
+    if one_way := sum(len(one.one_way) for one in found if one.is_counted):
+        yield f"{plural(one_way, 'partition')} of one part in other trials, because the part still heard the others"
 
 
 NAMES = {NOTARY: "the notary", PARTY: "a party", BRIDGE: "the bridge", POSTGRES: "PostgreSQL"}

@@ -13,6 +13,7 @@ def chaos_file(audit: PieceAudit | None, *trials: ChaosTrial) -> ChaosFile:
         workload="iou",
         users=8,
         pacing_seconds=0.25,
+        cuts_both_ways=True,
         trials=trials,
         audit=audit,
     )

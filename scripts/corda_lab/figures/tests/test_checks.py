@@ -193,7 +193,7 @@ BASE = "name: a, says: ours, "
             "level: p50, at: {load.users: 1}, within: [1, 2], only_published: true",
             ["only_published: is only for a claim with on_published and without needs"],
         ),
-        ("needs: {}", ["needs: needs one of enterprise, cores, platform, software and edit"]),
+        ("needs: {}", ["needs: needs one of enterprise, cores, platform, software and users"]),
         (
             "needs: {cores: 7}, of: {load.users: 1}, within: [1, 2]",
             ["of: is only for a claim with a statistic", "within: is only for a claim with a statistic"],

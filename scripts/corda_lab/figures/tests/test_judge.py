@@ -16,11 +16,12 @@ from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.metrics import current_points, lacking
 from corda_lab.figures.repeat import LeftOut, Repeat, by_kind
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import POINTS, SWEEP, Values, figure_of, repeat_of
+from corda_lab.testing.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
 BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
+ONE_LOAD = '{x: shape.corda, y: p50, anchor: {shape.corda: "4.9"}}'
 ON_OWN_IMAGES = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' ./scripts/lab reproduce fig"
 """Its sweep has two versions of Corda."""
 LARGEST: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
@@ -285,7 +286,7 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
             ON_OWN_IMAGES,
         ),
         ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
-        ("edit: more users in the sweep", {}, "needs more users in the sweep", ""),
+        ("users: 256", {}, "needs 256 users in configs/sweeps/own.yaml (it has 0)", "./scripts/lab reproduce fig"),
         (
             "enterprise: true, cores: 32",
             {},
@@ -304,6 +305,21 @@ def test_what_cannot_be_tested_here_says_why_and_where(
 def test_what_no_number_can_test_has_no_command(tmp_path: Path) -> None:
     found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", repeats(3))
     assert (found.verdict, found.why, found.command) == ("not testable here", "needs Corda Enterprise", "")
+    there = repeats(3, enterprise=True)
+    found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", there)
+    assert (found.verdict, found.why) == ("not testable here", "no value that the lab measures decides it")
+    assert (found.values, found.command) == ((), "")
+
+
+def test_users_of_the_sweep_are_a_need(tmp_path: Path) -> None:
+    sweep = re.sub(r" *load.users: .*\n", "", SWEEP).partition("quick:")[0].replace("x: load.users\n", "")
+    head = HEAD.replace("{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", ONE_LOAD)
+    claim = 'name: a, says: 1, level: p50, at: {shape.corda: "4.9"}, within: [1, 2], needs: {users: 40}'
+    for users, label in ((39, "not testable here"), (40, "cannot tell")):
+        figure = figure_of(tmp_path, claim, head=head, sweep=f"load: {{users: {users}}}\n{sweep}")
+        (found,) = judge(figure, [repeat_of(1, lambda _: {"p50": 1.5})])
+        assert found.verdict == label
+        assert (found.why == "needs 40 users in configs/sweeps/own.yaml (it has 39)") == (users == 39)
 
 
 def test_one_version_needs_one_image(tmp_path: Path) -> None:

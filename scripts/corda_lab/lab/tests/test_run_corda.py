@@ -77,7 +77,10 @@ def node(tmp_path: Path) -> Container:
 def test_a_node_starts_in_its_volume_and_with_its_own_keys(node: Container) -> None:
     node.start()
     assert (node.base / "certificates/nodekeystore.jks").read_text(encoding="utf-8") == "keys"
-    assert (node.base / "node.conf").is_file()
+    assert (node.base / "node.conf").read_text(encoding="utf-8") == "myLegalName=PartyA\n"
+    # The volume of the ledger, which audits read, has no key and no password.
+    assert (node.base / "certificates/nodekeystore.jks").is_symlink()
+    assert (node.base / "node.conf").is_symlink()
     assert (node.base / "logs").is_dir()
     assert (node.base / "artemis").readlink() == node.root / "opt/corda/artemis"
     assert (node.base.parent / "persistence.mv.db").read_text(encoding="utf-8") == "empty"
@@ -86,7 +89,17 @@ def test_a_node_starts_in_its_volume_and_with_its_own_keys(node: Container) -> N
         ["-Xmx1g", "--", "--config-file", str(node.base / "node.conf")],
     )
     assert "run-migration-scripts" not in node.calls
-    assert stat.S_IMODE((node.base / "certificates/nodekeystore.jks").stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE((node.base / "cordapps/flows.jar").stat().st_mode) & 0o077 == 0
+
+
+def test_copies_of_keys_from_older_versions_of_the_lab_are_replaced(node: Container) -> None:
+    for name in ("node.conf", "certificates/nodekeystore.jks"):
+        path = node.base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("older", encoding="utf-8")
+    node.start()
+    assert (node.base / "node.conf").readlink() == node.root / "node/node.conf"
+    assert (node.base / "certificates/nodekeystore.jks").is_symlink()
 
 
 def test_only_volumes_and_what_is_temporary_are_written(node: Container) -> None:

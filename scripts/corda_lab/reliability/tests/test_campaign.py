@@ -44,6 +44,7 @@ def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
     parts = ("notary", "partya", "bridge", "postgres") * goals.KILLS_OF_POSTGRES
     faults = tuple(one.model_copy(update={"target": target}) for target in (*parts, *["partyb"] * goals.FAULTS))
     faults += tuple(one.model_copy(update={"kind": kind}) for kind in KINDS * goals.KIND)
+    faults += (one.model_copy(update={"kind": "partition", "target": "notary-partya"}),) * goals.KIND
     versions = ENVIRONMENT.versions.model_copy(update={"corda": CORDA})
     shape = {**ENVIRONMENT.shape, "DATABASE": piece.database}
     trials = [
@@ -66,6 +67,7 @@ def file_of(piece: Piece, *, problems: tuple[str, ...] = ()) -> ChaosFile:
         workload=piece.workload,
         users=8,
         pacing_seconds=0.25,
+        cuts_both_ways=True,
         trials=tuple(trials),
         audit=PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
     )

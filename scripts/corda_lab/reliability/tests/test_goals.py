@@ -42,6 +42,7 @@ def together(*trials: ChaosTrial, database: str = "h2", corda: str = CORDA, **fo
         "pacing_seconds": 0.25,
         "trials": trials,
         "audit": PieceAudit(verdict="passed", checks=CHECKS, trials=len(trials)),
+        "cuts_both_ways": True,
     }
     return ChaosFile.model_validate({**given, **found})
 
@@ -63,7 +64,7 @@ def enough(database: str, *, kinds: int = KIND, **kills: int) -> ChaosFile:
     wanted |= {"postgres": KILLS_OF_POSTGRES} if database == "postgres" else {}
     made = [fault for part, count in {**wanted, **kills}.items() for fault in faults("kill", part, count)]
     made += [fault for kind in KINDS if kind not in ("kill", "slow-link") for fault in faults(kind, "partya", KIND)]
-    made += faults("slow-link", "partya-partyb", kinds)
+    made += [*faults("slow-link", "partya-partyb", kinds), *faults("partition", "notary-partya", KIND)]
     return file_of(database, *made, *faults("pause", "partya", FAULTS), seed=30, flows=FLOWS)
 
 
@@ -107,6 +108,21 @@ def test_what_is_missing_is_made_once_half_of_the_faults_were_seen() -> None:
     piece = goals.next_piece(CORDA, PARTIES, files)
     assert piece is not None
     assert piece.trials == goals.PIECE_TRIALS, "the rest is made by the next one"
+
+
+def test_partitions_after_which_the_part_still_heard_the_others_do_not_count() -> None:
+    file = enough("h2")
+    older = file.model_copy(update={"cuts_both_ways": False})
+    seen, seen_older = (goals.seen_on("h2", CORDA, [one]) for one in (file, older))
+    assert (seen.kinds["partition"], seen.kinds[goals.PAIR]) == (KIND, KIND)
+    assert (seen_older.kinds["partition"], seen_older.kinds[goals.PAIR]) == (0, KIND)
+    assert seen_older.faults == seen.faults - KIND
+    assert [*goals.left_out(CORDA, [older])] == [
+        f"{KIND} partitions of one part in other trials, because the part still heard the others"
+    ]
+    piece = goals.next_piece(CORDA, PARTIES, [older, enough("postgres")])
+    assert piece is not None
+    assert piece.kinds == ("partition",)
 
 
 @pytest.mark.parametrize("database", goals.DATABASES)

@@ -27,6 +27,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.cordalab.bridge.json.Json;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -42,11 +43,13 @@ class SmallHeapTest {
     private static final int ATTACKERS = 630;
     private static final int BODY_BYTES = 1024 * 1024;
     private static final int READERS = 20;
+    private static final int LONG_RESULTS = 60;
     private static final String FLOWS = "/v1/nodes/PartyA/flows";
     private static final String START = "{\"flow\": \"Iou\", \"args\": {\"iouValue\": 1, \"otherParty\": \"PartyB\"}}";
     private static final double HEAP_GROWTH_MAX = 1.1;
     private static final Duration REFUSAL_LIMIT = Duration.ofSeconds(10);
     private static final Duration READY_AGAIN = Duration.ofSeconds(5);
+    private static final Duration FORGOTTEN = Duration.ofSeconds(20);
 
     private final HttpClient client =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
@@ -62,6 +65,10 @@ class SmallHeapTest {
 
     @BeforeEach
     void start() throws Exception {
+        start(Duration.ofHours(1));
+    }
+
+    private void start(Duration retention) throws Exception {
         port = freePort();
         List<String> command = new ArrayList<>(List.of(
                 ProcessHandle.current().info().command().orElseThrow(),
@@ -81,6 +88,7 @@ class SmallHeapTest {
         process.environment().put("BRIDGE_STUB", plan().toString());
         process.environment().put("BRIDGE_PORT", Integer.toString(port));
         process.environment().put("BRIDGE_MAX_CONNECTIONS", "700");
+        process.environment().put("BRIDGE_OUTCOME_RETENTION_SECONDS", Long.toString(retention.toSeconds()));
         // An eighth of the heap must be enough for one.
         process.environment().put("BRIDGE_MAX_ATTACHMENT_BYTES", "8388608");
         bridge = process.start();
@@ -155,6 +163,31 @@ class SmallHeapTest {
                 .textValue();
         assertThat(awaitRoom(FLOWS + "/" + clientId)).isEqualTo(200);
         assertThat(heapInUse()).isLessThan(HEAP_GROWTH_MAX * heapBefore);
+    }
+
+    /** All of them together are six times the heap. The bridge keeps one or two, and forgets those in the end. */
+    @Test
+    void survivesManyLongResultsThatItShouldKeep() throws Exception {
+        stop();
+        start(Duration.ofSeconds(5));
+        assertThat(startFlow()).isEqualTo(200);
+
+        for (int i = 0; i < LONG_RESULTS; i++) {
+            String start = START.replaceFirst("}$", ", \"clientId\": \"kept-" + i + "\"}");
+            assertThat(client.send(post(start), BodyHandlers.discarding()).statusCode())
+                    .isEqualTo(200);
+        }
+
+        awaitReady(READY_AGAIN);
+        assertThat(awaitRoom(FLOWS + "/kept-" + (LONG_RESULTS - 1))).isEqualTo(200);
+        long until = System.nanoTime() + FORGOTTEN.toNanos();
+        double inUse = heapInUse();
+        while (inUse > HEAP_GROWTH_MAX * heapBefore) {
+            assertThat(System.nanoTime() - until)
+                    .as("%.0f bytes in use, %.0f before", inUse, heapBefore)
+                    .isNegative();
+            inUse = heapInUse();
+        }
     }
 
     @Test
@@ -329,7 +362,8 @@ class SmallHeapTest {
                 {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
                  "flow": "org.cordalab.bridge.flow.SampleFlows$Iou",
                  "stateType": "net.corda.core.contracts.ContractState",
-                 "longResults": [2, 3], "delaysMs": [%s]}""".formatted(String.join(",", Collections.nCopies(100, "1"))));
+                 "longResults": %s, "delaysMs": %s}""".formatted(
+                        IntStream.range(2, 2 + LONG_RESULTS).boxed().toList(), Collections.nCopies(100, 1)));
     }
 
     private static int freePort() throws IOException {
