@@ -6,26 +6,21 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import httpx
 import pytest
 
 import hostile
-import ledger_rows
-from corda_lab import __version__
 from corda_lab.bench.file import store
-from corda_lab.lab.environment import read_environment
 from corda_lab.paths import RESULTS
-from corda_lab.profile import histogram, jvm
 from corda_lab.reliability import abuse_file, requests_file, stored
 from corda_lab.reliability.abuse_file import AbuseFile
 from corda_lab.reliability.aftermath import READY_SECONDS_MAX
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.results import folders
 from faultkit import lasting
+from harm import changed_since, counted
 from hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
 from labkit import Lab
 
@@ -263,34 +258,6 @@ def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: http
     )
     store(found, RESULTS / stored.STAGED)
     assert found.failures == ()
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What attacks may not change: the rows of every ledger, the flows started, and the bridge's live objects."""
-
-    rows: ledger_rows.LedgerRows
-    flows: float
-    live_bytes: int
-
-
-def counted(lab: Lab, bridge: httpx.Client) -> Counted:
-    """Count it now. The heap is collected for it."""
-    rows, (_, flows) = ledger_rows.count(lab), hostile.started(bridge)
-    return Counted(rows, flows, histogram.count(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
-
-
-def changed_since(before: Counted, lab: Lab, bridge: httpx.Client) -> dict[str, Any]:
-    """The fields of a file that tell what attacks have changed, and on which lab."""
-    after = counted(lab, bridge)
-    return {
-        "lab_version": __version__,
-        "environment": read_environment(lab.compose),
-        "flows_started": int(after.flows - before.flows),
-        "ledgers_changed": sorted(node for node, rows in after.rows.items() if rows != before.rows[node]),
-        "live_bytes_before": before.live_bytes,
-        "live_bytes_after": after.live_bytes,
-    }
 
 
 def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:

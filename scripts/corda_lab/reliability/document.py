@@ -17,6 +17,7 @@ from corda_lab.knobs.labels import option_label
 from corda_lab.reliability import goals, pictures, stored
 from corda_lab.reliability.abuse_file import AbuseFile
 from corda_lab.reliability.aftermath import HEAP_CHANGE_PERCENT_MAX, READY_SECONDS_MAX, Aftermath
+from corda_lab.reliability.browser_file import BrowserFile
 from corda_lab.reliability.growth import BOUND_PERCENT, COUNT_BOUND, Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
@@ -56,6 +57,13 @@ of them, no flow was started, the ledgers are as before, and the heap is within 
 was.
 """
 
+BROWSER_INTRODUCTION = """\
+A web page of another origin, open in Chromium on the machine of the lab, tries to start and to read what it can reach
+on loopback. 403 and 421 are refusals, and *blocked* is an answer that the browser withholds from the page, or a request
+that it does not send. It may lead its user to the web UI, which does nothing by itself. Afterwards, as after the other
+attacks, no flow was started, and the bridge is ready and has its heap.
+"""
+
 SOAK_TITLES = ("value", "where", "points", "mean", "% an hour", "95 % interval", "seen from", "counts as", "verdict")
 
 F = TypeVar("F", bound=BenchFile)
@@ -85,6 +93,7 @@ def document(files: Sequence[BenchFile]) -> str:
         ("The soak", soak_chapter(_of(SoakFile, files))),
         ("Bad requests", requests_chapter(_of(RequestsFile, files))),
         ("Attacks on the bridge", abuse_chapter(_of(AbuseFile, files))),
+        ("A web page in the browser", browser_chapter(_of(BrowserFile, files))),
     )
     return "\n".join([INTRODUCTION, *(f"## {title}\n\n{text or NOTHING}" for title, text in chapters)])
 
@@ -194,6 +203,24 @@ def abuse_section(file: AbuseFile) -> str:
             f"### {file.id}",
             circumstances([file], f"{plural(len(file.attacks), 'attack')}, each {plural(file.rounds, 'time')}"),
             table(("attack", "ready after it, longest"), [(name, f"{s:.1f} s") for name, s in file.attacks.items()]),
+            "\n".join(f"- {line}" for line in aftermath_lines(file)),
+            *(bullets("Failed", file.failures) if file.failures else ["Passed."]),
+        ]
+    )
+
+
+def browser_chapter(files: Sequence[BrowserFile]) -> str:
+    """Return the chapter of the attempts of a web page."""
+    return "\n".join([BROWSER_INTRODUCTION, *map(browser_section, files)]) if files else ""
+
+
+def browser_section(file: BrowserFile) -> str:
+    """Return the section of the attempts of one page."""
+    return paragraphs(
+        [
+            f"### {file.id}",
+            circumstances([file], plural(len(file.answers), "attempt")),
+            table(("attempt", "answer"), [(name, str(answer)) for name, answer in file.answers.items()]),
             "\n".join(f"- {line}" for line in aftermath_lines(file)),
             *(bullets("Failed", file.failures) if file.failures else ["Passed."]),
         ]

@@ -8,8 +8,9 @@ from corda_lab.chaos.measurement import KIND as CHAOS_KIND
 from corda_lab.chaos.measurement import ChaosFile
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.reliability import abuse_file, requests_file, soak_file
+from corda_lab.reliability import abuse_file, browser_file, requests_file, soak_file
 from corda_lab.reliability.abuse_file import AbuseFile
+from corda_lab.reliability.browser_file import BrowserFile
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results import folders
@@ -25,6 +26,7 @@ KINDS: Mapping[str, type[BenchFile]] = {
     soak_file.KIND: SoakFile,
     requests_file.KIND: RequestsFile,
     abuse_file.KIND: AbuseFile,
+    browser_file.KIND: BrowserFile,
 }
 """The models of the files by what their names end in: ``<utc>-<kind>.json``."""
 

@@ -10,6 +10,7 @@ from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.errors import LabError
 from corda_lab.reliability import document, pictures, stored
 from corda_lab.reliability.abuse_file import AbuseFile
+from corda_lab.reliability.browser_file import BrowserFile
 from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
@@ -80,12 +81,23 @@ ABUSE = AbuseFile(
     live_bytes_before=50_000_000,
     live_bytes_after=51_000_000,
 )
+BROWSER = BrowserFile(
+    id="20260104T060505Z-browser",
+    lab_version="0.2.0",
+    environment=ENVIRONMENT,
+    answers={"start a flow": 403, "read the nodes": "blocked"},
+    ready_seconds=0.0,
+    flows_started=0,
+    ledgers_changed=[],
+    live_bytes_before=50_000_000,
+    live_bytes_after=51_000_000,
+)
 AUDITED = AuditEntry(verdict="passed", checks=CHECKS)
 TRIAL = ChaosTrial(seed=3, run="r", stored=True, outcomes={"ok": 40}, on_ledger=40, audit=AUDITED)
 
 
 def test_every_kind_of_files_has_its_chapter() -> None:
-    text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS, ABUSE])
+    text = document.document([chaos(TRIAL), soak(FLAT), REQUESTS, ABUSE, BROWSER])
     assert "| acknowledged flows | 10,000 | 40 | 0 | 40 |" in text
     assert "These do not count" not in text
     assert "### 20260103T030405Z-soak, on H2" in text
@@ -96,6 +108,7 @@ def test_every_kind_of_files_has_its_chapter() -> None:
     assert "- answered with an error: 10,500, of 10,000 that were wanted" in text
     assert "2 attacks, each 2 times" in text
     assert "| a node that never answers | 4.4 s |" in text
+    assert "| start a flow | 403 |\n| read the nodes | blocked |" in text
     assert text.endswith("Passed.\n")
     assert "(+2.0 %)" in text
     assert document.NOTHING not in text
@@ -109,8 +122,8 @@ def test_the_connections_that_a_soak_left_are_said() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    assert document.document([]).count(document.NOTHING) == 4
-    assert document.document([REQUESTS]).count(document.NOTHING) == 3
+    assert document.document([]).count(document.NOTHING) == 5
+    assert document.document([REQUESTS]).count(document.NOTHING) == 4
 
 
 def test_trials_that_do_not_count_are_said_with_the_reason() -> None:
