@@ -45,6 +45,10 @@ REPORT_EVERY_SECONDS = 60.0
 ON_NODES_SECONDS_MAX: dict[SuitePart | LongSuite, float] = {SuitePart.END_TO_END: 2700.0, LongSuite.SLOW: 9000.0}
 """Time limits of the end-to-end tests that are run every time, and of the slow ones."""
 
+SAFETY = ("test_abuse", "test_audit", "test_chaos", "test_cross_origin", "test_security")
+SAFETY_SECONDS = 360.0
+"""The modules of end-to-end tests about faults, audits, attacks and safety, and how long they may take together."""
+
 JAVA_BUILDS = (
     ("network maker", "nodes/Dockerfile", "nodes-test"),
     ("CorDapps", "nodes/Dockerfile", "cordapps-test"),
@@ -113,6 +117,12 @@ def parse_junit(text: str) -> tuple[int, int]:
         failed += bad
         passed += numbers["tests"] - bad
     return passed, failed
+
+
+def seconds_of(text: str, modules: Collection[str]) -> float:
+    """Return how long the tests of some modules took, from a JUnit report of pytest."""
+    cases = ElementTree.fromstring(text).iter("testcase")
+    return sum(float(case.get("time", 0)) for case in cases if case.get("classname", "").rpartition(".")[2] in modules)
 
 
 def run_pytest(name: str, arguments: Sequence[str], *, seconds_max: float, within: Sequence[str] = ()) -> CommandResult:
@@ -290,6 +300,9 @@ def end_to_end_tests(
     try:
         with test_lab(images) as settings, ui.phase("End-to-end tests"):
             record(totals, "pytest", lambda: run_pytest("e2e", arguments, seconds_max=seconds_max))
+            if SuitePart.END_TO_END in parts and (xml := CACHE / "e2e.xml").exists():
+                spent = seconds_of(xml.read_text(encoding="utf-8"), SAFETY)
+                ui.note(f"faults, audits and safety: {spent / 60:.1f} min of it, aim {SAFETY_SECONDS / 60:.0f} min")
             if totals.failed > failed_before:
                 keep_service_logs(settings)
     except LabError as error:

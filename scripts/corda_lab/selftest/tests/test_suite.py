@@ -26,6 +26,13 @@ def test_reads_what_pytest_counted() -> None:
     assert suite.parse_junit(text) == (6, 4)
 
 
+def test_the_time_of_some_modules_is_added_up() -> None:
+    cases = (("tests.e2e.test_audit", 1.5), ("tests.e2e.test_audit_more", 9), ("tests.e2e.test_chaos", 2))
+    text = "".join(f'<testcase classname="{name}" name="t" time="{seconds}" />' for name, seconds in cases)
+    found = suite.seconds_of(f"<testsuites><testsuite>{text}</testsuite></testsuites>", {"test_audit", "test_chaos"})
+    assert found == 3.5
+
+
 def test_counts_the_tests_of_a_real_pytest_run(tmp_path: Path) -> None:
     tests = tmp_path / "test_some.py"
     tests.write_text("def test_a(): pass\ndef test_b(): pass\ndef test_c(): assert False\n", encoding="utf-8")
