@@ -357,8 +357,7 @@ class SmallHeapTest {
     }
 
     private Path plan() throws IOException {
-        return Files.writeString(
-                folder.resolve("plan.json"), """
+        return Files.writeString(folder.resolve("plan.json"), """
                 {"nodes": {"PartyA": "O=PartyA,L=London,C=GB", "PartyB": "O=PartyB,L=New York,C=US"},
                  "flow": "org.cordalab.bridge.flow.SampleFlows$Iou",
                  "stateType": "net.corda.core.contracts.ContractState",
