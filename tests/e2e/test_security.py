@@ -10,16 +10,13 @@ import re
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
+from containerkit import LOAD, Containers, containers_of, created_during, file_in, mounts_of, running, said_of
 from corda_lab.host import image_files, probe
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure
@@ -32,13 +29,8 @@ from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
-Containers = dict[str, dict[str, Any]]
-"""Service → what ``docker inspect`` says of its container."""
-
 PUBLISHED = {"bridge", "locust", "prometheus", "grafana"}
 """The services with a port on this machine."""
-LOAD = "load"
-"""Begins the names of containers that only a load has. They have ended when they are checked."""
 WITH_SECRETS = {"bridge", "grafana", "postgres", "postgres-exporter"}
 """The services that have passwords of their own."""
 NODE_LOGS = "/opt/corda/persistence/base/logs"
@@ -61,29 +53,6 @@ LINE = re.compile(r"^\|.*\| `(\w+)` \|$", re.MULTILINE)
 @pytest.fixture(scope="module")
 def containers(lab: Lab) -> Containers:
     return containers_of(lab)
-
-
-def containers_of(lab: Lab) -> Containers:
-    """Return what the engine says of the containers of all services."""
-    names = {service.name: service.container.name for service in lab.compose.services()}
-    assert {"bootstrap", "notary", "partya", "bridge", "locust", "prometheus"} <= set(names)
-    inspected = {item["Name"].lstrip("/"): item for item in json.loads(inspect("container", *names.values()))}
-    return {service: inspected[container] for service, container in names.items()}
-
-
-def inspect(kind: str, *names: str) -> str:
-    done = run_docker([kind, "inspect", *names])
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def running(containers: Containers) -> list[str]:
-    return [service for service in containers if service != "bootstrap" and not service.startswith(LOAD)]
-
-
-def file_in(lab: Lab, service: str, path: str) -> str:
-    """Return the content of a file as the service itself reads it."""
-    return lab.compose.run("exec", "-T", service, "cat", path).stdout
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +133,10 @@ def outside() -> list[str]:
 
 
 def test_the_network_is_internal(lab: Lab, containers: Containers) -> None:
-    (network,) = json.loads(inspect("network", lab.network))
+    (network,) = json.loads(said_of("network", lab.network))
     assert network["Internal"] is True
     published = lab.network.replace("_default", "_published")
-    (second,) = json.loads(inspect("network", published))
+    (second,) = json.loads(said_of("network", published))
     assert second["Options"]["com.docker.network.bridge.enable_ip_masquerade"] == "false"
     for service, container in containers.items():
         # A load is made by containers like that of the web UI, but without a port.
@@ -208,13 +177,6 @@ def resolved_here(name: str) -> bool:
     return tried.returncode == 0
 
 
-def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
-    """Return the volumes with this end of their name that a container mounts, each with whether it may write."""
-    found = (mount for mount in container["Mounts"] if mount["Type"] == "volume")
-    names = ((mount["Name"].partition("_")[2], bool(mount["RW"])) for mount in found)
-    return {(name, writes) for name, writes in names if name.endswith(suffix)}
-
-
 def test_a_node_sees_only_its_own_keys(lab: Lab, containers: Containers) -> None:
     for service in running(containers):
         is_node = service.startswith(("notary", "party"))
@@ -235,28 +197,6 @@ def test_a_service_sees_only_its_own_passwords(containers: Containers) -> None:
         expected = {(f"{service}-secrets", False)} if service in WITH_SECRETS else set()
         assert mounts_of(containers[service], "-secrets") == expected, service
         assert mounts_of(containers[service], "authority") == set(), service
-
-
-def created_during(action: Callable[[], object], images: set[str]) -> list[dict[str, Any]]:
-    """Return what the engine says of each container of some images that is created while ``action`` runs.
-
-    The engine is asked when it tells of one. Its answer may come too late for a container that lives for milliseconds.
-    """
-    watch = ["docker", "events", f"--since={time.time():.3f}", "--filter=type=container", "--filter=event=create"]
-    with (
-        subprocess.Popen([*watch, "--format={{.ID}}"], stdout=subprocess.PIPE, text=True) as events,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        assert events.stdout is not None
-        asked = pool.submit(
-            lambda lines: [run_docker(["container", "inspect", one.strip()]) for one in lines], events.stdout
-        )
-        try:
-            action()
-        finally:
-            events.terminate()
-        found = [json.loads(one.stdout)[0] for one in asked.result() if one.returncode == 0]
-    return [one for one in found if one["Config"]["Image"] in images]
 
 
 def test_helpers_have_only_what_they_need(lab: Lab) -> None:

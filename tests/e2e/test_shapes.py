@@ -18,6 +18,7 @@ import pytest
 
 import panel_check
 import test_security as security
+from containerkit import LOAD, Containers, containers_of, said_of
 from corda_lab.audit import ViolationKind, audit_lab
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import links
@@ -26,7 +27,6 @@ from corda_lab.lab.shape import of_running
 from corda_lab.results import audits
 from faultkit import await_healthy, inspected, lasting
 from labkit import Lab
-from test_security import Containers
 
 pytestmark = pytest.mark.lab("postgres")
 
@@ -97,8 +97,8 @@ def measured(shaped: Lab) -> tuple[dict[str, Any], Containers]:
         while not seen and not running.done():
             assert time.monotonic() < deadline
             if names := shaped.compose.load_containers():
-                found = json.loads(security.inspect("container", *names))
-                seen = {f"{security.LOAD}-{number}": item for number, item in enumerate(found, start=1)}
+                found = json.loads(said_of("container", *names))
+                seen = {f"{LOAD}-{number}": item for number, item in enumerate(found, start=1)}
             time.sleep(0.5)
         return running.result(), seen
 
@@ -107,7 +107,7 @@ def measured(shaped: Lab) -> tuple[dict[str, Any], Containers]:
 def containers(shaped: Lab, measured: tuple[dict[str, Any], Containers]) -> Containers:
     """What the engine says of the containers of all services, and of a load."""
     _, load = measured
-    return {**security.containers_of(shaped), **load}
+    return {**containers_of(shaped), **load}
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ ASKING = {
 def test_what_security_md_says_holds_for_every_container_of_this_shape(
     compose: Compose, containers: Containers, passwords: dict[str, str], check: Callable[..., None]
 ) -> None:
-    assert {"postgres", "postgres-exporter", "links", f"{security.LOAD}-1"} <= containers.keys()
+    assert {"postgres", "postgres-exporter", "links", f"{LOAD}-1"} <= containers.keys()
     given = {"lab": Lab(compose.settings), "containers": containers, "passwords": passwords}
     check(**{name: given[name] for name in inspect.signature(check).parameters})
 
