@@ -152,6 +152,9 @@ def held(bridge: httpx.Client) -> dict[str, float]:
     return {name: float(value) for name, value in GAUGE.findall(bridge.get("/metrics").text)}
 
 
+NODE, NODE_IN_PATH = "#/components/parameters/Node", "{node}"
+
+
 @schemathesis.serializer("application/zip")
 def as_bytes(_context: Any, value: Any) -> bytes:
     """Send a generated body as it is, or as text: the bridge must refuse what is no attachment."""
@@ -169,21 +172,44 @@ def fuzz(url: str, token: str, requests: int) -> tuple[int, Counter[int]]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     with httpx.Client(base_url=url, headers=headers, trust_env=False) as client:
         document = client.get("/openapi.json").json()
-        nodes = [node["name"] for node in client.get("/v1/nodes").json()["nodes"]]
-    # The document is that of any lab. Without the names, few requests would get beyond "no such node".
-    document["components"]["parameters"]["Node"]["schema"]["enum"] = nodes
-    schema = schemathesis.openapi.from_dict(document)
+        found = client.get("/v1/nodes").json()["nodes"]
+    nodes = [node["name"] for node in sorted(found, key=lambda node: bool(node.get("notary")))]
+    schema = schemathesis.openapi.from_dict(with_nodes(document, nodes))
     results = list(schema.get_all_operations())
     broken = [str(result.err()) for result in results if isinstance(result, Err)]
     assert not broken, broken
-    found = [result.ok() for result in results if isinstance(result, Ok)]
-    operations = [operation for operation in found if list(operation.iter_parameters()) or operation.body]
+    every = [result.ok() for result in results if isinstance(result, Ok)]
+    operations = [operation for operation in every if list(operation.iter_parameters()) or operation.body]
     seen: Counter[int] = Counter()
     each = -(-requests // len(operations))
     for operation in operations:
         _fuzz(operation, url, headers, each, seen)
     assert seen[UNAVAILABLE] <= UNAVAILABLE_SHARE_MAX * sum(seen.values()), f"too often without room: {seen}"
     return len(operations), seen
+
+
+def with_nodes(document: dict[str, Any], nodes: list[str]) -> dict[str, Any]:
+    """Return the OpenAPI document, which is that of any lab, for a lab with these nodes. ``document`` is changed.
+
+    Where anything else of a request can be wrong, its node is the first of them. Otherwise most requests would name a
+    node that does not exist, and get no further.
+    """
+    document["components"]["parameters"]["Node"]["schema"]["enum"] = nodes
+    paths: dict[str, dict[str, Any]] = {}
+    for path, item in document["paths"].items():
+        others = [one for one in item.pop("parameters", []) if one.get("$ref") != NODE]
+        for method, operation in item.items():
+            own = [*others, *operation.get("parameters", [])]
+            is_fixed = NODE_IN_PATH in path and (any(map(may_be_wrong, own)) or "requestBody" in operation)
+            named = path.replace(NODE_IN_PATH, nodes[0]) if is_fixed else path
+            node = [] if is_fixed or NODE_IN_PATH not in path else [{"$ref": NODE}]
+            paths.setdefault(named, {})[method] = {**operation, "parameters": [*node, *own]}
+    return {**document, "paths": paths}
+
+
+def may_be_wrong(parameter: dict[str, Any]) -> bool:
+    """Return whether a value of a parameter can be wrong. Any text in a path is right if nothing is said about it."""
+    return parameter["in"] != "path" or parameter["schema"].keys() != {"type"}
 
 
 def _fuzz(operation: Any, url: str, headers: dict[str, str], requests: int, seen: Counter[int]) -> None:
