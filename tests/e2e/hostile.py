@@ -209,7 +209,7 @@ def with_nodes(document: dict[str, Any], nodes: list[str]) -> dict[str, Any]:
 
 def may_be_wrong(parameter: dict[str, Any]) -> bool:
     """Return whether a value of a parameter can be wrong. Any text in a path is right if nothing is said about it."""
-    return parameter["in"] != "path" or parameter["schema"].keys() != {"type"}
+    return bool(parameter["in"] != "path" or parameter["schema"].keys() != {"type"})
 
 
 def _fuzz(operation: Any, url: str, headers: dict[str, str], requests: int, seen: Counter[int]) -> None:
