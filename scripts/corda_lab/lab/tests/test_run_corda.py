@@ -139,6 +139,8 @@ def test_a_member_of_a_cluster_makes_its_tables_itself(node: Container) -> None:
     assert not (node.base.parent / "persistence.mv.db").exists()
     assert "run-migration-scripts" in node.calls
     assert "--core-schemas" in node.calls
+    assert not (node.base / "node.conf").is_symlink()
+    assert not (node.base / "certificates/nodekeystore.jks").is_symlink()
 
 
 def test_settings_of_cordapps_come_and_go_with_them(node: Container) -> None:
