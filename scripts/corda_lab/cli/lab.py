@@ -149,7 +149,8 @@ def down(
         with inject.removing(known.project) if known else nullcontext():
             if known:
                 # Rows of a run whose command was killed are not the lab's to delete.
-                leftovers.collect(known)
+                collect = leftovers.collect_before_removal if volumes else leftovers.collect
+                collect(known)
             swarm.down(settings, placement, volumes=volumes)
         return
     refuse(placement)
@@ -157,7 +158,7 @@ def down(
         loads = () if volumes else by_hand.here().loads
         if volumes:
             # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
-            leftovers.collect(Compose(settings))
+            leftovers.collect_before_removal(Compose(settings))
             by_hand.keep_all(settings)
         lifecycle.down(settings, volumes=volumes)
     by_hand.told_kept(loads)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from corda_lab import locks
+from corda_lab import atomic, locks
 from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
@@ -80,8 +80,8 @@ def now() -> str:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON, indented and with its fields in the given order."""
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    """Write JSON, indented and with its fields in the given order. The file is replaced as a whole or not at all."""
+    atomic.write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -16,24 +16,30 @@ from corda_lab.lab.deployed import RUN_LABEL, Deployed
 from corda_lab.lab.engine import Engine, outcomes, problems_of
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
+from corda_lab.runs import rows_volume
 from corda_lab.runs.containers import FLUSH_SECONDS
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import rows
 from corda_lab.text import ui
-from corda_lab.text.words import plural
+from corda_lab.text.words import listed, plural
 
 
-def collect(compose: Deployed) -> None:
+def collect(compose: Deployed) -> list[str]:
     """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
 
-    Raises LabError if the lab is that of another checkout.
+    Returns the ids of the runs whose rows could not be moved. Raises LabError if the lab is that of another checkout.
     """
     project.require_own(compose.project)
+    left: list[str] = []
     try:
         stop_orphans(compose)
         volume = RowsVolume(compose)
         for identity in volume.identities():
-            collect_one(compose, volume, identity)
+            try:
+                collect_one(compose, volume, identity)
+            except (LabError, OSError) as error:
+                ui.warn(f"the rows of {identity} are still in the lab's volume: {error}")
+                left.append(identity)
     except (LabError, OSError) as error:
         ui.warn(f"rows of an earlier run may still be in the lab's volume: {error}")
     try:
@@ -42,6 +48,19 @@ def collect(compose: Deployed) -> None:
                 remove_stored(folder)
     except (LabError, OSError) as error:
         ui.warn(f"the evidence of a stored run could not be deleted: {error}")
+    return left
+
+
+def collect_before_removal(compose: Deployed) -> None:
+    """Collect what the volumes of a lab have, which are about to be deleted. Raises LabError if rows could be lost."""
+    if left := collect(compose):
+        volume = rows_volume.name_of(compose.project)
+        raise LabError(
+            f"Rows of {listed(left)} could not be moved to results, and would be deleted with the volumes of the lab",
+            "Mend what the warning says, and try again. Or give these rows up: `scripts/lab down`, then "
+            f"`docker volume rm {volume}`, then this command.",
+            exit_code=1,
+        )
 
 
 def stop_loads(compose: Deployed) -> None:

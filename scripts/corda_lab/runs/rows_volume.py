@@ -31,6 +31,11 @@ _TITLE = "== "
 Found = TypeVar("Found")
 
 
+def name_of(project: str) -> str:
+    """The name of the volume of a lab."""
+    return f"{project}_locust-rows"
+
+
 class RowsVolume:
     """The volume of a lab, through its Locust container or, where that is not running, a container for one command.
 
@@ -66,7 +71,7 @@ class RowsVolume:
         return [one for one in found.values() if one is not None and not isinstance(one, LabError)]
 
     def _reader_on(self, engine: Engine) -> list[str] | None:
-        volume = f"{self._compose.project}_locust-rows"
+        volume = name_of(self._compose.project)
         if engine.run("volume", "inspect", volume).returncode != 0:
             return None
         for image in self._compose.rows_images:

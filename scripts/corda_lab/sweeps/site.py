@@ -81,7 +81,7 @@ class Machine:
         """Start a lab in place of the existing one, if any. Raises LabError."""
         if ownership.present(wanted.project) is not None:
             inject.heal_left(wanted.project)
-            leftovers.collect(Compose(wanted))
+            leftovers.collect_before_removal(Compose(wanted))
             by_hand.keep_all(wanted)
             lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
         lifecycle.up(wanted, self._images, mark=ownership.STARTING)
@@ -136,7 +136,7 @@ class Swarm:
             if stack := deployment.find(wanted):
                 inject.heal_left(stack.project)
             if known := stack or deployment.former(wanted):
-                leftovers.collect(known)
+                leftovers.collect_before_removal(known)
             swarm.down(wanted, self._placement, volumes=True, mark=ownership.STARTING)
         swarm.up(wanted, self._placement, self._images, mark=ownership.STARTING)
 

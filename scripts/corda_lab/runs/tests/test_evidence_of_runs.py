@@ -172,6 +172,25 @@ def test_the_logs_of_a_killed_command_are_those_of_the_time_of_its_load(
     assert spans == [(began_at, last if has_rows else began_at + planned)]
 
 
+def test_rows_that_cannot_be_moved_keep_no_others_in_the_volume_and_are_not_deleted_with_it(
+    volume: Path, compose: Compose, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = folders.unfinished_folder() / "20260101T000000Z-iou"
+    damaged.mkdir(parents=True)
+    (damaged / evidence.END).touch()
+    (volume / f"{damaged.name}.ndjson").write_text("{}\n", encoding="utf-8")
+    write_rows(volume)
+    with pytest.raises(LabError, match=f"Rows of {damaged.name} could not be moved to results") as raised:
+        leftovers.collect_before_removal(compose)
+    assert f"docker volume rm {compose.project}_locust-rows" in str(raised.value.remedy)
+    assert str(damaged / evidence.END) in " ".join(capsys.readouterr().out.split())
+    assert names(volume) == {WEB_ROWS, f"{damaged.name}.ndjson"}
+    assert evidence.ended(folder_of_run()).rows == ROWS
+    (damaged / evidence.END).unlink()
+    leftovers.collect_before_removal(compose)
+    assert names(volume) == {WEB_ROWS}
+
+
 def test_rows_whose_folder_was_deleted_get_one(volume: Path, compose: Compose) -> None:
     write_rows(volume)
     leftovers.collect(compose)
