@@ -220,7 +220,11 @@ def outcomes_of(table: pl.DataFrame) -> dict[str, int]:
 
 def problems_of(trial: ChaosTrial, users: int) -> list[str]:
     """Why a trial failed. Empty if it passed."""
-    found = [f"{one.name}: {one.problem or NOT_HEALED}" for one in trial.made if one.problem or one.healed_at is None]
+    found = [
+        f"{one.name}: {one.problem or NOT_HEALED}"
+        for one in trial.faults
+        if one.is_left or (one.was_made and (one.problem or one.healed_at is None))
+    ]
     found += stored_problems(trial)
     if trial.unexplained:
         found.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")

@@ -12,7 +12,7 @@ from corda_lab.faults.guard import guarded
 from corda_lab.faults.journal import Journal
 from corda_lab.host import interrupts
 from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Container
+from corda_lab.lab.engine import Container, NoAnswerError
 from corda_lab.lab.settings import Settings
 from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
@@ -94,7 +94,7 @@ class Injection:
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
             self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
-            self._heal(place, name)
+            self._heal(place, name, may_come=isinstance(error, NoAnswerError))
             return
         self._made[place] = entry.model_copy(update={"began_at": time.time()})
         try:
@@ -112,17 +112,19 @@ class Injection:
         with self._showing:
             shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
 
-    def _heal(self, place: int, name: str) -> None:
+    def _heal(self, place: int, name: str, *, may_come: bool = False) -> None:
+        """Heal a fault. ``may_come``: the engine did not answer, so it may be about to make it."""
         try:
             wound = self._journal.left().get(name)
             if wound is None:
                 return
+            if may_come:
+                wounds.settle(wound)
             journal.heal(wound)
             self._journal.strike(name)
         except (LabError, OSError) as error:
-            before = self._made[place].problem
-            problem = f"it could not be healed: {error}"
-            self._made[place] = self._made[place].model_copy(update={"problem": before or problem})
+            problems = filter(None, (self._made[place].problem, f"it could not be healed: {error}"))
+            self._made[place] = self._made[place].model_copy(update={"problem": "; ".join(problems), "is_left": True})
             return
         self._made[place] = self._made[place].model_copy(update={"healed_at": time.time()})
 

@@ -120,9 +120,9 @@ def heal(wound: Wound) -> None:
 def settle(wound: Wound) -> None:
     """Let the engine end what a command that was killed meanwhile has asked of it. Raises LabError.
 
-    Otherwise it would make the fault after the healing. If it was not asked yet, a restart and a pause are made now.
+    Otherwise it would make the fault after the healing. A container that has not ended or stopped yet is made to now.
     """
-    again = {"restart": stop, "pause": pause}.get(wound.kind)
+    again = {"kill": kill, "restart": stop, "pause": pause}.get(wound.kind)
     if again and not wound.is_of_host and state_of(wound.place) == "running":
         again(wound)
     engines = {container.engine for container in (*wound.places, *_others(wound))}
@@ -163,7 +163,7 @@ def nothing(_fault: Fault, _container: Container, _compose: Deployed) -> Mapping
     return {}
 
 
-def kill(wound: Wound, _fault: Fault) -> None:
+def kill(wound: Wound, _fault: Fault | None = None) -> None:
     """End the first process of a container at once, and so all of them."""
     docker("kill", "--signal", "KILL", wound.container, on=wound.place.engine)
 

@@ -98,6 +98,8 @@ class FaultEntry(Fault):
     """When what it had changed was as before. A process that was started again may not be ready yet."""
     problem: str | None = None
     """Why it could not be made or healed, or why the load had ended before."""
+    is_left: bool = False
+    """Whether it could not be healed. One that could not be made either may be there in part."""
     before_per_second: float | None = None
     """Flows per second before it; None if the load was too short to tell."""
     recovery_seconds: float | None = None

@@ -15,7 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.inside import files, routes
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.engine import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
 from corda_lab.testing.engine import LOAD, ComposeOf, Engine, fault, helpers
 from lab_workload import shown_faults
@@ -225,6 +225,29 @@ def test_a_fault_that_cannot_be_made_leaves_nothing(engine: Engine, compose_of: 
     assert not entry.was_made
     assert "could not be made" in (entry.problem or "")
     assert not inject.is_left("my-lab")
+
+
+@pytest.mark.parametrize("is_healed", [True, False])
+def test_a_fault_that_the_engine_may_still_make_is_healed_after_it_or_stays_in_the_journal(
+    engine: Engine, compose_of: ComposeOf, monkeypatch: pytest.MonkeyPatch, is_healed: bool
+) -> None:
+    def no_answer(*_: object) -> None:
+        raise NoAnswerError("Docker did not answer within 60 s")
+
+    monkeypatch.setattr(wounds, "make", no_answer)
+    if not is_healed:
+        engine.refuse("pause my-lab-partya-1")
+    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)) as injection:
+        while injection.entries[0].problem == inject.TOO_LATE:
+            time.sleep(0.02)
+    (entry,) = injection.entries
+    assert not entry.was_made
+    assert entry.problem is not None
+    assert entry.problem.startswith("it could not be made: Docker did not answer")
+    assert ("; it could not be healed: " in entry.problem) != is_healed
+    assert (entry.is_left, inject.is_left("my-lab")) == (not is_healed, not is_healed)
+    if is_healed:
+        assert engine.calls == [["pause", "my-lab-partya-1"], ["unpause", "my-lab-partya-1"]]
 
 
 def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> None:

@@ -78,6 +78,7 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
+        ("kill", [["kill", "--signal", "KILL", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
         ("restart", [["stop", "my-lab-partya-1"], ["start", "my-lab-partya-1"]]),
         ("pause", [["pause", "my-lab-partya-1"], ["unpause", "my-lab-partya-1"]]),
     ],
