@@ -19,7 +19,7 @@ import pytest
 from containerkit import LOAD, Containers, containers_of, created_during, file_in, mounts_of, running, said_of
 from corda_lab.host import image_files, probe
 from corda_lab.host.probe import parse_version
-from corda_lab.lab import exposure
+from corda_lab.lab import exposure, node_logs
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import CACHE, ROOT
@@ -205,8 +205,11 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         lab.run("audit")
         lab.run("doctor")
         # The log of a node that does not run is read from its volume.
+        known = node_logs.about(node_logs.find(lab.compose, UNTOUCHED)).secrets
+        assert known
         with lasting(lab.compose, "pause", UNTOUCHED):
             assert "PartyC" in lab.succeed("logs", "PartyC").stdout
+            assert node_logs.about(node_logs.find(lab.compose, UNTOUCHED)).secrets == known
         await_healthy(lab.compose, UNTOUCHED)
         # Rows are read through the container of Locust, if it runs.
         lab.compose.run("stop", "locust")
@@ -222,7 +225,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         with lasting(lab.compose, "full-disk", "bridge"):
             pass
 
-    kinds, read = set(), set()
+    kinds, read, secret = set(), set(), set()
     images = {lab.compose.reader_image, lab.compose.helper_image, lab.compose.settings.node_image}
     for helper in created_during(each_kind, images):
         host = helper["HostConfig"]
@@ -237,8 +240,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         # Rows that were fetched are deleted.
         assert {mount["Name"].partition("_")[2] for mount in mounts if mount["RW"]} <= {ROWS}, command
         read |= {mount["Name"].partition("_")[2] for mount in mounts}
-        secret = [mounts_of(helper, suffix) for suffix in ("-keys", "-secrets", "authority")]
-        assert not any(secret), command
+        secret |= {mount for suffix in ("-keys", "-secrets", "authority") for mount in mounts_of(helper, suffix)}
         joined = {host["NetworkMode"].partition(":")[0], host["PidMode"].partition(":")[0]} - {"none", ""}
         assert joined <= {"container"}, command
         kinds.add(
@@ -256,6 +258,8 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         ("processes", "user", "no volume"),
     }
     assert {"network", f"{UNTOUCHED}-persistence", ROWS} <= read
+    # The passwords of a node that does not run, to look for them in its log.
+    assert secret == {(f"{UNTOUCHED}-keys", False)}
 
 
 def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_lines, last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
@@ -262,6 +263,15 @@ class Compose:
         """Images with a shell. Which of them exist depends on what was built."""
         settings = self.settings
         return (settings.own_image("locust"), images.image_name(settings, "PYTHON_IMAGE"), settings.node_image)
+
+    def node_conf(self, node: str) -> str:
+        """Return the settings of a node, with its passwords, from the volume that only the node sees."""
+        options = ("--rm", "--user=1000:1000", *READER, "--log-driver=none")
+        volume = f"--volume={self.project}_{node}-keys:/node:ro"
+        done = HERE.run("run", *options, volume, "--entrypoint=cat", self.reader_image, "/node/node.conf")
+        if done.returncode != 0:
+            raise LabError(f"The settings of {node} cannot be read: {last_words(done.stderr)}", exit_code=1)
+        return done.stdout
 
     def recorded_image(self, service: str, name: str) -> str:
         """Return the name of the image of a service as manifests have it.

@@ -141,6 +141,10 @@ class Deployed(Protocol):
         """Images with a shell, of which every engine with rows of a load has one."""
         ...
 
+    def node_conf(self, node: str) -> str:
+        """Return the settings of a node, with its passwords, whether it runs or not. ``node`` is its service."""
+        ...
+
     def services(self) -> list[Service]:
         """Return the container of every service, also of those that have stopped."""
         ...

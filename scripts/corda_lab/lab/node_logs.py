@@ -51,13 +51,18 @@ _DAMAGED = (OSError, EOFError, zlib.error)
 
 ABOUT_SCRIPT = f"""\
 cd "$1" || exit 3
-cat node.conf 2> /dev/null
+if [ $# = 1 ]; then
+  cat node.conf || exit 4
+fi
 echo
 echo {MARK}
 ls logs/archive 2> /dev/null
 exit 0
 """
-"""Prints the settings of the node, which have its passwords, and the names of its older logs."""
+"""Prints the settings of the node, which have its passwords, and the names of its older logs.
+
+With a further argument, it prints the names only.
+"""
 CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
 ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
 # The command ends when its input does. So nothing goes on in the container when this process has ended, however.
@@ -82,6 +87,8 @@ class NodeLog:
     engine: Engine
     prefix: tuple[str, ...]
     base: str
+    settings: str | None = None
+    """The node's ``node.conf``, with its passwords. None if the node is running: then its own container sees it."""
 
     def command(self, script: str, *words: str) -> list[str]:
         """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
@@ -133,7 +140,8 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
         *("--log-driver=none", f"--volume={volume}:/volume:ro"),
     )
     prefix = (*options, "--entrypoint=env", compose.reader_image)
-    return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE)
+    # In that volume, the settings are a link to where only the node sees them.
+    return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE, compose.node_conf(node.lower()))
 
 
 def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float = math.inf) -> About:
@@ -141,12 +149,16 @@ def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float 
 
     It is read until ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
     """
-    done = run_docker(log.command(ABOUT_SCRIPT), seconds_max=_seconds_left(log, deadline))
+    command = log.command(ABOUT_SCRIPT, *(() if log.settings is None else ("names only",)))
+    done = run_docker(command, seconds_max=_seconds_left(log, deadline))
     if done.returncode != 0:
         raise LabError(f"{log.node}: its log cannot be read ({last_words(done.stderr or done.stdout)})", exit_code=1)
-    settings, _, names = done.stdout.rpartition(f"\n{MARK}")
+    printed, _, names = done.stdout.rpartition(f"\n{MARK}")
     found = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
-    return About(values_in(settings) | known, tuple(name for _, _, name in sorted(found)))
+    return About(
+        values_in(printed if log.settings is None else log.settings) | known,
+        tuple(name for _, _, name in sorted(found)),
+    )
 
 
 def _seconds_left(log: NodeLog, deadline: float) -> float:

@@ -19,7 +19,6 @@ from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
-    HERE,
     Container,
     Engine,
     addresses_in,
@@ -40,7 +39,7 @@ from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, Subject, copy_files, create_arguments, environment_of
 from corda_lab.swarm.overlays import LABEL
 from corda_lab.swarm.stack_containers import SERVICE_LABEL, has_ended, is_gone, log_of, parse_containers
-from corda_lab.swarm.tasks import services_of
+from corda_lab.swarm.tasks import has_left_swarm, services_of
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
@@ -120,6 +119,10 @@ class DeployedStack:
     def rows_images(self) -> tuple[str, ...]:
         """The image of the load generator in the registry of the stack."""
         return (self._image_of(SERVICE),)
+
+    def node_conf(self, node: str) -> str:
+        """The settings of a node, with its passwords, whether it runs or not."""
+        return self.folder.node_conf(node)
 
     def _image_of(self, service: str) -> str:
         services = self.document["services"]
@@ -384,12 +387,6 @@ def former(settings: Settings) -> DeployedStack | None:
     folder = StackFolder.of(settings.project)
     known = folder.deployed() or folder.ended()
     return None if known is None else DeployedStack(settings, folder, known)
-
-
-def has_left_swarm() -> bool:
-    """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
-    asked = ("info", "--format", "{{.Swarm.LocalNodeState}}")
-    return HERE.run(*asked, seconds_max=LIST_SECONDS_MAX).stdout.strip() == "inactive"
 
 
 def _service_in(arguments: Sequence[str]) -> str:

@@ -81,6 +81,15 @@ class StackFolder:
         """A copy of what the bootstrapper has written."""
         return self.root / "bootstrapped"
 
+    def node_conf(self, node: str) -> str:
+        """Return the settings of a node as the bootstrapper has written them, with passwords. Raises LabError."""
+        path = self.network / "nodes" / node / "node.conf"
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            remedy = "Write it again: `scripts/lab up --on swarm`."
+            raise LabError(f"{path}: cannot be read ({error.strerror})", remedy) from None
+
     @property
     def stack_file(self) -> Path:
         return self.root / "stack.yaml"

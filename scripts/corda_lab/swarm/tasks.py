@@ -189,3 +189,9 @@ def _checked(arguments: Sequence[str]) -> str:
     if done.returncode != 0:
         raise LabError(f"`docker {' '.join(arguments[:3])}` failed: {last_words(done.stderr, 2)}", exit_code=1)
     return done.stdout
+
+
+def has_left_swarm() -> bool:
+    """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
+    asked = ["info", "--format", "{{.Swarm.LocalNodeState}}"]
+    return run_docker(asked, seconds_max=READ_SECONDS_MAX).stdout.strip() == "inactive"

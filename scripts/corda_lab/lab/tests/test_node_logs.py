@@ -37,6 +37,7 @@ PATH=/usr/bin:/bin
 echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
 *" ps --all --format json") echo '{services}' ;;
+*"-keys:/node:ro --entrypoint=cat "*) cat "${{0%/*}}/../keys/node.conf" ;;
 "exec "*|"run "*) while [ "$1" != sh ]; do shift; done; exec "$@" ;;
 esac
 """
@@ -44,7 +45,12 @@ esac
     docker_client(folder / "bin", monkeypatch, script)
     base = folder / "base"
     (base / "logs/archive").mkdir(parents=True)
-    (base / "node.conf").write_text('rpcUsers=[{ username=corda, password="pw-1234567" }]\n', encoding="utf-8")
+    keys = folder / "keys"
+    keys.mkdir()
+    (keys / "node.conf").write_text('rpcUsers=[{ username=corda, password="pw-1234567" }]\n', encoding="utf-8")
+    # Only the node sees where the link points to.
+    seen = keys if states.get("partya") == "running" else folder / "not mounted"
+    (base / "node.conf").symlink_to(seen / "node.conf")
     (base / "logs/node-partya.log").write_text(FIRST + SECOND, encoding="utf-8")
     monkeypatch.setattr(node_logs, "BASE", str(base))
     monkeypatch.setattr(node_logs, "VOLUME_BASE", str(base))
@@ -74,6 +80,19 @@ def test_the_log_of_a_node_that_has_stopped_comes_from_its_volume(
     calls = (tmp_path / "bin/calls").read_text(encoding="utf-8")
     assert f"--volume={compose.project}_partya-persistence:/volume:ro" in calls
     assert {"--network=none", "--read-only", "--memory=64m", "--log-driver=none"} <= {*calls.split()}
+    with_keys = [line for line in calls.splitlines() if f"{compose.project}_partya-keys:/node:ro" in line]
+    assert len(with_keys) == 1
+    assert "persistence" not in with_keys[0]
+
+
+@pytest.mark.parametrize(("state", "words"), [("exited", "The settings of partya"), ("running", "PartyA: its log")])
+def test_nothing_is_shown_of_a_node_whose_passwords_are_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, words: str
+) -> None:
+    compose = lab_with(tmp_path, monkeypatch, partya=state)
+    (tmp_path / "keys/node.conf").unlink()
+    with pytest.raises(LabError, match=rf"{words} cannot be read.*node\.conf"):
+        read(compose)
 
 
 def test_older_logs_come_first_in_their_order_and_only_as_far_as_they_are_wanted(
@@ -109,8 +128,9 @@ def test_an_older_log_that_cannot_be_opened_is_not_left_out(tmp_path: Path, monk
         read(compose)
 
 
-def test_a_copy_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compose = lab_with(tmp_path, monkeypatch, partya="running")
+@pytest.mark.parametrize("state", ["running", "paused", "exited"])
+def test_a_copy_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
+    compose = lab_with(tmp_path, monkeypatch, partya=state)
     archive(tmp_path, "node-partya.2026-11-23-1.log.gz", "own-secret-1 pw-1234567\n")
     log = node_logs.find(compose, "PartyA")
     about = node_logs.about(log, frozenset({"own-secret-1"}))

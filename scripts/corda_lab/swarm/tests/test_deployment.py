@@ -236,6 +236,15 @@ def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> 
     assert stack.rows_images == ("127.0.0.1:5000/lab/locust",)
 
 
+def test_the_settings_of_a_node_are_those_that_the_bootstrapper_wrote(stack: DeployedStack) -> None:
+    with pytest.raises(LabError, match=r"nodes/partya/node\.conf: cannot be read"):
+        stack.node_conf("partya")
+    file = stack.folder.network / "nodes/partya/node.conf"
+    file.parent.mkdir(parents=True)
+    file.write_text("password=secret", encoding="utf-8")
+    assert stack.node_conf("partya") == "password=secret"
+
+
 def test_the_manifest_says_what_ran_where_on_what(stack: DeployedStack, docker: Install) -> None:
     docker()
     found = stack.placement
