@@ -38,6 +38,12 @@ FLOW_STATUSES: Mapping[str, FlowStatus] = {
     "5": "suspended",
 }
 
+RELEVANCE: Mapping[str, bool] = {"0": True, "1": False}
+"""Ordinals of net.corda.core.node.services.Vault.RelevancyStatus."""
+
+NOT_VERIFYING = ("simple", "jpa", "raft", "bft")
+"""The kinds of notaries that store no transaction. A kind that the lab does not have may."""
+
 REQUIRED = ("parties", "transactions", "vault")
 """The tables that every version of Corda has."""
 
@@ -226,6 +232,7 @@ def ledgers_of(
         transactions,
         notary_log([nodes[name] for name in sorted(members) if name in nodes], notary),
         lists_participants=not any(node.is_corda_3 for node in nodes.values()),
+        notary_verifies=notary not in NOT_VERIFYING,
     )
 
 
@@ -248,6 +255,7 @@ def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
                 _seconds(row["recorded"]),
                 _seconds(row["consumed"]),
                 frozenset(participants.get(state, ())),
+                RELEVANCE.get(row.get("relevancy_status", "")),
             )
             for row in node.rows("vault")
             for state in [_state(row)]
@@ -270,11 +278,12 @@ def notary_log(members: Iterable[NodeTables], notary: str) -> NotaryLog | None:
     nodes = list(members)
     if not nodes:
         return None
-    consumers = {
-        _state(row): row["consuming_transaction_id"].upper()
-        for node in nodes
-        for row in node.rows("committed", "committed_bft", "commit_log")
-    }
+    committed: dict[StateRef, set[str]] = {}
+    for node in nodes:
+        for row in node.rows("committed", "committed_bft", "commit_log"):
+            committed.setdefault(_state(row), set()).add(row["consuming_transaction_id"].upper())
+    consumers = {state: min(found) for state, found in committed.items()}
+    conflicts = {state: frozenset(found) for state, found in committed.items() if len(found) > 1}
     ids = ("committed_ids", "committed_ids_bft", "committed_ids_raft")
     has_ids = any(node.has(*ids) for node in nodes)
     transactions = frozenset(row["transaction_id"].upper() for node in nodes for row in node.rows(*ids))
@@ -286,7 +295,7 @@ def notary_log(members: Iterable[NodeTables], notary: str) -> NotaryLog | None:
                 requested[identity] = max(at, requested.get(identity, at))
     # A Raft cluster has the same table as any node, and leaves it empty.
     is_read = notary != "raft" and (notary != "bft" or bool(consumers))
-    return NotaryLog(consumers if is_read else None, transactions if has_ids else None, requested)
+    return NotaryLog(consumers if is_read else None, transactions if has_ids else None, requested, conflicts)
 
 
 def _state(row: Row) -> StateRef:

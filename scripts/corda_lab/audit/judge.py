@@ -47,6 +47,7 @@ def _violations(view: View, *, of_run: bool) -> Iterator[Violation]:
     if view.ledgers.log is not None:
         yield from notarised.entries_without_transaction(view, view.ledgers.log)
         yield from notarised.against_log(view, view.ledgers.log)
+        yield from notarised.conflicts(view, view.ledgers.log)
     if of_run:
         yield from placement.rows_without_transaction(view)
         yield from placement.doubled_rows(view)

@@ -50,6 +50,18 @@ def against_log(view: View, log: NotaryLog) -> Iterator[Violation]:
                 )
 
 
+def conflicts(view: View, log: NotaryLog) -> Iterator[Violation]:
+    """States that members of a notary cluster have as consumed by different transactions."""
+    for state, consumers in sorted(log.conflicts.items()):
+        if view.judged & consumers or not view.places.keys() & consumers:
+            yield Violation(
+                kind=ViolationKind.CONSUMED_TWICE,
+                ids=(str(state), *sorted(consumers)),
+                text=f"members of the notary cluster have state {state} as consumed by different transactions: "
+                f"{', '.join(sorted(consumers))}",
+            )
+
+
 def left_flows(view: View) -> Iterator[Violation]:
     """Flows that are still suspended or in the hospital."""
     kinds = {"suspended": ViolationKind.FLOW_SUSPENDED, "hospital": ViolationKind.FLOW_IN_HOSPITAL}

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from corda_lab.audit.tables import StateRef
+from corda_lab.audit.tables import StateRef, Transaction
 from corda_lab.audit.view import View
 from corda_lab.results.audits import Violation, ViolationKind
 
@@ -35,16 +35,15 @@ def at_other_parties(view: View) -> Iterator[Violation]:
     """Transactions that a node has and that are none of its business.
 
     A node may also have what its own transactions descend from: to verify them, it fetches their backchains. A
-    validating notary does the same for what it notarises.
+    validating notary does the same for what it notarises, of which it stores only the backchain.
     """
     for node in view.ledgers.nodes.values():
         if any(view.scope.contains(one.at) and each not in view.known for each, one in node.transactions.items()):
             # What could not be read may descend from anything.
             continue
-        own = [
-            one.id for one in view.known.values() if node.name in view.concerned(one) or (node.is_notary and one.inputs)
-        ]
-        allowed = _with_backchains(view, own)
+        allowed = _with_backchains(view, [one.id for one in view.known.values() if node.name in view.concerned(one)])
+        if node.is_notary and view.ledgers.notary_verifies:
+            allowed |= _with_backchains(view, [each for one in view.known.values() for each in _parents(one)])
         for identity, recorded in node.transactions.items():
             if identity in view.known and identity not in allowed and view.scope.contains(recorded.at):
                 yield Violation(
@@ -65,12 +64,18 @@ def _with_backchains(view: View, own: list[str]) -> set[str]:
         if identity not in found:
             found.add(identity)
             if transaction := view.known.get(identity):
-                left += [state.transaction for state in (*transaction.inputs, *transaction.references)]
+                left += _parents(transaction)
     return found
 
 
+def _parents(transaction: Transaction) -> list[str]:
+    """The transactions whose outputs a transaction consumes or refers to."""
+    return [state.transaction for state in (*transaction.inputs, *transaction.references)]
+
+
 def rows_without_transaction(view: View) -> Iterator[Violation]:
-    """Acknowledged requests whose transaction no node has, or not the node that was asked."""
+    """Acknowledged requests whose transaction no node has, or not the node that was asked, or is older than the run."""
+    since = min((window.since for window in view.loads.windows), default=None)
     for request in view.requests:
         identity = request.transaction
         if request.status != "acknowledged" or identity is None:
@@ -82,6 +87,13 @@ def rows_without_transaction(view: View) -> Iterator[Violation]:
                 node=request.node,
                 ids=(identity, request.client_id),
                 text=f"request {request.client_id} was told of transaction {identity}, which no node has",
+            )
+        elif since is not None and (at := view.recorded_at(identity, request.node)) is not None and at < since:
+            yield Violation(
+                kind=ViolationKind.ROW_WITHOUT_TRANSACTION,
+                node=request.node,
+                ids=(identity, request.client_id),
+                text=f"request {request.client_id} was told of transaction {identity}, which is older than the load",
             )
         elif identity not in view.known and request.node not in has and request.node in view.ledgers.nodes:
             # What was read is judged by its bytes.

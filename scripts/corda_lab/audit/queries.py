@@ -78,6 +78,10 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         f"({dialect.within(f'v.{column}', wanted)})" for column in ("recorded_timestamp", "consumed_timestamp")
     )
     spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
+    vault = (
+        "output_index, transaction_id, contract_state_class_name, state_status, "
+        f"{recorded} as recorded, {consumed} as consumed"
+    )
     seen = f"left join (select transaction_id, {recorded} as at from vault_states) v on v.transaction_id = t.tx_id"
     return {
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
@@ -89,8 +93,8 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         "group by t.tx_id, t.state_machine_run_id",
         "transactions_v3": "select t.tx_id, m.state_machine_run_id, min(v.at) as at from node_transactions t "
         f"left join node_transaction_mappings m on m.tx_id = t.tx_id {seen} group by t.tx_id, m.state_machine_run_id",
-        "vault": "select output_index, transaction_id, contract_state_class_name, state_status, "
-        f"{recorded} as recorded, {consumed} as consumed from vault_states",
+        "vault": f"select {vault}, relevancy_status from vault_states",
+        "vault_old": f"select {vault} from vault_states",
         "participants": "select p.output_index, p.transaction_id, p.public_key_hash, p.x500_name from state_party p "
         "join vault_states v on v.transaction_id = p.transaction_id and v.output_index = p.output_index "
         f"where {touched}",
@@ -123,6 +127,7 @@ OLDER = ("_old", "_v3")
 """The suffixes of queries for older versions: Corda 4 before 4.6, and Corda 3."""
 OLD = {
     "transactions": ("node_transactions", "timestamp", "state_machine_run_id"),
+    "vault": ("vault_states", "relevancy_status"),
     "flows": ("node_checkpoints", "status"),
     "bytes": ("node_transactions", "timestamp"),
 }

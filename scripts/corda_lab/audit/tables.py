@@ -72,13 +72,18 @@ class Recorded(NamedTuple):
 
 
 class VaultState(NamedTuple):
-    """A row of a vault. Times are in unix seconds. ``participants`` are nodes, as the vault has them."""
+    """A row of a vault. Times are in unix seconds. ``participants`` are nodes, as the vault has them.
+
+    ``is_relevant`` says whether the state concerns the node; None if this version of Corda does not store it. A node
+    may also record states that it only observes.
+    """
 
     state_class: str
     is_consumed: bool
     recorded_at: float | None = None
     consumed_at: float | None = None
     participants: frozenset[str] = frozenset()
+    is_relevant: bool | None = True
 
 
 class Flow(NamedTuple):
@@ -106,12 +111,14 @@ class NotaryLog:
     """What the notary has committed: the consumer of every state, and every transaction, with the time if it has one.
 
     ``transactions`` is None if this notary keeps no list of transactions, and ``consumers`` if it stores them in a form
-    that is not read, as a Raft cluster does.
+    that is not read, as a Raft cluster does. ``conflicts`` are the states whose consumer is not the same at all members
+    of a cluster.
     """
 
     consumers: Mapping[StateRef, str] | None = field(default_factory=dict)
     transactions: frozenset[str] | None = None
     committed_at: Mapping[str, float] = field(default_factory=dict)
+    conflicts: Mapping[StateRef, frozenset[str]] = field(default_factory=dict)
 
 
 class Request(NamedTuple):
@@ -157,10 +164,12 @@ class Ledgers:
     """The ledgers of a network at rest: every node, the bytes of the transactions in scope, and the notary's log.
 
     ``transactions`` also has earlier ones whose outputs those in scope consume. ``log`` is None if it was not read.
-    ``lists_participants`` is False if the vaults do not say to whom a state belongs.
+    ``lists_participants`` is False if the vaults do not say to whom a state belongs. ``notary_verifies`` says whether
+    the notary verifies transactions, for which it stores their backchains.
     """
 
     nodes: Mapping[str, NodeLedger]
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
     log: NotaryLog | None = None
     lists_participants: bool = True
+    notary_verifies: bool = False

@@ -84,7 +84,7 @@ def _touched(view: View) -> Iterator[tuple[StateRef, Transaction | None]]:
 
 
 def vaults_against_ledger(view: View) -> Iterator[Violation]:
-    """States that a vault has as unconsumed although the ledger consumes them, or the reverse.
+    """States that a vault has as unconsumed although the ledger consumes them or gives them to others, or the reverse.
 
     Of states with a value, one violation per node, issuer and product says what the vault has too much or too little.
     """
@@ -107,6 +107,9 @@ def vaults_against_ledger(view: View) -> Iterator[Violation]:
                 wrong.setdefault((name, output.asset), []).append((state, change))
             else:
                 yield _status_differs(name, state, consumer, row.is_consumed)
+    for name, state, output in _of_others(view):
+        if output.asset is not None:
+            wrong.setdefault((name, output.asset), []).append((state, output.quantity))
     for (name, asset), states in sorted(wrong.items()):
         total = sum(change for _, change in states)
         yield Violation(
@@ -116,6 +119,16 @@ def vaults_against_ledger(view: View) -> Iterator[Violation]:
             text=f"the vault of {name} has {abs(total)} {'more' if total >= 0 else 'less'} of {asset} than the ledger "
             f"gives it: {', '.join(str(state) for state, _ in states)}",
         )
+
+
+def _of_others(view: View) -> Iterator[tuple[str, StateRef, Output]]:
+    """Unconsumed states in the vault of a node whose value, by its bytes, another node of the network has."""
+    for name, state, row in view.vault_rows():
+        output = view.output(state)
+        is_own = output is None or output.owner is None or name in view.holders(state)
+        if not is_own and row.is_relevant and not row.is_consumed:
+            assert output is not None
+            yield name, state, output
 
 
 def _status_differs(node: str, state: StateRef, consumer: Transaction | None, is_consumed: bool) -> Violation:

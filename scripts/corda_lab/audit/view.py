@@ -35,6 +35,12 @@ class View:
                 found.setdefault(identity, set()).add(node.name)
         return {identity: frozenset(nodes) for identity, nodes in found.items()}
 
+    def recorded_at(self, identity: str, node: str) -> float | None:
+        """When a node recorded a transaction, in unix seconds; None if it does not have it or does not say."""
+        found = self.ledgers.nodes.get(node)
+        recorded = found.transactions.get(identity) if found else None
+        return recorded.at if recorded else None
+
     @cached_property
     def judged(self) -> frozenset[str]:
         """The transactions in scope: those that some node recorded in a window."""

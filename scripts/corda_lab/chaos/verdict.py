@@ -61,11 +61,15 @@ class AuditEntry(BenchPart):
 
 @dataclass(frozen=True)
 class EndedLoad:
-    """A load of a lab that is at rest again since ``at_rest`` (unix seconds), with the resolutions in its rows."""
+    """A load of a lab that is at rest again since ``at_rest`` (unix seconds), with the resolutions in its rows.
+
+    ``slack_seconds`` is by how much the clock of a node may be behind that of the rows.
+    """
 
     rows: pl.DataFrame
     subject: Subject
     at_rest: float
+    slack_seconds: float = 0.0
 
     @property
     def stateful(self) -> frozenset[str]:
@@ -92,12 +96,19 @@ class LedgerAuditor:
     def after_trial(self, lab: RunningLab, ended: EndedLoad) -> AuditEntry:
         """Audit what a load has recorded. Without any row, the whole ledgers. Raises LabError."""
         number = len(self._loads) + 1
-        if load := load_of(ended.rows, at_rest=ended.at_rest, stateful=ended.stateful, number=number):
+        stateful, slack = ended.stateful, ended.slack_seconds
+        if load := load_of(ended.rows, at_rest=ended.at_rest, stateful=stateful, number=number, slack_seconds=slack):
             self._loads.append(load)
             # Also of a stored run, everything since its begin: nodes may have gone on with flows until all faults were
             # settled.
             return AuditEntry.of(
-                audit_load(lab.compose, ended.rows, deadline_seconds=AUDIT_SECONDS_MAX, stateful=ended.stateful)
+                audit_load(
+                    lab.compose,
+                    ended.rows,
+                    deadline_seconds=AUDIT_SECONDS_MAX,
+                    stateful=stateful,
+                    slack_seconds=slack,
+                )
             )
         return AuditEntry.of(audit_lab(lab.compose, deadline_seconds=AUDIT_SECONDS_MAX))
 

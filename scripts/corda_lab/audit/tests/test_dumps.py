@@ -12,6 +12,7 @@ from corda_lab.audit.queries import Wanted
 from corda_lab.audit.tables import StateRef
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.audit.transactions import People
+from corda_lab.paths import CONFIGS
 
 IDENTITY, DATA = BYTES["iou"]
 WHOLE = f"""\
@@ -57,6 +58,23 @@ def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
     row = node.vault[StateRef(IDENTITY, 0)]
     assert (row.is_consumed, row.recorded_at, row.consumed_at) == (True, 1.5, 2.5)
     assert row.participants == {"PartyA"}, "the owner of a key without a name"
+    assert row.is_relevant is None
+
+
+@pytest.mark.parametrize(("status", "is_relevant"), [("0", True), ("1", False)])
+def test_a_vault_says_whether_a_state_concerns_its_node(tmp_path: Path, status: str, is_relevant: bool) -> None:
+    text = WHOLE.replace('"CONSUMED"\n', '"CONSUMED","RELEVANCY_STATUS"\n').replace('"2500"\n', f'"2500","{status}"\n')
+    nodes = dumps.read_tables([source(tmp_path, text)])
+    row = dumps.ledgers_of(nodes, {}, People(), [], "simple").nodes["PartyA"].vault[StateRef(IDENTITY, 0)]
+    assert row.is_relevant is is_relevant
+
+
+def test_only_a_notary_that_verifies_stores_transactions() -> None:
+    files = list((CONFIGS / "notaries").glob("*.conf"))
+    assert files
+    for file in files:
+        verifies = dumps.ledgers_of({}, {}, People(), [], file.stem).notary_verifies
+        assert verifies == ("validating = true" in file.read_text(encoding="utf-8")), file.stem
 
 
 def test_a_vault_without_a_list_of_participants_is_no_vault_without_any(tmp_path: Path) -> None:
@@ -109,6 +127,11 @@ def test_the_log_of_a_notary_is_that_of_all_its_members() -> None:
     assert log.consumers == {StateRef("AB", 0): "CD", StateRef("AB", 1): "EF"}
     assert log.transactions == frozenset({"CD"})
     assert log.committed_at == {"CD": 3.0}
+    assert log.conflicts == {}
+    third = member(committed_bft=[{"output_index": "0", "transaction_id": "ab", "consuming_transaction_id": "ef"}])
+    log = dumps.notary_log([one, other, third], "bft")
+    assert log is not None
+    assert log.conflicts == {StateRef("AB", 0): frozenset({"CD", "EF"})}
     assert dumps.notary_log([], "simple") is None
 
 

@@ -122,6 +122,53 @@ def test_a_backchain_may_be_at_a_party_that_takes_no_part_in_it() -> None:
     assert judged(ledgers, (*REQUESTS, Request("run-4", B, "acknowledged", "flow-on", "C4"))).violations == ()
 
 
+def test_a_notary_stores_no_transaction_unless_it_verifies_them_and_then_their_backchains_only() -> None:
+    ledgers = network.consistent()
+    for identity in (COIN, ISSUE, PAYMENT):
+        ledgers = recorded_at(ledgers, NOTARY, identity, Recorded(None, BEGAN + 2))
+
+    def found(notary_verifies: bool) -> list[tuple[str | None, tuple[str, ...]]]:
+        violations = judged(replace(ledgers, notary_verifies=notary_verifies)).violations
+        assert {one.kind for one in violations} == {Kind.AT_ANOTHER_PARTY}
+        return [(one.node, one.ids) for one in violations]
+
+    assert found(notary_verifies=False) == [(NOTARY, (COIN,)), (NOTARY, (ISSUE,)), (NOTARY, (PAYMENT,))]
+    assert found(notary_verifies=True) == [(NOTARY, (PAYMENT,))]
+
+
+@pytest.mark.parametrize(("is_relevant", "is_found"), [(True, True), (False, False), (None, False)])
+def test_a_coin_of_somebody_else_in_a_vault_is_found_unless_it_is_only_observed(
+    is_relevant: bool | None, is_found: bool
+) -> None:
+    paid = StateRef(PAYMENT, 0)
+    row = VaultState(network.CASH, False, BEGAN + 2, None, frozenset({B}), is_relevant)
+    found = judged(with_row(network.consistent(), A, paid, row))
+    if not is_found:
+        assert found.violations == ()
+        return
+    one = only(found, Kind.VALUE_NOT_CONSERVED)
+    assert (one.node, one.ids) == (A, (str(paid),))
+    assert "has 120 more of GBP" in one.text
+
+
+def test_a_request_that_was_told_of_an_older_transaction_is_found() -> None:
+    one = only(
+        judged(network.consistent(), (*REQUESTS, Request("run-4", A, "acknowledged", "flow-4", COIN))),
+        Kind.ROW_WITHOUT_TRANSACTION,
+    )
+    assert (one.node, one.ids) == (A, (COIN, "run-4"))
+    assert one.text.endswith("which is older than the load")
+
+
+def test_members_of_a_notary_that_disagree_are_found() -> None:
+    ledgers = network.consistent()
+    assert ledgers.log is not None
+    state = StateRef(COIN, 0)
+    log = replace(ledgers.log, conflicts={state: frozenset({PAYMENT, "C7"})})
+    one = only(judged(replace(ledgers, log=log)), Kind.CONSUMED_TWICE)
+    assert one.ids == (str(state), PAYMENT, "C7")
+
+
 def test_a_flow_that_ran_again_under_a_second_client_id_is_found() -> None:
     ledgers = network.with_transactions(network.consistent(), [network.TRANSACTIONS[3]._replace(id="C9")])
     for node in (A, B):
@@ -328,7 +375,8 @@ def test_transactions_from_before_the_run_are_not_judged() -> None:
 
 
 def test_a_notary_may_have_the_backchains_that_it_verified() -> None:
-    ledgers = recorded_at(network.consistent(), NOTARY, ISSUE, Recorded("flow", BEGAN + 2))
+    ledgers = replace(network.consistent(), notary_verifies=True)
+    ledgers = recorded_at(ledgers, NOTARY, ISSUE, Recorded("flow", BEGAN + 2))
     assert judged(ledgers).violations == ()
 
 
