@@ -74,8 +74,10 @@ final class FlowRoutes {
             node = nodes.get(exchange.path("node"));
             label = node.name();
             request = FlowRequest.of(exchange.json(config.maxBodyBytes()));
-            run = startOrFind(exchange, node, call(node, request), request.clientId());
-            run.ifPresent(each -> exchange.keepUntil(each.ended()));
+            FlowCall call = call(node, request);
+            run = startOrFind(exchange, node, call, request.clientId());
+            // A repeated start shares the run of the first, which needs only the arguments of that one.
+            run.filter(each -> each.needs(call)).ifPresent(each -> exchange.keepUntil(each.ended()));
         } catch (Problem problem) {
             metrics.rejected(label, problem.type().slug());
             throw problem;

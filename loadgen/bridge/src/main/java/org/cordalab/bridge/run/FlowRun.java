@@ -168,6 +168,11 @@ public final class FlowRun {
         };
     }
 
+    /** Returns whether the run still holds the arguments of this start, and not those of another one alike. */
+    public boolean needs(FlowCall start) {
+        return call == start;
+    }
+
     void end(FlowOutcome result) {
         call = null;
         outcome.complete(result);

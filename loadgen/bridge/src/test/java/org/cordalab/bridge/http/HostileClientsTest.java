@@ -126,6 +126,23 @@ class HostileClientsTest {
         await(() -> gauge("bridge_request_memory_bytes") == 0);
     }
 
+    @Test
+    void keepsMemoryForTheFirstOfManyStartsOfAFlowOnly() throws Exception {
+        try (var impatient = new TestBridge(SECOND.dividedBy(4))) {
+            assertThat(impatient.send("POST", FLOWS, EMPTY).get().statusCode()).isEqualTo(504);
+            double once = gauge(impatient, "bridge_request_memory_bytes");
+            assertThat(once).isPositive();
+            for (int i = 0; i < 3; i++) {
+                assertThat(impatient.send("POST", FLOWS, EMPTY).get().statusCode())
+                        .isEqualTo(504);
+            }
+
+            await(() -> gauge(impatient, "bridge_request_memory_bytes") == once);
+            impatient.node().complete("c1", null);
+            await(() -> gauge(impatient, "bridge_request_memory_bytes") == 0);
+        }
+    }
+
     // --- slow clients
     // -------------------------------------------------------------------------------------------------
 
