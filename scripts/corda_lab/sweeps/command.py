@@ -222,7 +222,7 @@ def stored_sweep(kept: store.Unfinished) -> SweepFile:
     file = kept.plan.file
     sweep = replace(sweep, name=file.stem, source=replace(sweep.source, path=file))
     sweep = quick(sweep) if kept.plan.quick else sweep
-    return sweep if kept.plan.repeats is None else with_repeats(sweep, kept.plan.repeats)
+    return sweep if kept.plan.repeats is None else with_repeats(sweep, kept.plan.repeats, kept.plan.seed)
 
 
 def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> None:

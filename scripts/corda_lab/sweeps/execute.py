@@ -165,6 +165,7 @@ def begin(
             fingerprint=store.fingerprint(sweep.text, workloads_of(sweep, checked.points), settings),
             quick=sweep.is_quick,
             repeats=sweep.fields.repeats,
+            seed=sweep.fields.seed,
             steps=checked.steps,
             left_out=checked.left_out,
             rerun=rerun,

@@ -198,6 +198,8 @@ class PlanFile(BaseModel):
     quick: bool
     repeats: int | None = None
     """The number of repeats, which need not be that of the file; None in plans of 0.2.0 and earlier."""
+    seed: int | None = None
+    """The seed of the first repeat, which need not be that of the file; None in plans of 0.2.0 and earlier."""
     steps: list[PlannedStep]
     """Empty for a search, which plans one step at a time."""
     rerun: Rerun | None = None

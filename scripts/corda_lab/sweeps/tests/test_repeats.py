@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.results import folders
 from corda_lab.sweeps import command, execute, plan, store
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.planned import PlanFile
 
 SWEEP = """\
 description: Two points.
@@ -49,15 +51,15 @@ def test_the_short_form_can_have_other_repeats_too(tmp_path: Path) -> None:
     assert (sweep.is_quick, sweep.fields.repeats, sweep.fields.seed) == (True, 1, 10)
 
 
-def test_a_resumed_sweep_has_the_repeats_with_which_it_began(tmp_path: Path) -> None:
+def test_a_resumed_sweep_has_the_repeats_and_the_seed_with_which_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     file = tmp_path / "two.yaml"
     file.write_text(SWEEP, encoding="utf-8")
-    sweep = command.read(SweepRequest(str(file), repeats=2))
-    checked = plan.plan_sweep(sweep, SETTINGS)
-    planned = PlanFile(
-        file=file, command="x", fingerprint={}, quick=False, repeats=sweep.fields.repeats, steps=checked.steps
-    )
-    kept = store.create("20260102T030405Z-two", sweep.text, planned, results_folder=tmp_path)
+    sweep = command.read(SweepRequest(str(file), repeats=2, seed=4))
+    kept = execute.begin(sweep, plan.plan_sweep(sweep, SETTINGS), SETTINGS)
     resumed = command.stored_sweep(store.read(kept.folder))
-    assert resumed.fields.repeats == 2
-    assert execute.sweep_manifest(resumed, None).repeats == 2
+    assert (resumed.fields.repeats, resumed.fields.seed) == (2, 4)
+    manifest = execute.sweep_manifest(resumed, None)
+    assert (manifest.repeats, manifest.seed) == (2, 4)
