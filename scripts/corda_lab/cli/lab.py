@@ -87,8 +87,7 @@ def up(
     """
     from corda_lab.faults import inject
     from corda_lab.lab import lifecycle, shape
-    from corda_lab.lab.compose import Compose
-    from corda_lab.runs import leftovers
+    from corda_lab.runs import leftovers, start
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
     if on is Where.SWARM:
@@ -106,14 +105,7 @@ def up(
         lifecycle.print_urls(settings)
         return
     refuse(placement)
-    if inject.is_left(settings.project):
-        # A part that is frozen or cut off would never become healthy.
-        lifecycle.prepare_engine()
-        inject.heal_left(settings.project)
-    # Containers of a killed command must not send load to nodes that are starting.
-    leftovers.stop_loads(Compose(settings))
-    lifecycle.up(settings, forced_images(images))
-    leftovers.collect(Compose(settings))
+    start.start(settings, forced_images(images))
     lifecycle.print_urls(settings)
 
 

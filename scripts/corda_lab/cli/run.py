@@ -233,16 +233,14 @@ def quickstart(images: ImagesOption = None) -> None:
     Example: `scripts/lab quickstart`
     """
     from corda_lab.lab import lifecycle
-    from corda_lab.lab.compose import Compose
     from corda_lab.results import folders
-    from corda_lab.runs import conditioning, execute, leftovers
+    from corda_lab.runs import conditioning, execute, start
     from corda_lab.runs.running import machine_only
 
     settings = load_settings()
     machine_only(settings)
     folders.require_writable()
-    lifecycle.up(settings, forced_images(images))
-    leftovers.collect(Compose(settings))
+    start.start(settings, forced_images(images))
     options = load_options("iou", QUICKSTART)
     before = conditioning.before_run(options, QUICKSTART_CONDITIONING_SECONDS_MAX)
     folder, step = execute.execute(options, settings, before=before)
