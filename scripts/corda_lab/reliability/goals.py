@@ -30,6 +30,10 @@ PAIR = "partition of a pair"
 ASIDE = (GENERATOR, PROMETHEUS)
 """Targets whose faults do not count: they are no part of what records transactions."""
 
+CHECKS_MIN = 2
+"""The oldest version of the checks whose verdict counts: every trial also compares the vaults of all nodes with what its
+requests were told, which finds the loss, the doubling and the value that later versions look for on the ledger."""
+
 PIECE_TRIALS = 4
 """The most trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""
 PIECE_FAULTS = 8
@@ -55,6 +59,9 @@ class Seen:
     """
 
     counted: int = 0
+    newest: int = 0
+    """Those that were audited by the checks of today."""
+    newest_flows: int = 0
     made: int = 0
     flows: int = 0
     faults: int = 0
@@ -95,9 +102,9 @@ def why_not(file: ChaosFile, place: int) -> str | None:
     trial = file.trials[place]
     if trial.problems:
         return FAILED
-    if trial.audit is None or trial.audit.checks < CHECKS:
+    if trial.audit is None or trial.audit.checks < CHECKS_MIN:
         return OLDER
-    if file.audit is None or file.audit.checks < CHECKS or place >= len(file.confirmed):
+    if file.audit is None or file.audit.checks < CHECKS_MIN or place >= len(file.confirmed):
         return ALONE
     return None if trial.on_ledger == trial.succeeded else UNCOUNTED
 
@@ -153,11 +160,14 @@ def seen_on(database: str, corda: str, files: Sequence[ChaosFile]) -> Seen:
     own = _own(corda, database, files)
     counting = [one for one in sorted_out(corda, database, files) if one.is_counted]
     trials = [one.trial for one in counting]
+    newest = [one for one in trials if one.audit is not None and one.audit.checks == CHECKS]
     made = [fault for one in counting for fault in one.faults]
     faults = [fault for fault in made if fault.target not in ASIDE]
     every = [trial for file in own for trial in file.trials]
     return Seen(
         counted=len(trials),
+        newest=len(newest),
+        newest_flows=sum(trial.acknowledged for trial in newest),
         made=len(every),
         flows=sum(trial.acknowledged for trial in trials),
         faults=len(faults),
@@ -246,6 +256,8 @@ def rows(corda: str, files: Sequence[ChaosFile]) -> Iterator[tuple[str, ...]]:
     for kind in (*KINDS, PAIR):
         if kind != "kill":
             yield row(f"of the kind {kind}", len(seen) * KIND, [one.kinds.get(kind, 0) for one in seen])
+    yield row("trials that count and were audited by the newest checks", None, [one.newest for one in seen])
+    yield row("acknowledged flows of these", None, [one.newest_flows for one in seen])
     yield row("besides, on the generator or Prometheus", None, [one.aside for one in seen])
 
 

@@ -9,6 +9,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, WORKLOADS
 from corda_lab.reliability import campaign, goals
 from corda_lab.reliability.goals import FAULTS, FLOWS, KILLS, KILLS_OF_POSTGRES, KIND, Piece
+from corda_lab.reliability.goals import CHECKS_MIN
 from corda_lab.results.audits import CHECKS
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
 from corda_lab.testing.runs import ENVIRONMENT
@@ -163,7 +164,7 @@ def test_faults_on_the_generator_and_on_prometheus_are_shown_apart() -> None:
     assert seen.kinds == {"pause": 4}
 
 
-OLD = PASSED.model_copy(update={"checks": CHECKS - 1})
+OLD = PASSED.model_copy(update={"checks": CHECKS_MIN - 1})
 WHOLE = PieceAudit(verdict="passed", checks=CHECKS, trials=2)
 
 
@@ -190,6 +191,17 @@ def test_only_trials_that_passed_by_themselves_and_together_count(
     assert goals.why_not(file, 1) == why
     assert goals.seen_on("h2", CORDA, [file]).flows == (40 if why is None else 0)
     assert why is None or any(line.endswith(why) for line in goals.left_out(CORDA, [file]))
+
+
+def test_what_the_newest_checks_have_seen_is_told_apart() -> None:
+    earlier = PASSED.model_copy(update={"checks": CHECKS_MIN})
+    file = together(trial(seed=1, flows=30), trial(seed=2, flows=40, audit=earlier), audit=WHOLE)
+    seen = goals.seen_on("h2", CORDA, [file])
+    assert (seen.counted, seen.flows) == (2, 70)
+    assert (seen.newest, seen.newest_flows) == (1, 30)
+    table = {row[0]: row[2] for row in goals.rows(CORDA, [file])}
+    assert table["trials that count and were audited by the newest checks"] == "1"
+    assert table["acknowledged flows of these"] == "30"
 
 
 def test_the_seeds_of_two_machines_that_went_on_at_once_count_once() -> None:
