@@ -44,7 +44,7 @@ WORKLOADS = ("iou", "cash-issue-and-pay")
 NOTARY = "notary"
 
 FAILED = "failed"
-OLDER = "audited by an older version of the checks"
+OLDER = "audited by an older version of the checks, which looked for too little"
 ALONE = "not audited together with the others of their piece, or that audit did not pass"
 UNCOUNTED = "with another number of transactions in the vaults than of flows that succeeded"
 REPEATED = "with the workload and the seed of another one on the same database"

@@ -53,6 +53,8 @@ esac
         (tmp_path / node / "logs").mkdir(parents=True)
         (tmp_path / node / "logs" / f"node-{node}.log").write_text(text, encoding="utf-8")
     (tmp_path / "partyb").mkdir()
+    for node in ("notary", "partya", "partyb"):
+        (tmp_path / node / "node.conf").write_text('password="pw-1234567"\n', encoding="utf-8")
     return Compose(load_settings(ENV_FILE, {"PARTIES": "2", "RPC_PASSWORD": "own-password-1"}))
 
 
