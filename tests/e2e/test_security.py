@@ -12,6 +12,7 @@ import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -243,14 +244,7 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         secret |= {mount for suffix in ("-keys", "-secrets", "authority") for mount in mounts_of(helper, suffix)}
         joined = {host["NetworkMode"].partition(":")[0], host["PidMode"].partition(":")[0]} - {"none", ""}
         assert joined <= {"container"}, command
-        kinds.add(
-            (
-                "network" if host["NetworkMode"] != "none" else "processes" if host["PidMode"] else "nothing",
-                "root" if helper["Config"]["User"].partition(":")[0] in {"", "0", "root"} else "user",
-                "volumes" if mounts else "no volume",
-                *(name.removeprefix("CAP_") for name in host["CapAdd"] or ()),
-            )
-        )
+        kinds.add(kind_of(helper, has_volumes=bool(mounts)))
     assert kinds == {
         ("nothing", "user", "volumes"),
         ("nothing", "user", "no volume"),
@@ -260,6 +254,17 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
     assert {"network", f"{UNTOUCHED}-persistence", ROWS} <= read
     # The passwords of a node that does not run, to look for them in its log.
     assert secret == {(f"{UNTOUCHED}-keys", False)}
+
+
+def kind_of(helper: dict[str, Any], *, has_volumes: bool) -> tuple[str, ...]:
+    """Return what a container joins, as whom, whether it has volumes, and its capabilities."""
+    host = helper["HostConfig"]
+    return (
+        "network" if host["NetworkMode"] != "none" else "processes" if host["PidMode"] else "nothing",
+        "root" if helper["Config"]["User"].partition(":")[0] in {"", "0", "root"} else "user",
+        "volumes" if has_volumes else "no volume",
+        *(name.removeprefix("CAP_") for name in host["CapAdd"] or ()),
+    )
 
 
 def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, passwords: dict[str, str]) -> None:

@@ -8,17 +8,18 @@ from corda_lab.bench.file import BenchFile, BenchPart
 from corda_lab.chaos.stranded import StrandedTransaction
 from corda_lab.chaos.verdict import AuditEntry, ViolationEntry, unexplained
 from corda_lab.paths import RESULTS
+from corda_lab.results.audits import ViolationKind
 from corda_lab.steps.faults import FaultEntry
 
 CHAOS = RESULTS / "chaos"
 """The folder of the files."""
 KIND = "chaos"
 
-LOST = ("missing_at_participant", "row_without_transaction")
+LOST = (ViolationKind.MISSING_AT_PARTICIPANT, ViolationKind.ROW_WITHOUT_TRANSACTION)
 """Kinds of violations that say that an acknowledged transaction is lost."""
-DOUBLED = ("doubled", "flow_repeated", "consumed_twice")
+DOUBLED = (ViolationKind.DOUBLED, ViolationKind.FLOW_REPEATED, ViolationKind.CONSUMED_TWICE)
 """Kinds that say that something happened twice."""
-VALUE = ("value_not_conserved",)
+VALUE = (ViolationKind.VALUE_NOT_CONSERVED,)
 """Kinds that say that value was made or destroyed."""
 
 

@@ -21,7 +21,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import folders, node_logs
 from corda_lab.steps.node_log import LogEntry, entries
 from corda_lab.steps.reasons import Reason
-from corda_lab.steps.resolutions import COLUMNS
+from corda_lab.steps.resolutions import with_columns
 
 SENT = "Sending transaction to notary"
 COMMITTED = "successfully notarised"
@@ -181,11 +181,7 @@ def _failures(rows: pl.DataFrame) -> dict[str, str]:
     """What the callers of flows that failed were told, by client id."""
     if not rows.height:
         return {}
-    # Rows of which nothing was asked have no resolutions.
-    rows = rows.with_columns(
-        pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in rows.columns
-    )
-    failed = rows.filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))
+    failed = with_columns(rows).filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))
     return {
         str(client): str(error or "no outcome") for client, error in failed.select("client_id", "error").iter_rows()
     }

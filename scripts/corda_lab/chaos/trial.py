@@ -23,7 +23,7 @@ from corda_lab.results.faults import LoadFaults
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.clocks import OFFSET_SECONDS_MAX, slack_seconds
-from corda_lab.steps.faults import GENERATOR, FaultEntry
+from corda_lab.steps.faults import GENERATOR
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import Resolution, with_resolutions
@@ -293,8 +293,3 @@ def verdict_of_all(auditor: Auditor, lab: RunningLab, trials: Sequence[ChaosTria
     keeps = all(trial.keeps_client_ids for trial in trials)
     problems = tuple(audit_problems(found, keeps_client_ids=keeps, stranded=stranded_in(trials)))
     return PieceAudit(**dict(found), trials=len(trials), problems=problems)
-
-
-def described(entries: tuple[FaultEntry, ...]) -> str:
-    """The faults of a trial in words: ``kill bridge at 4.1s for 0.5s; pause partya at 40s for 3s``."""
-    return "; ".join(entry.fault.words() for entry in entries)

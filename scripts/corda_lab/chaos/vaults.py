@@ -10,7 +10,7 @@ from corda_lab.bench.kills.proof import Place, listed_ids
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.counts import told_transactions
 from corda_lab.steps.plan import Subject
-from corda_lab.steps.resolutions import COLUMNS, has_succeeded
+from corda_lab.steps.resolutions import has_succeeded, with_columns
 
 Vaults = Mapping[Place, set[str]]
 """The transactions that recorded states of a class in the vault of a node since a load began."""
@@ -54,8 +54,7 @@ def on_ledger(vaults: Vaults) -> int | None:
 
 def compare(rows: pl.DataFrame, vaults: Vaults, subject: Subject) -> Found:
     """Compare the successes of a load with the vaults. ``rows`` also has those of which a generator wrote none."""
-    absent = [pl.lit(None, kind).alias(name) for name, kind in COLUMNS.items() if name not in rows.columns]
-    rows = rows.with_columns(absent)
+    rows = with_columns(rows)
     ids = pl.coalesce("tx_id", "resolved_tx_id").str.to_uppercase()
     successes = rows.filter(has_succeeded()).with_columns(ids.alias("transaction"))
     nameless = successes["transaction"].null_count()

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import polars as pl
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from corda_lab.audit import audit_lab, audit_load, audit_loads
 from corda_lab.audit.requests import Load, load_of
 from corda_lab.bench.file import BenchPart
-from corda_lab.results.audits import CHECKS, Audit, ViolationKind, unknown_outcomes
+from corda_lab.results.audits import CHECKS, Audit, Verdict, ViolationKind, unknown_outcomes
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import Subject
 
@@ -18,8 +18,6 @@ AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. A campaign's ledgers grow from trial to trial."""
 PIECE_SECONDS_MAX = 600.0
 """Time limit of the audit of all trials together."""
-
-Verdict = Literal["passed", "violations", "cannot tell"]
 
 
 class ViolationEntry(BenchPart):

@@ -5,7 +5,6 @@ the next command, knows what is left to heal.
 """
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -70,12 +69,12 @@ def journal_file(project: str) -> Path:
     return paths.CACHE / f"faults-{project}.json"
 
 
-def heal(wound: Wound, pause: Callable[[float], None] = time.sleep) -> None:
+def heal(wound: Wound) -> None:
     """Heal a fault, with some tries: a container that is just ending can be in no state at all. Raises LabError."""
     for _ in range(HEAL_TRIES - 1):
         with suppress(LabError):
             return wounds.heal(wound)
-        pause(HEAL_PAUSE_SECONDS)
+        time.sleep(HEAL_PAUSE_SECONDS)
     return wounds.heal(wound)
 
 

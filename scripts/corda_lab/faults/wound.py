@@ -26,7 +26,7 @@ class Wound(Part):
     replacer: str = ""
     """The service of Swarm that makes a new container when this one has ended; empty if the engine starts it again."""
     image: str
-    """The image of the helper: that of the load generator, which every lab has, with Python."""
+    """The image of the helper, which has Python and is on every engine of the lab."""
     notes: dict[str, str] = Field(default_factory=dict)
     is_made: bool = False
     """Whether the engine has done what makes the fault. Of a killed command, it may be about to."""

@@ -45,7 +45,6 @@ def run_docker(
     arguments: Sequence[str],
     *,
     seconds_max: float = COMMAND_SECONDS_MAX,
-    cwd: Path = ROOT,
     environment: Mapping[str, str] | None = None,
 ) -> CompletedProcess[str]:
     """Run ``docker`` and capture its output. It has its own process group, so that Ctrl-C does not reach it directly.
@@ -61,7 +60,7 @@ def run_docker(
             text=True,
             errors="replace",
             timeout=seconds_max,
-            cwd=cwd,
+            cwd=ROOT,
             env={**os.environ, **(environment or {})},
             check=False,
             start_new_session=True,

@@ -31,8 +31,11 @@ ASIDE = (GENERATOR, PROMETHEUS)
 """Targets whose faults do not count: they are no part of what records transactions."""
 
 CHECKS_MIN = 2
-"""The oldest version of the checks whose verdict counts: every trial also compares the vaults of all nodes with what its
-requests were told, which finds the loss, the doubling and the value that later versions look for on the ledger."""
+"""The oldest version of the checks whose verdict counts.
+
+Every trial also compares the vaults of all nodes with what its requests were told, which finds the loss, the doubling
+and the value that later versions look for on the ledger.
+"""
 
 PIECE_TRIALS = 4
 """The most trials of a piece, some 30 minutes. An interrupted piece keeps the trials that it has made."""

@@ -26,9 +26,6 @@ from corda_lab.text.words import listed, plural
 FOLDER = "comparisons"
 
 
-FILE_NAMES = ("compare.html", "compare.md", "compare.json")
-
-
 NAME_LENGTH_MAX = 200
 
 

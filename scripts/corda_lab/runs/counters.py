@@ -110,7 +110,6 @@ def await_rest(
     *,
     since: float,
     seconds_max: float = REST_SECONDS_MAX,
-    pause: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Wait until the lab is at rest. Return False if it is not at rest, or does not answer, within the limit."""
     deadline = time.monotonic() + seconds_max
@@ -121,7 +120,7 @@ def await_rest(
                 return True
         if time.monotonic() > deadline:
             return False
-        pause(POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def rest_seconds_max(places: int) -> float:

@@ -99,7 +99,7 @@ SENTENCES: Mapping[str, str] = {
     ),
     "metrics_gone": "Prometheus has no metrics of this load any more",
     # What the ledgers prove.
-    "ledger_violated": "the ledgers show {violations:,} violations: {kinds}",
+    "ledger_violated": "violations in the ledgers: {kinds}",
     "audit_cannot_tell": "the audit of the ledgers cannot tell: {why}",
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",

@@ -24,6 +24,12 @@ class Resolution:
     transaction: str | None = None
 
 
+def with_columns(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the columns of ``COLUMNS``, empty where nothing was asked."""
+    absent = {name: kind for name, kind in COLUMNS.items() if name not in rows.columns}
+    return rows.with_columns(pl.lit(None, kind).alias(name) for name, kind in absent.items())
+
+
 def with_resolutions(rows: pl.DataFrame, found: Mapping[str, Resolution]) -> pl.DataFrame:
     """The rows with the columns of ``COLUMNS``. ``found`` has the resolutions by client id."""
     table = pl.DataFrame(

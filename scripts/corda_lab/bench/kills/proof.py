@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.clients.bridge import FlowStatus
+from corda_lab.runs.unknown import RESOLVED
 from corda_lab.steps.plan import Subject
 from corda_lab.text.words import plural
 
@@ -77,7 +78,6 @@ def prove(rows: pl.DataFrame, asked: Mapping[str, FlowStatus], vaults: Vaults, s
 
 def resolutions(rows: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> dict[str, tuple[str, str]]:
     """What became of each row with an unknown outcome: client id → (resolution, id of the transaction or empty)."""
-    states = {"completed": "ok", "failed": "failed", "absent": "not_started"}
     # Rows of a run without results have the columns too, and nothing in them.
     has_resolutions = "resolved" in rows.columns and not asked
     found = {}
@@ -87,7 +87,7 @@ def resolutions(rows: pl.DataFrame, asked: Mapping[str, FlowStatus]) -> dict[str
             found[client] = (str(row["resolved"]), _upper(row["resolved_tx_id"]))
         else:
             answer = asked.get(client, FlowStatus("unreachable"))
-            found[client] = (states.get(answer.state, "unknown"), _upper(answer.transaction))
+            found[client] = (RESOLVED.get(answer.state, "unknown"), _upper(answer.transaction))
     return found
 
 

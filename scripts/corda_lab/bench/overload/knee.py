@@ -21,9 +21,6 @@ PAST_PEAK_COUNT = 2
 GOODPUT_SHARE_MIN = 0.9
 """The goodput that the bridge's limit must keep, as a share of the peak."""
 
-MULTIPLE_JUDGED = 8
-"""The multiple of the peak at which the promise is judged."""
-
 TOO_MANY = 429
 """HTTP status of a start that the bridge rejects at its limit."""
 

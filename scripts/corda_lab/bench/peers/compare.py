@@ -87,7 +87,7 @@ def p99_ms(measurement: Measurement) -> float | None:
 
 
 def short_windows(bench: PeersBench) -> list[int]:
-    """Return the loads at which a user had time for too few flows in a window, by the direct client's mean latency."""
+    """Return the loads at which a user had time for too few flows in a window, by the direct client's median."""
     found = []
     for users in bench.users:
         p50 = mean(list(values_of(bench, "direct", users, p50_ms).values()))

@@ -29,7 +29,7 @@ def require_possible(settings: Settings) -> None:
     if settings["CORDA_VERSION"].startswith("3"):
         raise LabError(
             f"CORDA_VERSION: JMeter's sampler cannot connect to nodes of Corda {settings['CORDA_VERSION']}",
-            "Start a lab of Corda 4 with `scripts/lab up --corda-version 4.10`.",
+            "Start a lab of Corda 4 with `scripts/lab up --corda 4.10`.",
         )
 
 

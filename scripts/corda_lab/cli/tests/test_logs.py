@@ -81,6 +81,7 @@ def test_a_secret_that_the_user_has_set_is_not_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "logs").mkdir()
+    (tmp_path / "node.conf").touch()
     (tmp_path / "logs" / "node-partya.log").write_bytes(LOG + b"the database says own-password-1\n")
     service = json.dumps({"Service": "partya", "Name": "partya", "State": "running"})
     script = f"""\

@@ -8,8 +8,7 @@ from corda_lab.chaos.verdict import AuditEntry
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, WORKLOADS
 from corda_lab.reliability import campaign, goals
-from corda_lab.reliability.goals import FAULTS, FLOWS, KILLS, KILLS_OF_POSTGRES, KIND, Piece
-from corda_lab.reliability.goals import CHECKS_MIN
+from corda_lab.reliability.goals import CHECKS_MIN, FAULTS, FLOWS, KILLS, KILLS_OF_POSTGRES, KIND, Piece
 from corda_lab.results.audits import CHECKS
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
 from corda_lab.testing.runs import ENVIRONMENT

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab.settings import PARTIES
 from corda_lab.report import palette, print_charts, rendering
 from corda_lab.report.chart import PATTERNS, Chart, Trace
 from corda_lab.results import stored
@@ -33,7 +34,7 @@ def test_a_single_run_has_charts_too(stored_run: Callable[..., Path], tmp_path: 
 
 
 def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_paper() -> None:
-    parts = ["notary", *(f"party{letter}" for letter in "abcdefghij"), "bridge", "locust", "prometheus", "postgresql"]
+    parts = ["notary", *map(str.lower, PARTIES), "bridge", "locust", "prometheus", "postgresql"]
     names = [f"node-{part}" for part in parts]
     for theme in (palette.LIGHT, palette.DARK):
         patterns = PATTERNS

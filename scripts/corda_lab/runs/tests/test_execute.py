@@ -176,7 +176,7 @@ def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.Monke
     monkeypatch.setattr(runs_node_logs, "keep", keep)
     folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     kept = [index.why for _, _, index in node_logs.of_run(folder)]
-    assert kept == ([] if verdict == "passed" else ["the ledgers show 1 violations: 1 doubled"])
+    assert kept == ([] if verdict == "passed" else ["violations in the ledgers: 1 doubled"])
     assert all(since == step.window.load_started_at < until for since, until in spans)
 
 

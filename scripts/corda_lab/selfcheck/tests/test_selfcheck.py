@@ -86,15 +86,7 @@ def observed(case: Case, folder: Path) -> command.CaseResult:
     by_request = {flow.request: flow for flow in flows}
     unknown = frame.filter(pl.col("outcome") == "unknown")
     found = {
-        str(row["client_id"]): Resolution(
-            "not_started"
-            if (flow := by_request.get(int(row["request_id"]))) is None
-            else "ok"
-            if flow.has_succeeded
-            else "failed",
-            0.0,
-            row["tx_id"],
-        )
+        str(row["client_id"]): Resolution(resolved_of(by_request.get(int(row["request_id"]))), 0.0, row["tx_id"])
         for row in unknown.iter_rows(named=True)
     }
     frame = with_resolutions(frame, found)
