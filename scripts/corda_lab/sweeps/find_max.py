@@ -31,7 +31,7 @@ def kept_answer(kept: store.Unfinished, step: PlannedStep) -> bool | None:
     """Return whether a stored step sustained its rate; None if it has not run. A step that broke the lab did not."""
     if kept.has(step):
         return is_sustained(kept.read(step))
-    return False if kept.has_broken(step) else None
+    return False if kept.is_given_up(step) else None
 
 
 def find_max(sweep: SweepFile, point: SweepPoint, number: int, answer: Answer) -> SearchOutcome:

@@ -276,14 +276,14 @@ class Runner:
 
         Raises StepFailedError if no step has succeeded yet, because then the rate is not what breaks the lab.
         """
-        if self._kept.has_broken(step):
+        if self._kept.is_given_up(step):
             return False
         try:
             measured = self.step(step, heading)
         except StepFailedError:
             if not self._kept.done:
                 raise
-            self._kept.note_broken(step, self.failed[step.key])
+            self._kept.give_up(step, self.failed[step.key])
             ui.note(f"not sustained: the step failed {plural(self._attempts_max, 'time')}")
             return False
         ui.note("sustained" if is_sustained(measured) else "not sustained")

@@ -135,16 +135,16 @@ class Unfinished:
             folder.mkdir()
         return folder
 
-    def _broken_file(self, step: PlannedStep) -> Path:
-        return self.folder / "broken" / f"{step.index:04d}-{step.key}.txt"
+    def _given_up_file(self, step: PlannedStep) -> Path:
+        return self.folder / "given-up" / f"{step.index:04d}-{step.key}.txt"
 
-    def has_broken(self, step: PlannedStep) -> bool:
+    def is_given_up(self, step: PlannedStep) -> bool:
         """Return whether a step of a search failed in every attempt, which means that its rate is not sustained."""
-        return self._broken_file(step).is_file()
+        return self._given_up_file(step).is_file()
 
-    def note_broken(self, step: PlannedStep, why: str) -> None:
+    def give_up(self, step: PlannedStep, why: str) -> None:
         """Record that a step of a search failed in every attempt."""
-        file = self._broken_file(step)
+        file = self._given_up_file(step)
         atomic.write_text(file, f"{why}\n")
 
     @property

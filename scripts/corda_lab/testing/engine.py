@@ -5,6 +5,7 @@ What a real engine does with the same calls is tested on the real lab.
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,6 +134,14 @@ class Engine:
         lines = file.read_text().splitlines() if file.exists() else []
         reading = ("compose", "container", "network", "stats", "ps")
         return [call for call in map(json.loads, lines) if call[0] not in reading]
+
+
+def await_that(condition: Callable[[], bool], seconds_max: float = 20.0) -> None:
+    """Wait until a condition holds. Fails if it does not within the time."""
+    deadline = time.monotonic() + seconds_max
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds_max:g} s"
+        time.sleep(0.02)
 
 
 def fault(kind: FaultKind, target: str, *, at: float = 0.0, lasts: float = 0.0, **parameters: float) -> Fault:

@@ -5,7 +5,6 @@ import shlex
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from corda_lab.faults.inside import files, routes
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
-from corda_lab.testing.engine import LOAD, ComposeOf, Engine, fault, helpers
+from corda_lab.testing.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 from lab_workload import shown_faults
 
 
@@ -166,9 +165,7 @@ def test_faults_of_a_load_are_made_in_time_healed_and_described(engine: Engine, 
     faults = (fault("pause", "partya", at=0.1, lasts=0.2), fault("kill", "bridge", at=0.2, lasts=60))
     with inject.injecting(compose_of(), faults, Container(LOAD)) as injection:
         began = injection.began_at
-        while engine.state("bridge") == "running" or engine.state("partya") == "paused":
-            assert time.time() < began + 20
-            time.sleep(0.02)
+        await_that(lambda: engine.state("bridge") != "running" and engine.state("partya") != "paused")
     frozen, killed = injection.entries
     assert frozen.began_at is not None
     assert frozen.healed_at is not None
@@ -190,9 +187,7 @@ def shown(engine: Engine) -> list[list[str]]:
 def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: ComposeOf) -> None:
     faults = (fault("pause", "partya", lasts=60), fault("kill", "bridge", at=0.5, lasts=60))
     with inject.injecting(compose_of(), faults, Container(LOAD)) as injection:
-        while not all(one.was_made for one in injection.entries):
-            assert time.time() < injection.began_at + 20
-            time.sleep(0.02)
+        await_that(lambda: all(one.was_made for one in injection.entries))
     seen = shown(engine)
     assert seen[0] == ["pause partya"]
     assert sorted(seen[1]) == ["kill bridge", "pause partya"]
@@ -202,9 +197,7 @@ def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: Compos
 def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf) -> None:
     engine.refuse("exec -T locust")
     with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), Container(LOAD)) as injection:
-        while injection.entries[0].healed_at is None:
-            assert time.time() < injection.began_at + 20
-            time.sleep(0.02)
+        await_that(lambda: injection.entries[0].healed_at is not None)
     assert engine.state("partya") == "running"
 
 
@@ -219,8 +212,7 @@ def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_o
 def test_a_fault_that_cannot_be_made_leaves_nothing(engine: Engine, compose_of: ComposeOf) -> None:
     engine.refuse("pause my-lab-partya-1")
     with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)) as injection:
-        while not (engine.home / "calls").exists() or injection.entries[0].problem == inject.TOO_LATE:
-            time.sleep(0.02)
+        await_that(lambda: injection.entries[0].problem != inject.TOO_LATE)
     (entry,) = injection.entries
     assert not entry.was_made
     assert "could not be made" in (entry.problem or "")
@@ -238,8 +230,7 @@ def test_a_fault_that_the_engine_may_still_make_is_healed_after_it_or_stays_in_t
     if not is_healed:
         engine.refuse("pause my-lab-partya-1")
     with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)) as injection:
-        while injection.entries[0].problem == inject.TOO_LATE:
-            time.sleep(0.02)
+        await_that(lambda: injection.entries[0].problem != inject.TOO_LATE)
     (entry,) = injection.entries
     assert not entry.was_made
     assert entry.problem is not None
@@ -253,8 +244,7 @@ def test_a_fault_that_the_engine_may_still_make_is_healed_after_it_or_stays_in_t
 def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> None:
     def interrupted_load() -> None:
         with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)):
-            while engine.state("partya") != "paused":
-                time.sleep(0.02)
+            await_that(lambda: engine.state("partya") == "paused")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

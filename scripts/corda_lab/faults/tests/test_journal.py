@@ -15,7 +15,7 @@ from corda_lab.faults import inject, journal, wounds
 from corda_lab.faults.journal import Journal
 from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import FaultKind
-from corda_lab.testing.engine import LOAD, ComposeOf, Engine, fault, helpers
+from corda_lab.testing.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 COMMAND = """
 import sys, time
@@ -122,8 +122,7 @@ def test_a_journal_that_cannot_be_read_is_named_until_the_lab_is_gone(engine: En
     with pytest.raises(LabError, match=r"faults-my-lab\.json: the journal of faults cannot be read"):
         journal.heal_left("my-lab")
     with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
-        while injection.entries[0].problem == inject.TOO_LATE:
-            time.sleep(0.02)
+        await_that(lambda: injection.entries[0].problem != inject.TOO_LATE)
     assert "the journal of faults cannot be read" in (injection.entries[0].problem or "")
     assert engine.state("partya") == "running"
     with inject.removing("my-lab"):
@@ -139,8 +138,7 @@ def test_a_journal_that_cannot_be_written_does_not_pass_for_a_healed_fault(
 
     monkeypatch.setattr(Journal, "strike", full)
     with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
-        while not injection.entries[0].was_made:
-            time.sleep(0.02)
+        await_that(lambda: injection.entries[0].was_made)
     (entry,) = injection.entries
     assert (entry.healed_at, engine.state("partya")) == (None, "running")
     assert "could not be healed: [Errno 28] No space left" in (entry.problem or "")
