@@ -8,6 +8,7 @@ from urllib.parse import quote
 import requests
 
 from lab_load.answer import read_answer
+from lab_load.causes import innermost_cause
 from lab_load.generator_settings import authorization
 from lab_workload.flows import Flow, Party
 from lab_workload.problems import LoadError
@@ -107,14 +108,14 @@ class BridgeClient:
             raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
         except requests.RequestException as error:
             raise BridgeError(
-                f"the bridge at {self._url} does not answer ({_reason(error)}); is the lab up?"
+                f"the bridge at {self._url} does not answer ({innermost_cause(error)}); is the lab up?"
             ) from error
 
     def _post(self, path: str, body: bytes, content_type: str, timeout_seconds: float) -> Any:
         try:
             answer = self._ask("POST", path, timeout_seconds, data=body, headers={"Content-Type": content_type})
         except requests.RequestException as error:
-            raise BridgeError(f"no answer from the bridge: {_reason(error)}") from error
+            raise BridgeError(f"no answer from the bridge: {innermost_cause(error)}") from error
         parsed = _parsed(path, answer)
         return parsed if isinstance(parsed, dict) else {}
 
@@ -153,10 +154,3 @@ def _content(response: requests.Response) -> bytes:
         if len(body) > BODY_BYTES_MAX:
             raise BridgeError(f"the answer is longer than {BODY_BYTES_MAX} bytes")
     return bytes(body)
-
-
-def _reason(error: BaseException) -> str:
-    """Return the innermost cause of an error. requests wraps the operating system's error several times."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return str(error)

@@ -16,6 +16,7 @@ import requests
 from gevent.lock import BoundedSemaphore
 
 from lab_load.answer import read_answer
+from lab_load.causes import innermost_cause
 from lab_load.generator_settings import authorization
 from lab_workload.node_state import NODE_SERIES, NodeReport, NodeState, node_states, one_query, values_by_node
 from lab_workload.problems import LoadError
@@ -114,14 +115,7 @@ def _attempt(ask: Callable[[], Found]) -> tuple[Found | None, str]:
     except LoadError as error:
         problem = error.message
     except OSError as error:  # all exceptions of requests are one
-        problem = f"does not answer: {_cause(error)}"
+        problem = f"does not answer: {innermost_cause(error)}"
     except Exception as error:  # whatever it is, the statistics of the load must still be shown
         problem = f"the answer cannot be parsed: {error!r}"
     return None, " ".join(problem.split())[:PROBLEM_TEXT_MAX]
-
-
-def _cause(error: BaseException) -> str:
-    """Return the innermost cause of an error: requests wraps that of the operating system several times."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return str(error)

@@ -30,7 +30,7 @@ from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results import folders
 from corda_lab.results import stored as stored_runs
 from corda_lab.results.audits import Audit
-from corda_lab.selftest import matrix, suite
+from corda_lab.selftest import own_project, suite
 from corda_lab.selftest.suite import CommandResult, Totals
 from corda_lab.text import ui
 
@@ -123,7 +123,7 @@ def run(totals: Totals, images: lifecycle.ImageChoice | None) -> None:
     """
     knobs = {"BRIDGE_OUTCOME_RETENTION_SECONDS": str(RETENTION_SECONDS)}
     # The lock of the project comes first: what is there may be that of a soak that still runs.
-    with matrix.own_project(SUFFIX, RESULTS, knobs) as settings:
+    with own_project.lab_of(SUFFIX, RESULTS, knobs) as settings:
         if is_left_judged(totals):
             return
         shutil.rmtree(RESULTS, ignore_errors=True)

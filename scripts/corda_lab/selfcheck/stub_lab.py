@@ -6,14 +6,12 @@ bridge breaks chosen connections.
 
 import json
 import shutil
-import socket
-from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle
+from corda_lab.lab import doctor, lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
@@ -76,18 +74,9 @@ class StubCompose(Compose):
 
 def own_settings(base: Settings) -> Settings:
     """The settings of a checkout with a project and ports of its own, in the simplest shape."""
-    ports = {name: str(port) for name, port in zip(PORTS, free_ports(len(PORTS)), strict=True)}
+    ports = {name: str(port) for name, port in zip(PORTS, doctor.free_ports(len(PORTS)), strict=True)}
     shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple", "BRIDGE_MAX_OUTSTANDING_FLOWS": str(OUTSTANDING_MAX)}
     return Settings({**base.values, **ports, **shape, **OPEN}, f"{base.project}-selfcheck")
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of this machine on which nothing listens now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def write(case: Case) -> None:

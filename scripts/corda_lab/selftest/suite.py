@@ -23,7 +23,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.images import image_name, in_use
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, ROOT
-from corda_lab.selftest import matrix
+from corda_lab.selftest import matrix, own_project
 from corda_lab.selftest.linters import LINTERS, sources
 from corda_lab.selftest.parts import LongSuite, SuitePart
 from corda_lab.text import ui
@@ -252,7 +252,7 @@ def fresh_lab(
     A lab of the user keeps running. Checks before the start make sure that there is enough memory for both. Commands
     that are started meanwhile use this lab, and store what they measure in ``results``.
     """
-    with matrix.own_project(suffix, results, knobs) as settings:
+    with own_project.lab_of(suffix, results, knobs) as settings:
         # Not before: they may be those of a command that still runs.
         if empties_results:
             shutil.rmtree(results, ignore_errors=True)

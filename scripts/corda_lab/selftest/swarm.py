@@ -4,7 +4,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab import images, lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
-from corda_lab.selftest import engines, matrix
+from corda_lab.selftest import engines, own_project
 from corda_lab.selftest.suite import TEST_PRESET, Totals, ensure_tools, record, run_pytest
 from corda_lab.swarm import lifecycle as swarm_lifecycle
 from corda_lab.text import ui
@@ -20,7 +20,7 @@ def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
     """Start three engines, and run the tests on the first. If they do not start, that counts as one failure."""
     ensure_tools()
     results = CACHE / "swarm-test-results"
-    with matrix.own_project(SUFFIX, results, {"NODE_PRESET": TEST_PRESET, "PARTIES": "3"}) as settings:
+    with own_project.lab_of(SUFFIX, results, {"NODE_PRESET": TEST_PRESET, "PARTIES": "3"}) as settings:
         swarm_lifecycle.prepare_images(settings, forced)
         swarm_lifecycle.build(settings)
         try:
@@ -28,7 +28,7 @@ def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
                 manager = found[0]
                 with ui.phase("Copying the images to the manager"):
                     manager.load(image_names(settings))
-                with matrix.environment(environment), ui.phase("Tests on three engines"):
+                with own_project.environment(environment), ui.phase("Tests on three engines"):
                     record(
                         totals,
                         "pytest",

@@ -17,7 +17,7 @@ from corda_lab.reliability.soak import Heaps
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.reliability.soak_suite import HeapWatch
 from corda_lab.results.audits import Audit
-from corda_lab.selftest import matrix, suite
+from corda_lab.selftest import own_project, suite
 from corda_lab.selftest.suite import Totals
 from corda_lab.testing import sweeps
 from corda_lab.testing.docker import docker_client
@@ -99,7 +99,7 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimulatedSweep:
     monkeypatch.setattr(soak_suite, "RESULTS", results)
     monkeypatch.setattr(stored, "FOLDER", tmp_path / "docs" / "reliability")
     monkeypatch.setattr(stored, "DOCUMENT", tmp_path / "docs" / "reliability.md")
-    monkeypatch.setattr(matrix, "own_project", lambda *_: nullcontext(SETTINGS))
+    monkeypatch.setattr(own_project, "lab_of", lambda *_: nullcontext(SETTINGS))
 
     def no_engine() -> None:
         raise LabError("there is no engine")
@@ -134,7 +134,7 @@ def test_a_soak_that_still_runs_is_left_alone(left: SimulatedSweep, monkeypatch:
     def taken(*_: object) -> None:
         raise LabError("Another command is using this lab")
 
-    monkeypatch.setattr(matrix, "own_project", taken)
+    monkeypatch.setattr(own_project, "lab_of", taken)
     with pytest.raises(LabError, match="Another command"):
         soak_suite.run(Totals(), None)
     assert soak_suite.unjudged() is not None

@@ -1,0 +1,40 @@
+"""A lab of this checkout that is apart from the user's: a project of its own on free ports."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from corda_lab.lab import doctor, lock, project
+from corda_lab.lab.settings import Settings, load_settings
+
+
+@contextmanager
+def lab_of(suffix: str, results: Path, knobs: Mapping[str, str] | None = None) -> Iterator[Settings]:
+    """Yield settings for a separate lab of this checkout on free ports, with some knobs set.
+
+    The environment is restored afterwards. Raises LabError if another command uses the same separate lab.
+    """
+    project.settle()
+    name = f"{load_settings().project}-{suffix}"
+    own = {"COMPOSE_PROJECT_NAME": name, "LAB_RESULTS_DIR": str(results), **(knobs or {})}
+    ports = doctor.free_ports(len(doctor.PORTS))
+    own.update({variable: str(port) for variable, port in zip(doctor.PORTS, ports, strict=True)})
+    # Not the lock of that lab: the commands under test take it.
+    with lock.held(f"{name}-tests"), environment(own):
+        yield load_settings()
+
+
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set some environment variables of this process, and restore them afterwards."""
+    kept = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
