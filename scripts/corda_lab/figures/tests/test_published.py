@@ -1,33 +1,16 @@
-"""The published values and their errors, and the statistics that the figures quote from them."""
+"""The published values and their errors, and the checks of claims on them."""
 
-import math
 from pathlib import Path
 
 import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.figures.on_published import honest, judge_published
-from corda_lab.figures.published import COLUMNS, PublishedRow, read_published
-from corda_lab.figures.statistics import slope
+from corda_lab.figures.published import COLUMNS, read_published
 from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import Verdict
 from corda_lab.testing.claims import HEAD, figure_of
-
-
-def rows(**columns: str | float) -> list[PublishedRow]:
-    """The published rows with these values."""
-    return [row for row in read_published() if all(row.columns[name] == value for name, value in columns.items())]
-
-
-def one(**columns: str | float) -> float:
-    """The only published value with these columns."""
-    (row,) = rows(**columns)
-    assert row.value is not None
-    return row.value
-
-
-def line(**columns: str | float) -> list[tuple[float, float]]:
-    return [(float(row.x), row.value) for row in rows(**columns) if row.value is not None]
+from corda_lab.testing.published import rows
 
 
 def test_every_published_value_is_read() -> None:
@@ -79,113 +62,6 @@ def test_a_broken_file_names_every_line(tmp_path: Path) -> None:
         read_published(path)
     with pytest.raises(LabError, match="cannot be read"):
         read_published(tmp_path / "none.csv")
-
-
-@pytest.mark.parametrize(
-    ("statistic", "quoted"),
-    [
-        # IIT Bombay: latency from 10 requests on, throughput beyond three times the peak, and the ends of both.
-        (slope([point for point in line(id="IIT-3.5") if point[0] >= 10]), 0.87),
-        (slope([point for point in line(id="IIT-3.4") if point[0] >= 3 * 8.62]), 0.02),
-        (one(id="IIT-3.4", x=70) / one(id="IIT-3.4", x=1), 4.15),
-        (max(value for _, value in line(id="IIT-3.4")), 8.62),
-        (one(id="IIT-3.5", x=70) / one(id="IIT-3.5", x=1), 12.8),
-        (one(id="IIT-txt", x=100, metric="mean latency") / one(id="IIT-txt", x=100, metric="total time"), 0.75),
-        # R3: issue and pay.
-        (
-            one(id="R3-F3b", edition="OS (latest at test; H2)", workload="Issue")
-            / one(id="R3-F3b", workload="Issue+Pay single notary"),
-            8.5,
-        ),
-        (
-            one(id="R3-F1", edition="CE 4.0", workload="Issue")
-            / one(id="R3-F1", edition="CE 4.0", workload="Issue+RepeatedPay"),
-            4.2,
-        ),
-        (
-            one(id="R3-F1", edition="CE 3.3", workload="Issue")
-            / one(id="R3-F1", edition="CE 3.3", workload="Issue+RepeatedPay"),
-            6.5,
-        ),
-        (
-            one(id="R3-F1", edition="CE 4.0", workload="Issue") / one(id="R3-F1", edition="CE 3.3", workload="Issue"),
-            1.32,
-        ),
-        (
-            one(id="R3-F1", edition="CE 4.0", workload="Issue+RepeatedPay")
-            / one(id="R3-F1", edition="CE 3.3", workload="Issue+RepeatedPay"),
-            2.05,
-        ),
-        # States of a transaction.
-        (one(id="R3-F2", x=160) / one(id="R3-F2", x=1), 16.6),
-        (one(id="R3-F2", x=1) / (one(id="R3-F2", x=160) / 160), 9.6),
-        (slope(line(id="R3-F2")[:2]) - slope(line(id="R3-F2")[3:]), 0.77),
-        # Storage: 10 KB for a transaction and for each state.
-        (slope([(states, 10 * (states + 1)) for states in (20, 40, 160)]), 0.98),
-        (10 * 2 / (10 * 161 / 160), 1.99),
-        (one(id="R3-F3b", workload="Issue+Pay HA notary") / 205, 0.93),
-        (one(id="R3-F3b", workload="Issue+Pay external bridge") / 205, 0.70),
-        # Participants.
-        (slope(line(id="R3-LAT", edition="CE 4.3")), 2.31),
-        (slope(line(id="R3-LAT", edition="CE 4.4")), 1.69),
-        (slope(line(id="R3-LAT", edition="CE 4.5")), 1.03),
-        (slope([(n * (n - 2) * 10, value) for n, value in line(id="R3-LAT", edition="CE 4.3")]), 0.91),
-        (one(id="R3-LAT", edition="CE 4.3", x=10) / one(id="R3-LAT", edition="CE 4.5", x=10), 12.8),
-        (one(id="R3-LAT", edition="CE 4.3", x=8) / one(id="R3-LAT", edition="CE 4.5", x=8), 9.3),
-        (slope(line(id="R3-TPS", edition="CE 4.3")), -1.26),
-        (slope(line(id="R3-TPS", edition="CE 4.5")), -1.11),
-        (one(id="R3-TPS", edition="CE 4.5", x=4) / one(id="R3-TPS", edition="CE 4.3", x=4), 1.40),
-        # Variants, attachments, COCONUT.
-        (
-            one(id="R3-VAR", x="artemis-frequent-flush", metric="mean latency")
-            / one(id="R3-VAR", x="default", metric="mean latency"),
-            0.97,
-        ),
-        (
-            one(id="R3-VAR", x="artemis-medium-flush", metric="mean latency")
-            / one(id="R3-VAR", x="default", metric="mean latency"),
-            1.04,
-        ),
-        (
-            one(id="R3-VAR", x="artemis-infrequent-flush", metric="mean latency")
-            / one(id="R3-VAR", x="default", metric="mean latency"),
-            1.20,
-        ),
-        (
-            one(id="R3-VAR", x="no-compression", metric="mean latency")
-            / one(id="R3-VAR", x="default", metric="mean latency"),
-            1.05,
-        ),
-        (
-            one(id="R3-VAR", x="artemis-frequent-flush", metric="throughput")
-            / one(id="R3-VAR", x="default", metric="throughput"),
-            0.997,
-        ),
-        (one(id="R3-ATT", x=10) / one(id="R3-ATT", x=1), 0.92),
-        (
-            one(id="COCO", edition="OS 4.8.6", workload="DoNothing.DoNothing", x=160, metric="throughput")
-            / one(id="COCO", edition="OS 4.8.6", workload="DoNothing.DoNothing", x=20, metric="throughput"),
-            0.08,
-        ),
-    ],
-)
-def test_the_statistics_that_figures_quote_are_those_of_the_published_values(statistic: float, quoted: float) -> None:
-    decimals = len(str(quoted).partition(".")[2])
-    assert statistic == pytest.approx(quoted, abs=0.51 * 10**-decimals)
-
-
-def test_exponential_is_not_what_the_4_3_curve_shows() -> None:
-    # R3's word. A power law fits better than an exponential, and both better than needed: r² tells nothing.
-    points = line(id="R3-LAT", edition="CE 4.3")
-    logs = [math.log(value) for _, value in points]
-
-    def fit(xs: list[float]) -> float:
-        mean_x, mean_y = sum(xs) / len(xs), sum(logs) / len(logs)
-        across = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, logs, strict=True))
-        return across**2 / (sum((x - mean_x) ** 2 for x in xs) * sum((y - mean_y) ** 2 for y in logs))
-
-    assert fit([math.log(x) for x, _ in points]) > 0.9998
-    assert 0.983 < fit([x for x, _ in points]) < 0.985
 
 
 @pytest.mark.parametrize(
