@@ -11,7 +11,7 @@ from corda_lab.figures.published import PublishedRow
 from corda_lab.figures.schema import ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, Sample, unit_scale
 from corda_lab.figures.sweep import STEP, SweepNames, Values
-from corda_lab.figures.verdict import Verdict, verdict_of
+from corda_lab.figures.verdict import Region, Verdict, verdict_of
 
 VALUE = "value"
 """The only metric of a published value."""
@@ -19,6 +19,8 @@ VALUE = "value"
 DIGITS_MIN, DIGITS_MAX = 2, 3
 """How many digits a value is told with."""
 EXPONENT_DECIMALS = 2
+DECIMALS_MAX = 6
+"""Ends of regions have no more decimals than these."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,19 @@ class PublishedVerdict:
     low: float
     high: float
     verdict: Verdict
+    region: Region
     decimals_max: int | None = None
-    """The most digits after the point; None for no limit. An exponent is never told to more than two."""
+    """The most digits after the point that its error allows; None for no limit. An exponent is never told to more than
+    two."""
 
     def text(self, scale: float = 1.0) -> str:
-        """The value × ``scale``, with as many digits as its error allows: ``2.31``."""
-        return honest(self.value * scale, (self.high - self.low) / 2 * scale, self.decimals_max)
+        """The value × ``scale``, with as many digits as its error allows: ``2.31``.
+
+        It has at least the decimals of the ends of its region, from which it could not be told apart otherwise.
+        """
+        error = (self.high - self.low) / 2 * scale
+        least = max(decimals_of(end * scale) for end in self.region)
+        return honest(self.value * scale, error, self.decimals_max, least)
 
 
 def judge_published(
@@ -67,7 +76,7 @@ def judge_published(
     half = math.sqrt(spread)
     low, high = (value * math.exp(-half), value * math.exp(half)) if on_logarithms else (value - half, value + half)
     decimals_max = EXPONENT_DECIMALS if claim.statistic == "exponent" else None
-    return PublishedVerdict(value, low, high, verdict_of(low, high, claim.region), decimals_max)
+    return PublishedVerdict(value, low, high, verdict_of(low, high, claim.region), claim.region, decimals_max)
 
 
 def published_statistic(
@@ -108,8 +117,16 @@ def published_statistic(
     )
 
 
-def honest(value: float, error: float, decimals_max: int | None = None) -> str:
-    """Return a value up to the first digit in which its error is seen, but with two or three digits."""
+def decimals_of(end: float) -> int:
+    """Return how many decimals the end of a region has: 3 for ``0.985``, 0 for ``10`` and for no end."""
+    return len(f"{end:.{DECIMALS_MAX}f}".rstrip("0").partition(".")[2]) if math.isfinite(end) else 0
+
+
+def honest(value: float, error: float, decimals_max: int | None = None, decimals_min: int = 0) -> str:
+    """Return a value up to the first digit in which its error is seen, but with two or three digits.
+
+    It has no more decimals than ``decimals_max``, but at least ``decimals_min``.
+    """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     place = math.floor(math.log10(abs(value)))
@@ -117,6 +134,8 @@ def honest(value: float, error: float, decimals_max: int | None = None) -> str:
     decimals = max(DIGITS_MIN - 1 - place, min(DIGITS_MAX - 1 - place, seen))
     if decimals_max is not None:
         decimals = min(decimals, decimals_max)
+    if decimals_min > 0:
+        decimals = max(decimals, decimals_min)
     return f"{round(value, decimals):.{max(0, decimals)}f}"
 
 

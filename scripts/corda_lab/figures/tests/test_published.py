@@ -1,11 +1,12 @@
 """The published values and their errors, and the checks of claims on them."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.on_published import honest, judge_published
+from corda_lab.figures.on_published import PublishedVerdict, decimals_of, honest, judge_published
 from corda_lab.figures.published import COLUMNS, read_published
 from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import Verdict
@@ -82,6 +83,22 @@ def test_a_broken_file_names_every_line(tmp_path: Path) -> None:
 )
 def test_a_value_has_no_more_digits_than_its_error_allows(value: float, error: float, text: str) -> None:
     assert honest(value, error) == text
+
+
+@pytest.mark.parametrize(("end", "decimals"), [(10.0, 0), (1.05, 2), (0.985, 3), (-0.25, 2), (math.inf, 0)])
+def test_a_region_has_the_decimals_of_its_ends(end: float, decimals: int) -> None:
+    assert decimals_of(end) == decimals
+
+
+def test_a_value_has_at_least_the_decimals_of_its_region() -> None:
+    # 1.0 against 1.05 would look as if the value were well below.
+    found = PublishedVerdict(1.043, 0.9, 1.2, "cannot tell", (1.05, math.inf))
+    assert honest(1.043, 0.15) == "1.0"
+    assert found.text() == "1.04"
+    assert PublishedVerdict(0.997, 0.97, 1.02, "cannot tell", (-math.inf, 0.985)).text() == "0.997"
+    assert PublishedVerdict(2580, 2579.5, 2580.5, "held", (1290, math.inf)).text() == "2580"
+    # In KB.
+    assert PublishedVerdict(10_000, 9_500, 10_500, "held", (5_000, 20_500)).text(0.001) == "10.0"
 
 
 VARIANTS = """\
