@@ -10,7 +10,7 @@ from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.statistics import words as point_words
 from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
-from corda_lab.figures.words import asked_words, here_words, published_words, why_words
+from corda_lab.figures.words import MS_BELOW, MS_PER_SECOND, asked_words, here_words, published_words, why_words
 from corda_lab.text.words import amount, decimal_size, listed, milliseconds, plural
 
 TITLES = {
@@ -50,6 +50,8 @@ def in_unit(value: float | None, unit: str) -> str:
         return milliseconds(value)
     if unit in ("bytes", "B"):
         return decimal_size(value)
+    if unit == "s" and 0 < abs(value) < MS_BELOW:
+        return f"{amount(MS_PER_SECOND * value)} ms"
     return f"{amount(value)} {unit}".rstrip()
 
 

@@ -11,7 +11,9 @@ from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, RE
 from corda_lab.text.words import amount, percent, plural
 
 DIGITS = 3
-BYTES_PER_KB = 1000
+BYTES_PER_KB, MS_PER_SECOND = 1000, 1000
+MS_BELOW = 1.0
+"""A time is told in ms if it is less than this many seconds."""
 FACTOR_FROM = 2.0
 """From here on, a difference is told as a factor."""
 
@@ -39,14 +41,26 @@ def statistic_words(claim: ClaimFields, text: str) -> str:
 
 
 def scale_of(claim: ClaimFields) -> float:
-    """What a value of a claim's statistic is multiplied with where it is told: a size is told in KB."""
-    is_size = claim.statistic == "level" and claim.metrics and unit_of(claim.metrics[0]) == "bytes"
-    return 1 / BYTES_PER_KB if is_size else 1.0
+    """What a value of a claim's statistic is multiplied with where it is told."""
+    return _scale_and_unit(claim)[0]
 
 
 def _unit_of(claim: ClaimFields) -> str:
-    unit = unit_of(claim.metrics[0]) if claim.metrics else ""
-    return unit if scale_of(claim) == 1 else "KB"
+    return _scale_and_unit(claim)[1]
+
+
+def _scale_and_unit(claim: ClaimFields) -> tuple[float, str]:
+    """Return how a level is told: a size in KB, a time in ms if its region is short. Others have no unit of their own.
+
+    The number, its interval and its region are told in the same unit.
+    """
+    unit = unit_of(claim.metrics[0]) if claim.statistic == "level" and claim.metrics else ""
+    if unit == "bytes":
+        return 1 / BYTES_PER_KB, "KB"
+    ends = [abs(end) for end in claim.region if math.isfinite(end)]
+    if unit == "s" and ends and max(ends) < MS_BELOW:
+        return MS_PER_SECOND, "ms"
+    return 1.0, unit
 
 
 def here_words(found: ClaimVerdict) -> str:
@@ -75,25 +89,26 @@ def published_words(found: ClaimVerdict) -> str:
 
 
 def asked_words(claim: ClaimFields) -> str:
-    """The region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``; for an outcome, what has to happen."""
+    """The region: ``0.7 to 1.3``, ``4 or more``, ``at most 10 flows/s``; for an outcome, what has to happen."""
     if claim.level == OUTCOME:
         return "that it breaks" if claim.broken else "that it does not break"
     if claim.within is None:
         return ""
     scale = scale_of(claim)
     low, high = claim.region
-    unit = "" if scale == 1 else f" {_unit_of(claim)}"
-    return f"{region_words((low * scale, high * scale))}{unit}" + (", or it breaks" if claim.broken else "")
+    words = region_words((low * scale, high * scale), _unit_of(claim))
+    return words + (", or it breaks" if claim.broken else "")
 
 
-def region_words(region: Region) -> str:
-    """A region: ``0.7 to 1.3``, ``4 or more``, ``at most 10``."""
+def region_words(region: Region, unit: str = "") -> str:
+    """A region: ``0.7 to 1.3``, ``4 or more``, ``at most 10 flows/s``."""
     low, high = region
+    after = f" {unit}" if unit else ""
     if math.isinf(high):
-        return f"{low:,g} or more"
+        return f"{low:,g}{after} or more"
     if math.isinf(low):
-        return f"at most {high:,g}"
-    return f"{low:,g}" if low == high else f"{low:,g} to {high:,g}"
+        return f"at most {high:,g}{after}"
+    return f"{low:,g}{after}" if low == high else f"{low:,g} to {high:,g}{after}"
 
 
 def why_words(found: ClaimVerdict) -> str:

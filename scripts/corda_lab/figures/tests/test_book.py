@@ -128,7 +128,7 @@ def test_what_cannot_be_tested_is_sorted_by_reason(found: Book, two: Places) -> 
 def test_what_the_published_values_do_not_carry_is_said(found: Book, two: Places) -> None:
     (row,) = rows(section(book.text(found, two), "What the published values do not carry"))
     assert row[:2] == ["two", "below ten"]
-    assert row[-2:] == ["8.62 flows/s, did not hold", "at most 5"]
+    assert row[-2:] == ["8.62 flows/s, did not hold", "at most 5 flows/s"]
 
 
 def test_a_deviation_that_two_figures_have_stands_once(found: Book, two: Places) -> None:
@@ -173,11 +173,12 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     flat = " ".join(text.split())
     assert re.search(
         r"- \*rises\*: throughput, H2: 16 users ÷ 1 user \([\d.]+ flows/s ÷ [\d.]+ flows/s\); asked for: 2 or more\. "
-        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for: at most 10\.",
+        r"Twice is more than any scatter\. - \*below ten\*: throughput, H2, best of all users; asked for: at most 10 "
+        r"flows/s\.",
         flat,
     )
     assert "asked for: 0.5 or more. Needs Corda Enterprise." in flat
-    assert "asked for: at most 10. The whole interval is above what is asked for." in flat
+    assert "asked for: at most 10 flows/s. The whole interval is above what is asked for." in flat
     assert "- published: Corda 3.3, H2, heap 4 GB - here: " in flat
 
 

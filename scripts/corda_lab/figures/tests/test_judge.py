@@ -79,7 +79,9 @@ def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
         tmp_path, "name: a, says: 2, level: throughput, at: {load.users: best}, within: [null, 10]", repeats(3)
     )
     assert words.here_words(found) == "8.16 flows/s (7.96 to 8.36, n = 3)"
-    assert (words.asked_words(found.claim), found.verdict) == ("at most 10", "held")
+    assert (words.asked_words(found.claim), found.verdict) == ("at most 10 flows/s", "held")
+    other = found.claim.model_copy(update={"within": [5.0, None]})
+    assert words.asked_words(other) == "5 flows/s or more"
 
 
 def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
@@ -248,6 +250,18 @@ def test_a_size_is_told_in_kilobytes_with_its_region(tmp_path: Path) -> None:
     assert found.verdict == "held"
     assert words.here_words(found) == "216 KB (216 to 216, n = 3)"
     assert words.asked_words(found.claim) == "50 to 250 KB"
+
+
+def test_a_short_time_is_told_in_milliseconds(tmp_path: Path) -> None:
+    spent = repeats(3, lambda point: {"gc_seconds_per_flow.PartyA": 0.00502 if point["load.users"] == 70 else 1.5})
+    point = "level: gc_seconds_per_flow.PartyA, at: {load.users: 70}"
+    found = verdict(tmp_path, f"name: a, says: 1, {point}, within: [null, 0.01]", spent)
+    assert words.here_words(found) == "5.02 ms (5.02 to 5.02, n = 3)"
+    assert words.asked_words(found.claim) == "at most 10 ms"
+    long = verdict(tmp_path, f"name: a, says: 1, {point}, within: [null, 2]", spent)
+    assert words.asked_words(long.claim) == "at most 2 s"
+    assert summary.in_unit(0.00502, "s") == "5.02 ms"
+    assert summary.in_unit(1.5, "s") == "1.5 s"
 
 
 def test_an_invalid_step_has_no_outcome(tmp_path: Path) -> None:
