@@ -16,6 +16,7 @@ from corda_lab.figures.repeat import (
     RepeatCalibration,
     RepeatMachine,
     RepeatPoint,
+    SpoiltRepeat,
 )
 from corda_lab.knobs.shape import LAB_IMAGES
 from corda_lab.lab.cordapps import platform_version
@@ -40,34 +41,26 @@ NODE_PREFIXES = ("party", "notary")
 
 
 @dataclass(frozen=True)
-class Spoilt:
-    """A repeat that cannot be used, by its number in the run, and why."""
-
-    number: int
-    why: str
-
-
-@dataclass(frozen=True)
 class Collected:
     """The repeats of a run, and those that have to be measured again."""
 
     repeats: tuple[Repeat, ...]
-    spoilt: tuple[Spoilt, ...]
+    spoilt: tuple[SpoiltRepeat, ...]
 
 
 def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
     """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
     sweep = sweep_of(run)
     found: list[Repeat] = []
-    spoilt: list[Spoilt] = []
+    spoilt: list[SpoiltRepeat] = []
     for number in range(1, run.sweep.repeats + 1):
         steps = [step for step in run.steps if step.repeat == number]
         why = _fault(run, steps)
         if why:
-            spoilt.append(Spoilt(number, why))
+            spoilt.append(SpoiltRepeat(repeat=number, why=why))
         else:
             found.append(_repeat(run, sweep, number, steps, metrics))
-    return Collected(tuple(found), tuple(spoilt))
+    return Collected(tuple(one.model_copy(update={"spoilt": spoilt}) for one in found), tuple(spoilt))
 
 
 def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:

@@ -69,7 +69,7 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings, places:
         repeats += collected.repeats
         if not collected.spoilt:
             break
-        again = seed + collected.spoilt[0].number - 1
+        again = seed + collected.spoilt[0].repeat - 1
         seed += count
         # In the same direction, which is that of the parity (``sweeps.order``).
         seed += (seed - again) % 2
@@ -85,7 +85,7 @@ def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected
     """Store the repeats of a run for the figures that its sweep serves, and say which of them are spoilt."""
     found = collect(run, metrics_of(figure.fields for figure in figures))
     for one in found.spoilt:
-        ui.warn(f"repeat {one.number} of {run.identity} does not count: {one.why}")
+        ui.warn(f"repeat {one.repeat} of {run.identity} does not count: {one.why}")
     for path in store.write(found.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     return found

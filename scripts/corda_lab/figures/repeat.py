@@ -70,6 +70,13 @@ class LeftOut(RepeatPart):
     reason: str
 
 
+class SpoiltRepeat(RepeatPart):
+    """A repeat that does not count, by its number in the run, and why."""
+
+    repeat: int
+    why: str
+
+
 class Repeat(RepeatPart):
     """One repeat of all points of a sweep."""
 
@@ -106,6 +113,13 @@ class Repeat(RepeatPart):
     """The versions of the definitions of its metrics, of those whose version is not 1."""
     points: list[RepeatPoint]
     left_out: list[LeftOut] = Field(default_factory=list)
+    spoilt: list[SpoiltRepeat] = Field(default_factory=list)
+    """Repeats of the same run that do not count, and why. Empty in repeats from before 28 November 2026."""
+
+    @property
+    def day(self) -> str:
+        """The day on which it began, by UTC: ``2026-11-22``."""
+        return self.at.partition("T")[0]
 
     @property
     def kind(self) -> tuple[str, Form, str]:

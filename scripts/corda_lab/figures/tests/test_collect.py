@@ -153,8 +153,21 @@ def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:
 def test_a_repeat_counts_unless_the_machine_became_another(bursts: StoredRun, factor: float, counts: bool) -> None:
     found = collect(moved_in(bursts, 2, factor), METRIC_NAMES)
     assert [one.repeat for one in found.repeats] == ([1, 2, 3] if counts else [1, 3])
-    assert [one.number for one in found.spoilt] == ([] if counts else [2])
+    assert [one.repeat for one in found.spoilt] == ([] if counts else [2])
     assert all("the machine's speed moved" in one.why for one in found.spoilt)
+
+
+def test_a_repeat_says_which_others_of_its_run_do_not_count(bursts: StoredRun) -> None:
+    found = collect(moved_in(bursts, 2, 1.5), METRIC_NAMES)
+    assert {one.repeat: one.spoilt for one in found.repeats} == {1: list(found.spoilt), 3: list(found.spoilt)}
+    why = found.spoilt[0].why
+    assert summary.spoilt_words(found.repeats) == [f"repeat 2 of {bursts.identity} was not counted: {why}"]
+    older = [one.model_copy(update={"spoilt": []}) for one in found.repeats]
+    said = f"repeat 2 of {bursts.identity} was not counted; its reason was not kept"
+    assert summary.spoilt_words(older) == [said]
+    # Nothing says whether there were repeats after the last one that is stored.
+    assert summary.spoilt_words(older[:1]) == []
+    assert summary.spoilt_words(collect(bursts, METRIC_NAMES).repeats) == []
 
 
 def test_a_single_reading_spoils_no_repeat(bursts: StoredRun) -> None:
@@ -172,7 +185,7 @@ def test_a_repeat_of_which_steps_are_missing_does_not_count(bursts: StoredRun) -
     run = StoredRun(bursts.folder, bursts.manifest, [step for step in bursts.steps if step.index != 7])
     missing = next(step.repeat for step in bursts.steps if step.index == 7)
     (spoilt,) = collect(run, METRIC_NAMES).spoilt
-    assert (spoilt.number, spoilt.why) == (missing, "has 5 of 6 points")
+    assert (spoilt.repeat, spoilt.why) == (missing, "has 5 of 6 points")
 
 
 def test_a_repeat_took_as_long_as_its_steps_with_their_starts(bursts: StoredRun) -> None:
@@ -197,7 +210,7 @@ def test_a_repeat_that_was_resumed_days_later_does_not_count(bursts: StoredRun) 
     }
     run = with_steps(bursts, lambda step: changed(step, late) if step.index == last.index else step)
     (spoilt,) = collect(run, METRIC_NAMES).spoilt
-    assert (spoilt.number, spoilt.why) == (last.repeat, "took 48 hours, so it is not of one day")
+    assert (spoilt.repeat, spoilt.why) == (last.repeat, "took 48 hours, so it is not of one day")
 
 
 def test_a_repeat_that_ended_on_another_machine_does_not_count(bursts: StoredRun) -> None:
@@ -207,7 +220,7 @@ def test_a_repeat_that_ended_on_another_machine_does_not_count(bursts: StoredRun
     place = len(bursts.manifest.environments)
     steps = [step.updated(environment=place) if step.index == 1 else step for step in bursts.steps]
     (spoilt,) = collect(StoredRun(bursts.folder, manifest, steps), METRIC_NAMES).spoilt
-    assert (spoilt.number, spoilt.why) == (1, "began and ended on different machines")
+    assert (spoilt.repeat, spoilt.why) == (1, "began and ended on different machines")
 
 
 def test_a_run_of_one_load_has_no_repeats(stored_run: Callable[..., Path]) -> None:
