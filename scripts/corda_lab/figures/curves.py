@@ -16,7 +16,7 @@ from corda_lab.steps.parameters import value_words
 
 LOADS = ("load.users", "load.rate")
 """What is divided by the own peak in the normalised chart: two systems are compared at the same share of it."""
-THROUGHPUTS = ("burst_throughput", "throughput", "goodput")
+THROUGHPUTS = ("burst_node_throughput", "burst_throughput", "throughput", "goodput")
 """The metrics whose highest value is the peak, the first that the points have."""
 RATE_UNIT = "flows/s"
 
