@@ -11,6 +11,7 @@ from corda_lab.figures.contents import Book
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import ESTIMATES
 from corda_lab.figures.judged import Judged, latest
+from corda_lab.figures.legend import ERRORS, NOTE_LEGEND, OUTCOME_LEGEND
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import load_settings
@@ -79,6 +80,9 @@ def content(book: Book, places: Places) -> Mapping[str, object]:
         "book": book,
         "total": book.total,
         "estimates": ESTIMATES,
+        "note_legend": NOTE_LEGEND,
+        "outcome_legend": OUTCOME_LEGEND,
+        "errors": f"The error of a published value: {ERRORS[:1].lower()}{ERRORS[1:]}",
         "charts": drawn,
         "pages": places.pages.name,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": []},

@@ -1,6 +1,7 @@
 """The content of the book, as tables of words: the document and the page only lay it out."""
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -9,20 +10,16 @@ from corda_lab.figures import charts, commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
+from corda_lab.figures.measured import measured_words
 from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
-from corda_lab.figures.verdict import HELD, NOT_TESTABLE
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, NOT_TESTABLE, Verdict
 from corda_lab.figures.words import asked_words, published_words
 from corda_lab.lab.settings import Settings
-from corda_lab.text.words import listed, plural
+from corda_lab.text.words import listed
 
 DIGEST_LENGTH = 12
-
-SHARED_START = (
-    "Repeats of one run share a start of the nodes, and the first of them on a start runs on the newest nodes. So the "
-    "intervals lack how much two starts differ, and contain how much nodes change with their age."
-)
 
 Kind = Literal["absolute", "nothing"]
 KINDS: dict[Kind, str] = {
@@ -30,6 +27,24 @@ KINDS: dict[Kind, str] = {
     "nothing": "They change nothing that is judged",
 }
 """The kinds of deviations that touch no claim, with their titles."""
+
+NOT_CARRIED: dict[Verdict, str] = {
+    DID_NOT_HOLD: "These do not hold on the published values",
+    CANNOT_TELL: "These cannot be told from the published values",
+}
+"""The verdicts of claims that the published values do not carry, with the titles of their tables."""
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """Claims of a figure with the same verdict."""
+
+    label: str
+    state: str
+    """The class of the verdict on a page."""
+    count: int
+    has_note: bool
+    """Whether their section says what a person found."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +54,8 @@ class FigureRow:
     name: str
     title: str
     document: str
-    bar: tuple[tuple[str, str, int], ...]
-    """The claims by verdict: label, class and count."""
+    bar: tuple[BarPart, ...]
+    """The claims by verdict, those with a note last."""
     form: str
     repeats: str
     when: str
@@ -138,6 +153,11 @@ class Book:
         """The number of figures and claims, and the claims by verdict."""
         return total(self.figures)
 
+    @property
+    def measured(self) -> int:
+        """The number of claims of which a repeat has a value."""
+        return sum(verdict.n > 0 for one in self.figures for verdict in one.verdicts)
+
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
         """Part 1: a row for every figure."""
@@ -197,20 +217,21 @@ class Book:
         return {reason: tuple(found[reason]) for reason in sorted(found)}
 
     @cached_property
-    def not_carried(self) -> tuple[NotCarried, ...]:
-        """Part 4: the claims whose check on the published values does not say that they held."""
-        return tuple(
-            NotCarried(
-                one.name,
-                verdict.claim.name,
-                summary.sentence(verdict.claim, one.figure.fields),
-                published_words(verdict),
-                asked_words(verdict.claim),
-            )
-            for one in self.figures
-            for verdict in one.verdicts
-            if verdict.published is not None and verdict.published.verdict != HELD
-        )
+    def not_carried(self) -> dict[str, tuple[NotCarried, ...]]:
+        """Part 4: the claims whose check on the published values does not say that they held, by the table's title."""
+        found: dict[Verdict, list[NotCarried]] = {verdict: [] for verdict in NOT_CARRIED}
+        for one in self.figures:
+            for verdict in one.verdicts:
+                if verdict.published is not None and verdict.published.verdict in found:
+                    row = NotCarried(
+                        one.name,
+                        verdict.claim.name,
+                        summary.sentence(verdict.claim, one.figure.fields),
+                        published_words(verdict),
+                        asked_words(verdict.claim),
+                    )
+                    found[verdict.published.verdict].append(row)
+        return {NOT_CARRIED[verdict]: tuple(rows) for verdict, rows in found.items() if rows}
 
     @cached_property
     def deviations(self) -> dict[str, tuple[Deviation, ...]]:
@@ -279,12 +300,10 @@ class Book:
 
 def _figure_row(one: Judged) -> FigureRow:
     fields = one.figure.fields
-    counted: dict[tuple[str, str], int] = {}
-    for verdict in one.verdicts:
-        key = (summary.label(verdict), summary.state(verdict))
-        counted[key] = counted.get(key, 0) + 1
+    counted = Counter((summary.label(each), summary.state(each), each.found is not None) for each in one.verdicts)
     bar = sorted(
-        ((label, state, count) for (label, state), count in counted.items()), key=lambda x: summary.LABELS.index(x[0])
+        (BarPart(label, state, count, has_note) for (label, state, has_note), count in counted.items()),
+        key=lambda part: (summary.LABELS.index(part.label), part.has_note),
     )
     return FigureRow(
         one.name,
@@ -305,26 +324,8 @@ def _kind(one: DeviationFields) -> Kind | None:
     return None if one.touches else "nothing"
 
 
-def _conditioning(one: Judged) -> list[str]:
-    """Return what is known of the conditioning of a figure's repeats; nothing if its sweep has none."""
-    if not one.repeats or in_form(one.figure.sweep, one.repeats[0].form).fields.condition == "none":
-        return []
-    return summary.conditioning_words(one.repeats)
-
-
 def _part(one: Judged) -> FigurePart:
     fields = one.figure.fields
-    measured = "Not measured yet."
-    if one.repeats:
-        words = "short form" if one.form == QUICK else "whole sweep"
-        measured = (
-            f"{plural(len(one.repeats), 'repeat')} of the {words} of {fields.sweep}, {summary.days(one.repeats)}, "
-            f"on {summary.machines(one.repeats)}, by the lab {summary.versions(one.repeats)}."
-        )
-        if in_form(one.figure.sweep, one.repeats[0].form).fields.fresh == "shape":
-            measured += f" {SHARED_START}"
-    measured = " ".join([measured, *_conditioning(one)])
-    measured = " ".join([measured, *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
     return FigurePart(
         one.name,
         fields.title,
@@ -334,6 +335,6 @@ def _part(one: Judged) -> FigurePart:
         conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
         tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
-        measured,
+        measured_words(one),
         has_picture=charts.is_drawn(one),
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
 from corda_lab.figures.forms import ESTIMATES
+from corda_lab.figures.legend import ERRORS, NOTE, NOTE_LEGEND, OUTCOME_LEGEND, at_95_percent
 from corda_lab.figures.page import ClaimRow
-from corda_lab.text.words import wrapped
+from corda_lab.text.words import LINE_LENGTH, wrapped
 
 INTRODUCTION = """\
 # Reproduction of published figures
@@ -16,12 +17,13 @@ INTRODUCTION = """\
 
 A *figure* is a published experiment that the lab repeats: a file in [configs/figures](../configs/figures/README.md),
 with sentences of the document that published it. A *claim* is what a *sentence* says, made into a number of measured
-values and the region in which that number has to lie. The region was fixed before the first run. A claim of *ours* is
-an expectation that nobody published.
+values and the region in which that number has to lie. Regions are those of before the first run of their figure; claims
+that came later are marked. A claim of *ours* is an expectation that nobody published.
 
 A *repeat* measures all points of the figure once and gives one number to each claim; *n* is how many repeats gave one.
 Their interval at 95 % is that of Student's *t*, which is for the means of few values: it is wide if they scatter or are
-few. The interval decides ([methodology.md](methodology.md#claims-of-published-figures)):
+few. Where *one start* stands beside it, all repeats ran on the same start of the nodes. The interval decides
+([methodology.md](methodology.md#claims-of-published-figures)):
 
 | verdict | meaning |
 |---|---|
@@ -33,6 +35,9 @@ few. The interval decides ([methodology.md](methodology.md#claims-of-published-f
 
 Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quick*, its short form with fewer points or
 seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
+
+*Calibration* is the time that a fixed piece of work takes on one core, so that machines and days can be compared: the
+less, the faster.
 
 Sizes are decimal, as in the documents: 1 KB is 1000 bytes.
 """
@@ -60,6 +65,8 @@ def text(book: Book, pictures: str) -> str:
 
 def _sections(book: Book, pictures: str) -> Iterator[str]:
     yield INTRODUCTION
+    if book.measured:
+        yield f"{wrapped(at_95_percent(book.measured))}\n"
     yield _section("Results", _results(book))
     yield _section("Documents", _documents(book))
     yield _section("Not testable here", _not_testable(book))
@@ -94,7 +101,8 @@ def plain(text: str) -> str:
 
 def _results(book: Book) -> Iterator[str]:
     yield wrapped(f"{book.total}.")
-    yield wrapped("Each sign is a claim: " + ", ".join(f"{sign} {name}" for name, sign in SIGNS.items()) + ".")
+    signs = ", ".join(f"{sign} {name}" for name, sign in SIGNS.items())
+    yield wrapped(f"Each sign is a claim: {signs}. {NOTE_LEGEND} {OUTCOME_LEGEND}")
     yield table(
         ("figure", "document", "claims", "form", "repeats", "when", "on"),
         (
@@ -105,8 +113,8 @@ def _results(book: Book) -> Iterator[str]:
 
 
 def bar(row: FigureRow) -> str:
-    """Return the claims of a figure as a bar of signs."""
-    return "".join(SIGNS[label] * count for label, _, count in row.bar)
+    """Return the claims of a figure as a bar of signs, with the mark of those that have a note."""
+    return "".join((SIGNS[part.label] + NOTE * part.has_note) * part.count for part in row.bar)
 
 
 def _documents(book: Book) -> Iterator[str]:
@@ -149,13 +157,15 @@ def _not_carried(book: Book) -> Iterator[str]:
         yield "The published values carry every claim that can be checked on them."
         return
     yield wrapped(
-        "The same checks run on the published values, with the error that these have. These claims do not hold on "
-        "them, or cannot be told from them:"
+        f"The same checks run on the published values, with the error that these have. {ERRORS} A claim does not hold "
+        "if the range that it allows is wholly outside of the region, and cannot be told if the region ends within it."
     )
-    yield table(
-        ("figure", "claim", "sentence", "published values", "asked for"),
-        ((one.figure, one.claim, one.sentence, one.values, one.asked) for one in book.not_carried),
-    )
+    for title, claims in book.not_carried.items():
+        yield f"{title}:"
+        yield table(
+            ("figure", "claim", "sentence", "published values", "asked for"),
+            ((one.figure, one.claim, one.sentence, one.values, one.asked) for one in claims),
+        )
 
 
 def _deviations(book: Book) -> Iterator[str]:
@@ -220,7 +230,8 @@ def _claim(row: ClaimRow) -> str:
     number = "" if row.number == "–" else f"{row.number}{points}"
     asked = "" if row.asked == "–" else f"asked for: {row.asked}"
     about = "; ".join(filter(None, (number, asked)))
-    said = (f"*{row.name}*:", about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
+    name = f"*{row.name}* ({row.added}):" if row.added else f"*{row.name}*:"
+    said = (name, about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
     return _COMMAND.sub(r"`\g<0>`", " ".join(filter(None, said)))
 
 
@@ -236,5 +247,13 @@ def items(texts: Iterable[str]) -> str:
 
 def item(text: str) -> str:
     """Return an item of a list. No line of it begins with what would begin another item."""
-    first, *others = wrapped(plain(text), "- ", "  ").splitlines()
-    return "\n".join([first, *(_BEGINS_ITEM.sub(r"\1\\\2", line) for line in others)])
+    lines = _item_lines(text, LINE_LENGTH)
+    if max(map(len, lines)) > LINE_LENGTH:
+        # The sign that is put before such a beginning needs a place of its own.
+        lines = _item_lines(text, LINE_LENGTH - 1)
+    return "\n".join(lines)
+
+
+def _item_lines(text: str, width: int) -> list[str]:
+    first, *others = wrapped(plain(text), "- ", "  ", width).splitlines()
+    return [first, *(_BEGINS_ITEM.sub(r"\1\\\2", line) for line in others)]

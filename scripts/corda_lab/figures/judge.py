@@ -8,7 +8,8 @@ from corda_lab.figures.claims import place, samples_of, series_of, statistic_of,
 from corda_lab.figures.file import Figure
 from corda_lab.figures.on_published import PublishedVerdict
 from corda_lab.figures.repeat import Repeat
-from corda_lab.figures.schema import OUTCOME, ClaimFields, NeedsFields
+from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
+from corda_lab.figures.starts import are_of_one_start
 from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import (
@@ -60,6 +61,11 @@ class ClaimVerdict:
     or if no practical command does."""
     published: PublishedVerdict | None
     """The same check on the published values; None if there are none."""
+    found: FoundFields | None = None
+    """What a person found who looked at the evidence; None if nobody wrote it, or if a judged repeat is of a later day
+    than the text, which may be about others."""
+    is_of_one_start: bool = False
+    """Whether all judged repeats ran on one start of the nodes."""
 
     @property
     def n(self) -> int:
@@ -91,8 +97,15 @@ def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -
         raise ValueError(f"{figure.name}: repeats of several kinds cannot be judged together: {sorted(kinds)}")
     names = names_in(figure.sweep, repeats[0].form) if repeats else names_of(figure.sweep.fields)
     published = judge_published(figure)
+    newest = max((one.day for one in repeats), default="")
+    is_of_one_start = are_of_one_start(figure.sweep, repeats)
     return [
-        replace(_judge(claim, figure, repeats, names, cores), published=theirs)
+        replace(
+            _judge(claim, figure, repeats, names, cores),
+            published=theirs,
+            found=claim.found if claim.found is not None and claim.found.date >= newest else None,
+            is_of_one_start=is_of_one_start,
+        )
         for claim, theirs in zip(figure.fields.claims, published, strict=True)
     ]
 

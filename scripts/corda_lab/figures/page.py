@@ -30,6 +30,8 @@ class ClaimRow:
     says: str
     """The number of the sentence, or ``ours``."""
     sentence: str
+    added: str
+    """That it is younger than the first run of its figure; empty if it is not."""
     number: str
     """What its number is, in words; a dash if it has none."""
     because: str
@@ -115,6 +117,7 @@ def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
         name=one.claim.name,
         says=str(one.claim.says),
         sentence=summary.sentence(one.claim, fields),
+        added=summary.added_words(one.claim),
         number=number_words(one.claim, fields, names) or "–",
         because=one.claim.because or "",
         published=published_words(one) or "–",
@@ -125,7 +128,7 @@ def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
         state=summary.state(one),
         repeats=str(one.n) if one.is_measured else "–",
         why=why_words(one),
-        found=summary.found_words(one.claim),
+        found=summary.found_words(one),
     )
 
 
@@ -200,9 +203,10 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
     facts += [("Not counted", line) for line in summary.outdated_words(judged.outdated)]
     if not repeats:
         return facts
+    facts += [("Not counted", line) for line in summary.spoilt_words(repeats)]
     return [
         *facts,
-        ("Machine", summary.machines(repeats)),
+        ("Machine", summary.machines_with_speed(repeats)),
         ("Repeats", f"{plural(len(repeats), 'repeat')}, {judged.form}, {summary.days(repeats)}"),
         ("Versions", f"lab {summary.versions(repeats)}"),
         ("Images of the nodes", images_words([one.images for one in repeats])),

@@ -88,6 +88,8 @@ def _from(value: Any) -> float | str:
     raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
 
 
+Day = Annotated[str, PlainValidator(_date)]
+"""A day, ISO 8601."""
 Said = Annotated[str, PlainValidator(_said)]
 """Text, or a number that stands for itself."""
 Bound = Annotated[float | None, PlainValidator(_finite)]
@@ -182,8 +184,8 @@ class NeedsFields(Fields):
 class FoundFields(Fields):
     """A sentence that a person wrote after looking at the evidence for a verdict, and when."""
 
-    date: Annotated[str, PlainValidator(_date)]
-    """ISO 8601. It is not called ``on``, which YAML reads as true."""
+    date: Day
+    """It is not called ``on``, which YAML reads as true."""
     text: Text
 
 
@@ -214,6 +216,8 @@ class ClaimFields(Fields):
     needs: NeedsFields | None = None
     found: FoundFields | None = None
     """What a person found who looked at the evidence for the verdict. Without measured numbers: see the test."""
+    added: Day | None = None
+    """The day on which the claim was added, if that was after the first run of its figure; None for all others."""
 
     @property
     def statistic(self) -> Literal["ratio", "exponent", "level"] | None:

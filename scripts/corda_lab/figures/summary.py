@@ -1,6 +1,7 @@
 """Figures, repeats and their verdicts in short, as the terminal, the pages and the book name them."""
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
@@ -61,16 +62,26 @@ def line(one: ClaimVerdict) -> str:
         return "; ".join(filter(None, (one.why, one.command)))
     theirs = published_words(one)
     parts = [here_words(one), f"asked for: {asked_words(one.claim)}", theirs and f"published values {theirs}"]
-    parts += [why_words(one), found_words(one.claim)]
+    parts += [why_words(one), found_words(one)]
     return "; ".join(filter(None, parts))
 
 
-def found_words(claim: ClaimFields) -> str:
-    """Return what a person found, with the day: ``found on 24 Nov 2026: …``. Empty if nobody wrote anything."""
-    if claim.found is None:
-        return ""
-    day = date.fromisoformat(claim.found.date)
-    return f"found on {day.day} {day:%b %Y}: {claim.found.text}"
+def found_words(one: ClaimVerdict) -> str:
+    """Return what a person found, with the day: ``found on 24 Nov 2026: …``.
+
+    Empty if nobody wrote anything, and if a judged repeat is newer than the text.
+    """
+    return "" if one.found is None else f"found on {_day_words(one.found.date)}: {one.found.text}"
+
+
+def added_words(claim: ClaimFields) -> str:
+    """Return that a claim is younger than the first run of its figure, with the day; empty if it is not."""
+    return "" if claim.added is None else f"added on {_day_words(claim.added)}, after the first run"
+
+
+def _day_words(iso: str) -> str:
+    day = date.fromisoformat(iso)
+    return f"{day.day} {day:%b %Y}"
 
 
 def counts(verdicts: Iterable[ClaimVerdict]) -> str:
@@ -164,6 +175,17 @@ def machine(one: RepeatMachine) -> str:
 def machines(repeats: Iterable[Repeat]) -> str:
     """Return the machines of repeats, each once."""
     return "; ".join(dict.fromkeys(machine(one.machine) for one in repeats))
+
+
+def machines_with_speed(repeats: Iterable[Repeat]) -> str:
+    """Return the machines of repeats, each with the mean calibration of its repeats: ``… (calibration 3.02 ms)``."""
+    times: dict[str, list[float]] = {}
+    for one in repeats:
+        readings = (one.calibration.before, one.calibration.after)
+        times.setdefault(machine(one.machine), []).extend(time for time in readings if time is not None)
+    return "; ".join(
+        name + (f" (calibration {statistics.fmean(known):.2f} ms)" if known else "") for name, known in times.items()
+    )
 
 
 def versions(repeats: Iterable[Repeat]) -> str:

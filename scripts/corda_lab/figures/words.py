@@ -64,7 +64,10 @@ def _scale_and_unit(claim: ClaimFields) -> tuple[float, str]:
 
 
 def here_words(found: ClaimVerdict) -> str:
-    """What was measured: ``11.9 × (9.8 to 14.5, n = 3)``, or how often a point broke. Empty without a value."""
+    """What was measured: ``11.9 × (9.8 to 14.5, n = 3)``, or how often a point broke. Empty without a value.
+
+    Where all repeats ran on one start of the nodes, it says so: ``n = 3, one start``.
+    """
     if found.claim.level == OUTCOME:
         broke = sum(one.value == 1 for one in found.values)
         return f"broke in {broke} of {plural(found.n, 'repeat')}" if found.n else ""
@@ -76,7 +79,7 @@ def here_words(found: ClaimVerdict) -> str:
         between = f"n = {found.n - broke}"
     else:
         low, high = (number(found.claim, end) for end in (found.interval.low, found.interval.high))
-        between = f"{low} to {high}, n = {found.interval.n}"
+        between = f"{low} to {high}, n = {found.interval.n}{', one start' if found.is_of_one_start else ''}"
     return f"{statistic_words(found.claim, number(found.claim, found.estimate))} ({between}){also}"
 
 
@@ -139,7 +142,7 @@ def values_words(found: ClaimVerdict) -> str:
 def next_words(found: ClaimVerdict) -> str:
     """How many more repeats would do, with the command; empty if it is decided.
 
-    ``5 more repeats would decide: ./scripts/lab reproduce iitb-latency --quick --add 5``
+    ``5 more repeats would decide if they scatter like these: ./scripts/lab reproduce iitb-latency --quick --add 5``
     """
     if found.verdict != CANNOT_TELL or not found.is_measured:
         return ""
@@ -150,5 +153,8 @@ def next_words(found: ClaimVerdict) -> str:
         return f"not even {REPEATS_MAX} repeats would decide at this scatter" if found.interval is not None else ""
     count = plural(found.further, "more repeat")
     if found.further > FURTHER_MAX:
-        return f"{count} would decide, which are too many to be practical"
-    return f"at least {count}: {found.command}" if found.n < REPEATS_MIN else f"{count} would decide: {found.command}"
+        return f"{count} would decide if they scatter like these, which are too many to be practical"
+    if found.n < REPEATS_MIN:
+        return f"at least {count}: {found.command}"
+    they = "it scatters" if found.further == 1 else "they scatter"
+    return f"{count} would decide if {they} like these: {found.command}"

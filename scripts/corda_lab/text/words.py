@@ -123,11 +123,11 @@ def length(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def wrapped(text: str, first: str = "", rest: str = "") -> str:
+def wrapped(text: str, first: str = "", rest: str = "", width: int = LINE_LENGTH) -> str:
     """Return a paragraph in lines of at most 120 characters. ``first`` and ``rest`` are what its lines begin with."""
     return textwrap.fill(
         text,
-        LINE_LENGTH,
+        width,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

@@ -47,7 +47,7 @@ chart: {x: load.users, y: p50, anchor: {}}
 name: a, says: 0, ratio: [p50], within: [1]
 name: b, says: theirs, exponent: p50, from: 3 x best, within: [low, 2], broken: maybe
 name: c, says: 1, level: p50, at: {n: [1, 2]}, needs: {enterprise: false}, on_published: {where: {a: b}, verdict: x}
-name: d, says: 1, found: {date: yesterday, txt: It queues.}
+name: d, says: 1, added: 28 November, found: {date: yesterday, txt: It queues.}
 """
     path = write_figure(
         tmp_path, claims, head=head, deviations="\n  - {published: a, here: b, because: c, touches: all}"
@@ -81,6 +81,7 @@ name: d, says: 1, found: {date: yesterday, txt: It queues.}
         "fig.yaml:13: claims[3].found.date: must be a day such as 2026-11-24, but is 'yesterday'",
         "fig.yaml:13: claims[3].found.text: is missing",
         "fig.yaml:13: claims[3].found.txt: unknown field, did you mean 'text'?",
+        "fig.yaml:13: claims[3].added: must be a day such as 2026-11-24, but is '28 November'",
         "fig.yaml:15: deviations[0].touches: must be a list of claims, or absolute, but is 'all'",
     ]
 

@@ -102,7 +102,8 @@ def test_scatter_that_is_too_large_says_how_many_repeats_would_decide(tmp_path: 
     assert found.why == "the interval is neither inside nor outside what is asked for"
     by_repeat = "one repeat after the other: 6.40, 8.00, 9.60"
     assert words.why_words(found) == f"{found.why}; {by_repeat}; {words.next_words(found)}"
-    assert words.next_words(found) == "3 more repeats would decide: ./scripts/lab reproduce fig --add 3"
+    next_words = "3 more repeats would decide if they scatter like these: ./scripts/lab reproduce fig --add 3"
+    assert words.next_words(found) == next_words
     quick = verdict(
         tmp_path,
         "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]",
@@ -117,7 +118,9 @@ def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None
     far = verdict(tmp_path, claim % 7.5, given)
     assert far.further is not None
     assert far.further > FURTHER_MAX
-    assert words.next_words(far) == f"{far.further} more repeats would decide, which are too many to be practical"
+    assert words.next_words(far) == (
+        f"{far.further} more repeats would decide if they scatter like these, which are too many to be practical"
+    )
     never = verdict(tmp_path, claim % 7.9, given)
     assert (never.further, never.command) == (None, "")
     assert words.next_words(never) == "not even 100 repeats would decide at this scatter"
@@ -142,6 +145,25 @@ def test_a_ratio_that_cannot_be_told_says_how_small_a_difference_it_shows(tmp_pa
 def test_what_a_person_found_stands_beside_the_verdict(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", repeats(3))
     assert summary.line(found).endswith("; found on 24 Nov 2026: It queues.")
+
+
+@pytest.mark.parametrize(("day", "is_shown"), [("2026-11-23", True), ("2026-11-24", True), ("2026-11-25", False)])
+def test_what_a_person_found_is_not_shown_beside_newer_repeats(tmp_path: Path, day: str, is_shown: bool) -> None:
+    last = repeat_of(3, linear()).model_copy(update={"at": f"{day}T23:59:59Z"})
+    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [*repeats(2), last])
+    assert (found.found is not None) == is_shown
+    assert ("It queues." in summary.line(found)) == is_shown
+
+
+def test_without_repeats_what_a_person_found_is_shown(tmp_path: Path) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
+    assert summary.found_words(found) == "found on 24 Nov 2026: It queues."
+
+
+def test_a_claim_that_came_after_the_first_run_says_so(tmp_path: Path) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, added: 2026-11-28", repeats(3))
+    assert summary.added_words(found.claim) == "added on 28 Nov 2026, after the first run"
+    assert summary.added_words(verdict(tmp_path, LINEAR, []).claim) == ""
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
