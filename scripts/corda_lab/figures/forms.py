@@ -56,8 +56,8 @@ def sweep_of(run: StoredRun) -> SweepFile:
 
 ESTIMATES = (
     "Times are those of the stored repeats. Without any, they are estimates for two cores, without the time of image "
-    "builds. Set-ups and backlogs are counted only if the sweep file says how long they take (beside). Bursts, and "
-    f"steps that end by count, are then estimated at {estimate.FLOWS_PER_SECOND:g} flows per second."
+    "builds. Set-ups and backlogs are counted only if the sweep file says how long they take (beside). "
+    f"{estimate.RATES_GUESSED}"
 )
 """What the times of figures are, and what they leave out."""
 

@@ -87,7 +87,7 @@ class ClaimVerdict:
 
 
 def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -> list[ClaimVerdict]:
-    """Judge every claim of a figure from repeats of one kind (``repeat.by_kind``), in the order of the file.
+    """Judge every claim of a figure from repeats of one kind (``Repeat.kind``), in the order of the file.
 
     Without any repeat, ``cores`` of this machine says which claims could be tested on it; None if it is not known.
     Raises ValueError if the repeats are of several kinds, or of another sweep.

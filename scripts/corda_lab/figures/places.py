@@ -37,10 +37,6 @@ class Places:
         """The folder of the pages of all figures."""
         return self.results / "reproduction"
 
-    def picture(self, name: str) -> Path:
-        """The picture of a figure."""
-        return self.pictures / f"{name}.svg"
-
     def read_figures(self) -> list[Figure]:
         """Read all figures, in the order of their names. Raises LabError with the problems of all files."""
         return read_figures(self.figures, self.sweeps)

@@ -3,7 +3,6 @@
 A repeat has only ratios, exponents and levels of its own points to give. So repeats of several days add up.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -130,11 +129,3 @@ class Repeat(RepeatPart):
     def id(self) -> str:
         """``20261122T030405Z quick, repeat 2``."""
         return f"{self.at} {self.form}, repeat {self.repeat}"
-
-
-def by_kind(repeats: Sequence[Repeat]) -> dict[tuple[str, Form, str], list[Repeat]]:
-    """Return repeats that may enter one interval, each kind in the order of time; the kinds by their first repeat."""
-    found: dict[tuple[str, Form, str], list[Repeat]] = {}
-    for repeat in sorted(repeats, key=lambda one: (one.at, one.repeat)):
-        found.setdefault(repeat.kind, []).append(repeat)
-    return found

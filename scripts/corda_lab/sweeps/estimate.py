@@ -25,6 +25,10 @@ FLOWS_PER_SECOND = 8.0
 Flows that fetch a long history take many times as long, so the estimate of such a step is a lower bound."""
 USERS_AT_HALF = 3.0
 """The number of users with whom half of that throughput is assumed."""
+RATES_GUESSED = (
+    f"Bursts, and steps that end by count, are estimated at up to {FLOWS_PER_SECOND:g} flows per second, and at "
+    f"{FLOWS_PER_SECOND / (1 + USERS_AT_HALF):g} with one user."
+)
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,7 @@ def counted_words(steps: Iterable[PlannedStep]) -> str:
     """Return how the load of steps that end by count is estimated, in a sentence; empty if no step does."""
     if not any(step.is_counted for step in steps):
         return ""
-    return (
-        f"Bursts, and steps that end by count, are estimated at {FLOWS_PER_SECOND:g} flows per second. "
-        "Flows that take long take longer."
-    )
+    return f"{RATES_GUESSED} Flows that take long take longer."
 
 
 def span_seconds(step: PlannedStep) -> tuple[float, float]:
