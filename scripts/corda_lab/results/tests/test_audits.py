@@ -68,7 +68,7 @@ def test_a_violation_fails_the_step_and_leaves_it_valid(measured: Measured) -> N
     assert measured.step.verdict.passed
     step = measured.with_audit(WRONG).step
     assert not step.verdict.passed
-    assert [str(one) for one in step.verdict.reasons] == ["the ledgers show 3 violations: 1 doubled, 2 flow_suspended"]
+    assert [str(one) for one in step.verdict.reasons] == ["violations in the ledgers: 1 doubled, 2 flow_suspended"]
     assert step.validity == measured.step.validity
 
 
