@@ -86,7 +86,14 @@ condition: {load: {arrivals: closed, users: 8}, set: {iouValue: 3}}
     sweep = written(tmp_path, COUNTED + text)
     show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
     printed = capsys.readouterr().out
-    for words in ("8 flows after 2, may break", "10s to 30s", "30s", "1 burst", "at up to 8 flows per second", "iouValue=3"):
+    for words in (
+        "8 flows after 2, may break",
+        "10s to 30s",
+        "30s",
+        "1 burst",
+        "at up to 8 flows per second",
+        "iouValue=3",
+    ):
         assert words in printed
 
 
