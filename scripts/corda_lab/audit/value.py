@@ -125,9 +125,9 @@ def _of_others(view: View) -> Iterator[tuple[str, StateRef, Output]]:
     """Unconsumed states in the vault of a node whose value, by its bytes, another node of the network has."""
     for name, state, row in view.vault_rows():
         output = view.output(state)
-        is_own = output is None or output.owner is None or name in view.holders(state)
-        if not is_own and row.is_relevant and not row.is_consumed:
-            assert output is not None
+        if output is None or output.owner is None or name in view.holders(state):
+            continue
+        if row.is_relevant and not row.is_consumed:
             yield name, state, output
 
 

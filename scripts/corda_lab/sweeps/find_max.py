@@ -28,7 +28,7 @@ def found_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOu
 
 
 def kept_answer(kept: store.Unfinished, step: PlannedStep) -> bool | None:
-    """Return whether a stored step sustained its rate; None if it has not run. A step that broke the lab did not."""
+    """Return whether a stored step sustained its rate; None if it has not run. One that was given up did not."""
     if kept.has(step):
         return is_sustained(kept.read(step))
     return False if kept.is_given_up(step) else None
