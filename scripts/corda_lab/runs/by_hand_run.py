@@ -17,11 +17,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
-from corda_lab.report import commands, page
+from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, UsersAt, WebUiStart
-from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, stage_rows, unknown
+from corda_lab.results.manifest import Environment, Manifest, UsersAt, WebUiStart
+from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, stage_rows, storing, unknown
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
@@ -183,11 +183,11 @@ class Maker:
                 ui.note(found.summary)
             measured = node_logs.with_logs(measured.with_audit(found), self._lab.compose, folder)
             with ui.phase("Storing the results"):
-                store(identity, measured, load.about, what)
+                run = storing.store(manifest_of(identity, measured, load.about, what), measured)
         self._volume.delete(one.identity)
         for node, prefix in client_id_prefixes(load.requests):
             unknown.forget(self._lab.bridge, node, prefix)
-        return Made(folders.find_run(identity), measured.step)
+        return Made(run, measured.step)
 
     def _fetched(self, one: UncollectedLoad, about: LoadByHand, end: RunEnd, folder: Path) -> _Load:
         """Fetch and read the rows of a load. Raises LabError if some are missing."""
@@ -368,9 +368,9 @@ def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
     return [(str(node), str(prefix)) for node, prefix in prefixes.iter_rows()]
 
 
-def store(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> None:
-    """Write the folder of the run, with its report. Raises LabError if the disk does not take it."""
-    manifest = files.single(identity, measured, what.repeat).model_copy(
+def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> Manifest:
+    """The manifest of the run, which says how its load was started."""
+    return files.single(identity, measured, what.repeat).model_copy(
         update={
             "started": "web UI",
             "command": commands.run(measured.step),
@@ -383,9 +383,3 @@ def store(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByH
             ),
         }
     )
-    try:
-        with folders.new_run(identity) as folder:
-            files.write_run(folder, manifest, [measured])
-            page.render(folder)
-    except OSError as error:
-        raise folders.unwritable(folders.unfinished_folder().parent / identity, error) from None

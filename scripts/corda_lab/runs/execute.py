@@ -16,12 +16,11 @@ from corda_lab.host.calibration import Calibration, calibrate
 from corda_lab.lab.deployed import Deployed, HostSamples
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
-from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, storing, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -286,9 +285,9 @@ def execute(
         else:
             measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
-            store(run.identity, measured, options, rerun)
+            folder = storing.store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)
-    return folders.find_run(run.identity), measured.step
+    return folder, measured.step
 
 
 def condition_first(before: Conditioning, settings: Settings) -> Conditioned:
@@ -298,13 +297,3 @@ def condition_first(before: Conditioning, settings: Settings) -> Conditioned:
     found = conditioning.condition(run, settings, folder)
     folders.remove_unfinished(folder)
     return found
-
-
-def store(identity: str, measured: Measured, options: LoadOptions, rerun: Rerun | None) -> None:
-    """Write the folder of a run of one step, with its report. Raises LabError if the disk does not take it."""
-    try:
-        with folders.new_run(identity) as folder:
-            files.write_run(folder, files.single(identity, measured, options, rerun), [measured])
-            page.render(folder)
-    except OSError as error:
-        raise folders.unwritable(folders.unfinished_folder().parent / identity, error) from None

@@ -8,10 +8,9 @@ import polars as pl
 
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
-from corda_lab.report import page
-from corda_lab.results import files, folders
+from corda_lab.results import files
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
-from corda_lab.runs import stage_rows
+from corda_lab.runs import stage_rows, storing
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
@@ -153,7 +152,4 @@ def store(
 ) -> Path:
     """Store a simulated run like a real one, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
-    with folders.new_run(plan.identity, results=folder / "results") as run_folder:
-        files.write_run(run_folder, files.single(plan.identity, measured, plan.options), [measured])
-        page.render(run_folder)
-    return folder / "results" / plan.identity
+    return storing.store(files.single(plan.identity, measured, plan.options), measured, results=folder / "results")

@@ -1,0 +1,90 @@
+"""Every ``scripts/lab`` command that a text of the project shows exists, with every option that it shows."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+import typer
+
+from corda_lab.cli.app import app
+from corda_lab.paths import ROOT
+
+COMMAND = re.compile(r"(?:\./)?scripts/lab +(?P<words>[^`#|;&<>\"'\n]+)")
+"""A command up to its end: that of the code, of the line, or what a shell reads as one."""
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+FILES = (
+    "*.md",
+    "*.yaml",
+    "*.yml",
+    "*.py",
+    "*.html",
+    "*.json",
+    ":!*/tests/*",
+    ":!docs/reproduction/*",
+    ":!CHANGELOG.md",
+)
+"""The texts of today. The change log also names what was removed."""
+NOT_THERE = {("CONTRIBUTING.md", "path latest")}
+"""The verb that CONTRIBUTING.md adds as an example."""
+ANYWHERE = {"--help", "-h", "--install"}
+"""``scripts/lab`` reads these itself, wherever they stand."""
+COMMANDS_MIN = 300
+
+
+def files() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", *FILES], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """The words after ``scripts/lab``, wherever a text has it as code."""
+    for code in CODE.finditer(text):
+        for found in COMMAND.finditer(code.group()):
+            yield found["words"].replace("\\", " ").split()
+
+
+def problem_of(words: list[str]) -> str | None:
+    """What is wrong with a command; None if nothing is."""
+    command, path, rest = typer.main.get_command(app), [], list(words)
+    while parts := getattr(command, "commands", {}):
+        if not rest or rest[0].startswith("-"):
+            break
+        path.append(rest.pop(0).rstrip(".,:)"))
+        if path[-1] not in parts:
+            return f"there is no {' '.join(path)!r}"
+        command = parts[path[-1]]
+    known = ANYWHERE | {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    for word in rest:
+        option = re.match(r"\[?(--[a-z][a-z-]*)", word)
+        if option and option[1] not in known:
+            return f"{' '.join(path)!r} has no {option[1]}"
+    return None
+
+
+def test_every_command_of_every_text_exists() -> None:
+    found, wrong = 0, []
+    for name in files():
+        for words in commands_in((ROOT / name).read_text(encoding="utf-8")):
+            found += 1
+            problem = problem_of(words)
+            if problem is not None and (name, " ".join(words)) not in NOT_THERE:
+                wrong.append(f"{name}: scripts/lab {' '.join(words)}: {problem}")
+    assert not wrong, "\n".join(wrong)
+    assert found > COMMANDS_MIN
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("`scripts/lab measure iou`", "there is no 'measure'"),
+        ("`scripts/lab bench speed`", "there is no 'bench speed'"),
+        ("`scripts/lab up --corda-version 4.5`", "'up' has no --corda-version"),
+        ("```console\n./scripts/lab up --parties 9  # --nothing\n```", None),
+        ("`scripts/lab down [--volumes]`", None),
+    ],
+)
+def test_a_command_that_does_not_exist_is_found(text: str, problem: str | None) -> None:
+    assert [problem_of(words) for words in commands_in(text)] == [problem]
