@@ -275,6 +275,7 @@ def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
         "connections that send nothing": partial(test_connections_that_send_nothing, lab, bridge),
         "more connections than it accepts": partial(test_more_connections_than_the_bridge_accepts, lab, bridge),
         "slow clients": partial(test_slow_clients_are_cut_off, lab),
+        "a body that does not come": partial(test_a_body_that_does_not_come_is_not_awaited_for_long, lab),
         "an upload that does not come": partial(test_an_upload_that_does_not_come_gives_way_to_the_next, lab, bridge),
     }
     attacks |= {

@@ -1,12 +1,16 @@
 """The lab as a whole: all services are healthy, all signals arrive, and the nodes are those of the network."""
 
 import json
+import re
 import time
+from pathlib import Path
+from zipfile import ZipFile
 
 import httpx
 import pytest
 
 from corda_lab.lab import images
+from corda_lab.lab.engine import run_docker
 from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -71,6 +75,18 @@ def test_four_identities_are_on_the_network(bridge: httpx.Client) -> None:
         ("PartyB", False),
         ("PartyC", False),
     }
+
+
+def test_corda_has_the_method_that_nodes_do_not_compile(lab: Lab, tmp_path: Path) -> None:
+    excluded = re.search(r"exclude,(\S+),(\w+)", lab.inside("partya", r"tr '\0' '\n' < /proc/1/cmdline"))
+    assert excluded is not None
+    class_name, method = excluded.groups()
+    jar = lab.inside("partya", "echo /opt/corda/lib/corda-node-[0-9]*.jar").strip()
+    container = next(service.container.name for service in lab.compose.services() if service.name == "partya")
+    copied = run_docker(["cp", f"{container}:{jar}", str(tmp_path / "node.jar")])
+    assert copied.returncode == 0, copied.stderr
+    with ZipFile(tmp_path / "node.jar") as node:
+        assert method.encode() in node.read(f"{class_name}.class")
 
 
 def test_up_refuses_volumes_of_another_corda_version(lab: Lab) -> None:

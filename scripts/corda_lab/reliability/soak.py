@@ -105,7 +105,7 @@ WATCHED = (
 """What is counted. A queue that keeps what it gets is not empty even at its best moment, so of connections and queues
 the lowest of each window counts: the load makes all other values scatter. The ids on a node are never few, and with
 constant arrivals they hardly scatter. The connections of clients are as many as the most flows that were in flight at
-once in the last five minutes, for so long a client may keep one that it does not use. So their slope may be hidden, and
+once in the last minute, for so long a client may keep one that it does not use. So their slope may be hidden, and
 what counts is how many are left after the load."""
 
 

@@ -25,7 +25,7 @@ from corda_lab.testing.sweep_files import short_soak
 from corda_lab.testing.sweeps import SimulatedSweep
 
 SETTINGS = load_settings(ENV_FILE, {"PARTIES": "2"})
-PLACES = ["Notary", "PartyA", "PartyB", "bridge"]
+PLACES = ["bridge", "Notary", "PartyA", "PartyB"]
 LAB = """case "$1" in
 compose)
   for one in notary partya partyb bridge; do

@@ -204,6 +204,7 @@ public record BridgeConfig(
                     Duration.ofSeconds(number("BRIDGE_BODY_TIMEOUT_SECONDS", seconds(standard.bodyTimeout()), 1, 3600)),
                     Duration.ofSeconds(
                             number("BRIDGE_ANSWER_TIMEOUT_SECONDS", seconds(standard.answerTimeout()), 1, 3600)),
+                    Duration.ofSeconds(number("BRIDGE_IDLE_TIMEOUT_SECONDS", seconds(standard.idleTimeout()), 1, 3600)),
                     Duration.ofSeconds(number("BRIDGE_RPC_TIMEOUT_SECONDS", seconds(standard.rpcTimeout()), 1, 3600)));
         }
 

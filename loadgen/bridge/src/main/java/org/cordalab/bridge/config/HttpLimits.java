@@ -14,6 +14,7 @@ import java.time.Duration;
  * @param headTimeout longest time from the first byte of a request, or from the connection, to the end of its headers
  * @param bodyTimeout longest time to send a body, plus a second for each MiB of its length
  * @param answerTimeout longest time to take an answer
+ * @param idleTimeout longest time between an answer and the next request of a connection
  * @param rpcTimeout longest time to wait for a node's answer to anything but a flow
  */
 public record HttpLimits(
@@ -23,6 +24,7 @@ public record HttpLimits(
         Duration headTimeout,
         Duration bodyTimeout,
         Duration answerTimeout,
+        Duration idleTimeout,
         Duration rpcTimeout) {
 
     /** The part of the heap that is each of: requests, outcomes, kept client ids, connections. */
@@ -51,6 +53,7 @@ public record HttpLimits(
                 Duration.ofSeconds(10),
                 Duration.ofSeconds(30),
                 Duration.ofSeconds(30),
+                Duration.ofSeconds(60),
                 Duration.ofSeconds(25));
     }
 

@@ -31,7 +31,6 @@ final class ClientConnection {
     /** What each connection may keep of a body that no one reads. */
     private static final int DISCARD_BYTES = 16 * 1024;
 
-    private static final Duration IDLE_TIMEOUT = Duration.ofMinutes(5);
     /** Time limit of the headers beyond the limit of connections. These connections are few, and for health checks. */
     private static final Duration SPARE_HEAD_TIMEOUT = Duration.ofSeconds(1);
     /** After this time, a late connection is closed even if its client does not take the answer that says so. */
@@ -180,7 +179,7 @@ final class ClientConnection {
     void requestEnds() {
         memory = null;
         paced = false;
-        enter(Phase.IDLE, IDLE_TIMEOUT);
+        enter(Phase.IDLE, limits.idleTimeout());
     }
 
     private Duration headTimeout() {

@@ -36,9 +36,19 @@ class HostileClientsTest {
     private static final Duration AGAIN = Duration.ofSeconds(5);
     /** Longer than a body waits for memory. */
     private static final Duration BODY_TIMEOUT = Duration.ofSeconds(2);
+    /** Longer than a client of these tests pauses. */
+    private static final Duration IDLE_TIMEOUT = Duration.ofSeconds(3);
 
     private static final HttpLimits LOW =
-            new HttpLimits(CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, BODY_TIMEOUT, SECOND, SECOND);
+            new HttpLimits(
+                    CONNECTIONS,
+                    BODIES * BODY + BODY / 2,
+                    1024 * 1024,
+                    SECOND,
+                    BODY_TIMEOUT,
+                    SECOND,
+                    IDLE_TIMEOUT,
+                    SECOND);
 
     private final List<Socket> sockets = new ArrayList<>();
     private final TestBridge bridge = new TestBridge(Optional.empty(), LOW);
@@ -165,6 +175,15 @@ class HostileClientsTest {
     }
 
     @Test
+    void closesAConnectionThatSendsNothingAfterAnAnswer() throws Exception {
+        long began = System.nanoTime();
+        Socket socket = open("GET /v1/nodes HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+        assertThat(readAll(socket)).startsWith("HTTP/1.1 200 ");
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThan(IDLE_TIMEOUT.minus(SECOND));
+    }
+
+    @Test
     void closesTheConnectionOfAClientThatDripsItsBody() throws Exception {
         Socket socket = open(head(BODY));
         boolean open = true;
@@ -181,7 +200,8 @@ class HostileClientsTest {
 
     @Test
     void aSlowUploadGivesWayToTheNextLongBeforeItsTimeIsOver() throws Exception {
-        var patient = new HttpLimits(CONNECTIONS, 1 << 20, 1 << 20, SECOND, Duration.ofSeconds(12), SECOND, SECOND);
+        var patient = new HttpLimits(
+                CONNECTIONS, 1 << 20, 1 << 20, SECOND, Duration.ofSeconds(12), SECOND, IDLE_TIMEOUT, SECOND);
         String upload = "POST /v1/nodes/PartyA/attachments?name=a.zip HTTP/1.1\r\nHost: localhost\r\n"
                 + "Content-Type: application/zip\r\nContent-Length: 1000\r\n\r\nPK\3\4";
         try (var other = new TestBridge(Optional.empty(), patient);

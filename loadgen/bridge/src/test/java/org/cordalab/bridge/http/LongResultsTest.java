@@ -153,7 +153,7 @@ class LongResultsTest {
     private void begin(long outcomeBytes) {
         Duration limit = Duration.ofSeconds(30);
         bridge = new TestBridge(
-                Optional.empty(), new HttpLimits(24, BUDGET_BYTES, outcomeBytes, limit, limit, limit, limit));
+                Optional.empty(), new HttpLimits(24, BUDGET_BYTES, outcomeBytes, limit, limit, limit, limit, limit));
     }
 
     /** Starts a flow that runs until the node completes it. */
