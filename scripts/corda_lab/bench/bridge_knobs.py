@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from corda_lab.bench.subject import Subject
+from corda_lab.bench.job import BenchJob
 from corda_lab.host import interrupts
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lifecycle import BRIDGE_SECONDS_MAX
@@ -41,10 +41,10 @@ def changed(settings: Settings) -> Iterator[BridgeKnobs]:
 
 
 @contextmanager
-def admitting(users: int, subject: Subject, settings: Settings) -> Iterator[Subject]:
+def admitting(users: int, job: BenchJob, settings: Settings) -> Iterator[BenchJob]:
     """Let the bridge admit so many outstanding flows within the block, if it admits fewer."""
-    if users <= subject.bridge.outstanding_max(subject.plan.subject.node):
-        yield subject
+    if users <= job.bridge.outstanding_max(job.plan.subject.node):
+        yield job
         return
     with changed(settings) as knobs:
-        yield replace(subject, compose=knobs.use({preflight.OUTSTANDING_MAX: str(users)}))
+        yield replace(job, compose=knobs.use({preflight.OUTSTANDING_MAX: str(users)}))

@@ -80,8 +80,8 @@ def peers(
 
     Example: `scripts/lab bench peers --workload iou --users 1,20 --rounds 5`
     """
+    from corda_lab.bench.job import read_users
     from corda_lab.bench.peers import command
-    from corda_lab.bench.subject import read_users
 
     loads = read_users(users)
     asked = load_of(workload, TIMES, given)
@@ -109,7 +109,7 @@ def bridge(
     Example: `scripts/lab bench bridge --workload empty --users 1,20,100,800 --connections 1,4`
     """
     from corda_lab.bench.bridge import command
-    from corda_lab.bench.subject import read_users
+    from corda_lab.bench.job import read_users
 
     loads, counts = read_users(users), command.read_connections(connections)
     command.run(load_of(workload, TIMES, given), loads, counts, settings_here(), rounds=rounds)
@@ -170,8 +170,8 @@ def overload(
 
     Example: `scripts/lab bench overload --workload iou --limits 50,200,none`
     """
+    from corda_lab.bench.job import read_users
     from corda_lab.bench.overload import command
-    from corda_lab.bench.subject import read_users
 
     asked = command.Overload(
         options=load_of(workload, OVERLOAD_OPTIONS, given),

@@ -6,7 +6,7 @@ from itertools import islice, product
 
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps.file import SweepFile, quick
-from corda_lab.sweeps.schema import STEPS_MAX, SubjectFields, SweepFields
+from corda_lab.sweeps.schema import STEPS_MAX, CommonFields, SweepFields
 
 STEP, AT = "step", "at"
 """The names of a named step, and of the number that it has on the axis."""
@@ -71,7 +71,7 @@ def corda_versions(fields: SweepFields) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _given(fields: SubjectFields) -> dict[str, ParameterValue]:
+def _given(fields: CommonFields) -> dict[str, ParameterValue]:
     whole = fields.model_dump(exclude_none=True)
     found: dict[str, ParameterValue] = {
         f"{group}.{name}": value for group in ("load", "shape", "set") for name, value in whole.get(group, {}).items()

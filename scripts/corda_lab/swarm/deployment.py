@@ -36,7 +36,7 @@ from corda_lab.swarm.deploy import NAMESPACE
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.host_meters import StackMeters
 from corda_lab.swarm.hosts import facts_of
-from corda_lab.swarm.load_container import SERVICE, Subject, copy_files, create_arguments, environment_of
+from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
 from corda_lab.swarm.overlays import LABEL
 from corda_lab.swarm.stack_containers import SERVICE_LABEL, has_ended, is_gone, log_of, parse_containers
 from corda_lab.swarm.tasks import has_left_swarm, services_of
@@ -101,9 +101,9 @@ class DeployedStack:
         return document
 
     @property
-    def subject(self) -> Subject:
+    def load_template(self) -> LoadTemplate:
         """The service from which load containers are made."""
-        return Subject(self.project, self.document)
+        return LoadTemplate(self.project, self.document)
 
     @property
     def helper_image(self) -> str:
@@ -333,14 +333,14 @@ class DeployedStack:
 
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
-        engine, subject = load.container.engine, self.subject
-        files = dict(subject.files)
+        engine, template = load.container.engine, self.load_template
+        files = dict(template.files)
         if load.workload is not None:
             files[f"{WORKLOADS}/{load.workload.name}"] = load.workload
-        create = create_arguments(subject, load)
-        engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(subject))
+        create = create_arguments(template, load)
+        engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(template))
         with TemporaryDirectory(prefix="load-files-") as folder:
-            for place, target in enumerate(subject.folders):
+            for place, target in enumerate(template.folders):
                 copies = copy_files(files, target, Path(folder) / str(place))
                 engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
         engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)

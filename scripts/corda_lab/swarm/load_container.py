@@ -25,7 +25,7 @@ _DURATION = re.compile(r"(\d+)([hms])")
 
 
 @dataclass(frozen=True)
-class Subject:
+class LoadTemplate:
     """The service from which load containers are made, in its stack file."""
 
     stack: str
@@ -59,41 +59,41 @@ class Subject:
 class FieldRule:
     """What becomes of one field of the service."""
 
-    options: Callable[[Subject], list[str]] | None
+    options: Callable[[LoadTemplate], list[str]] | None
     """Returns options of ``docker create``; None if it is left out."""
     reason: str = ""
     """Why it is left out; empty if it is not."""
 
 
-def create_arguments(subject: Subject, load: LoadStart) -> list[str]:
+def create_arguments(template: LoadTemplate, load: LoadStart) -> list[str]:
     """Return the arguments of ``docker`` that create a container for a load. Raises LabError."""
-    options = [word for name in _fields_of(subject) for word in _options(name, subject)]
+    options = [word for name in _fields_of(template) for word in _options(name, template)]
     alias = [f"--network-alias={SERVICE}"] if load.has_alias else []
-    labels = [f"--label={load.label}", f"--label={LABEL}={subject.stack}"]
+    labels = [f"--label={load.label}", f"--label={LABEL}={template.stack}"]
     # Nothing waits for its health. What the stack file cannot say, a plain container can.
     also = ["--no-healthcheck", "--security-opt=no-new-privileges:true"]
-    entrypoint = [_text(word) for word in _list(subject.service.get("entrypoint"))]
+    entrypoint = [_text(word) for word in _list(template.service.get("entrypoint"))]
     first = [f"--entrypoint={entrypoint[0]}"] if entrypoint else []
     named = ["create", f"--name={load.container.name}", *labels, *alias, *also, *first]
-    return [*named, *options, subject.image, *entrypoint[1:], *load.arguments]
+    return [*named, *options, template.image, *entrypoint[1:], *load.arguments]
 
 
-def environment_of(subject: Subject) -> dict[str, str]:
+def environment_of(template: LoadTemplate) -> dict[str, str]:
     """Return the environment of a docker command that creates a container: it has the values of the container's.
 
     Other users of this machine can read a command line, and one of the values is a token. Raises LabError.
     """
-    values = _mapping(subject.service.get("environment"))
+    values = _mapping(template.service.get("environment"))
     if wrong := [name for name in values if name in ("HOME", "PATH") or name.startswith("DOCKER_")]:
         text = f"{SERVICE}.environment.{wrong[0]}: the docker client would take it for its own"
         raise LabError(text, "Give the variable another name in compose.yaml.")
     return {name: "" if value is None else _text(value) for name, value in values.items()}
 
 
-def _fields_of(subject: Subject) -> list[str]:
+def _fields_of(template: LoadTemplate) -> list[str]:
     """Return the fields of the service, with dots between levels. Raises LabError for one without a rule."""
     found = []
-    for name, value in subject.service.items():
+    for name, value in template.service.items():
         inner = _mapping(value) if name == "deploy" else {}
         found += [f"{name}.{one}" for one in inner] or [name]
     unknown = [name for name in found if name not in RULES]
@@ -103,9 +103,9 @@ def _fields_of(subject: Subject) -> list[str]:
     return found
 
 
-def _options(name: str, subject: Subject) -> list[str]:
+def _options(name: str, template: LoadTemplate) -> list[str]:
     translate = RULES[name].options
-    return translate(subject) if translate else []
+    return translate(template) if translate else []
 
 
 def _text(value: JsonValue) -> str:
@@ -113,18 +113,18 @@ def _text(value: JsonValue) -> str:
     return str(value).replace("$$", "$")
 
 
-def _environment(subject: Subject) -> list[str]:
-    return [f"--env={name}" for name in environment_of(subject)]
+def _environment(template: LoadTemplate) -> list[str]:
+    return [f"--env={name}" for name in environment_of(template)]
 
 
-def _labels(subject: Subject) -> list[str]:
-    return [f"--label={name}={_text(value)}" for name, value in _mapping(subject.service["labels"]).items()]
+def _labels(template: LoadTemplate) -> list[str]:
+    return [f"--label={name}={_text(value)}" for name, value in _mapping(template.service["labels"]).items()]
 
 
-def _volumes(subject: Subject) -> list[str]:
-    names = _mapping(subject.document["volumes"])
+def _volumes(template: LoadTemplate) -> list[str]:
+    names = _mapping(template.document["volumes"])
     options = []
-    for mount in map(_mapping, _list(subject.service["volumes"])):
+    for mount in map(_mapping, _list(template.service["volumes"])):
         target = _text(mount["target"])
         if mount["type"] == "tmpfs":
             size = _mapping(mount.get("tmpfs")).get("size")
@@ -134,42 +134,44 @@ def _volumes(subject: Subject) -> list[str]:
         name = f",source={_text(_mapping(names[str(source)])['name'])}" if source else ""
         read_only = ",readonly" if mount.get("read_only") else ""
         # On a host without the service, it is new. `lab down --volumes` finds it by its label.
-        options.append(f"--mount=type=volume{name},target={target}{read_only},volume-label={NAMESPACE}={subject.stack}")
+        options.append(
+            f"--mount=type=volume{name},target={target}{read_only},volume-label={NAMESPACE}={template.stack}"
+        )
     return options
 
 
-def _configs(subject: Subject) -> list[str]:
+def _configs(template: LoadTemplate) -> list[str]:
     """The file system of the container cannot be written to. So each folder is a volume, which goes with it."""
-    return [f"--mount=type=volume,target={folder}" for folder in subject.folders]
+    return [f"--mount=type=volume,target={folder}" for folder in template.folders]
 
 
-def _networks(subject: Subject) -> list[str]:
-    names = [_text(name) for name in _list(subject.service["networks"])]
+def _networks(template: LoadTemplate) -> list[str]:
+    names = [_text(name) for name in _list(template.service["networks"])]
     if len(names) > 1:
         text = f"{SERVICE}: a container of a load can be created in one network, not in {', '.join(names)}"
         raise LabError(text, "Leave one of them in compose.yaml.")
-    return [f"--network={subject.stack}_{name}" for name in names]
+    return [f"--network={template.stack}_{name}" for name in names]
 
 
-def _dns(subject: Subject) -> list[str]:
-    return [f"--dns={_text(one)}" for one in _list(subject.service["dns"])]
+def _dns(template: LoadTemplate) -> list[str]:
+    return [f"--dns={_text(one)}" for one in _list(template.service["dns"])]
 
 
-def _stop_timeout(subject: Subject) -> list[str]:
-    found = _DURATION.findall(_text(subject.service["stop_grace_period"]))
+def _stop_timeout(template: LoadTemplate) -> list[str]:
+    found = _DURATION.findall(_text(template.service["stop_grace_period"]))
     return [f"--stop-timeout={sum(int(number) * _UNITS[unit] for number, unit in found)}"]
 
 
-def _limits(subject: Subject) -> list[str]:
-    limits = _mapping(_mapping(_mapping(subject.service["deploy"])["resources"]).get("limits"))
+def _limits(template: LoadTemplate) -> list[str]:
+    limits = _mapping(_mapping(_mapping(template.service["deploy"])["resources"]).get("limits"))
     options = {"memory": "--memory", "cpus": "--cpus", "pids": "--pids-limit"}
     if unknown := limits.keys() - options.keys():
         raise LabError(f"{SERVICE}: deploy.resources.limits.{min(unknown)} has no rule for the containers of a load")
     return [f"{options[name]}={value}" for name, value in limits.items()]
 
 
-def _logging(subject: Subject) -> list[str]:
-    logging = _mapping(subject.service["logging"])
+def _logging(template: LoadTemplate) -> list[str]:
+    logging = _mapping(template.service["logging"])
     options = [f"--log-opt={name}={_text(value)}" for name, value in _mapping(logging.get("options")).items()]
     return [f"--log-driver={_text(logging['driver'])}", *options]
 
@@ -186,9 +188,9 @@ RULES: Mapping[str, FieldRule] = {
     "dns": FieldRule(_dns),
     "healthcheck": FieldRule(None, "Nothing waits for the health of a container of a load."),
     "stop_grace_period": FieldRule(_stop_timeout),
-    "user": FieldRule(lambda subject: [f"--user={_text(subject.service['user'])}"]),
-    "read_only": FieldRule(lambda subject: ["--read-only"] if subject.service["read_only"] else []),
-    "cap_drop": FieldRule(lambda subject: [f"--cap-drop={_text(one)}" for one in _list(subject.service["cap_drop"])]),
+    "user": FieldRule(lambda template: [f"--user={_text(template.service['user'])}"]),
+    "read_only": FieldRule(lambda template: ["--read-only"] if template.service["read_only"] else []),
+    "cap_drop": FieldRule(lambda template: [f"--cap-drop={_text(one)}" for one in _list(template.service["cap_drop"])]),
     "logging": FieldRule(_logging),
     "ports": FieldRule(None, "The web UI has them."),
     "deploy.restart_policy": FieldRule(None, "A load that has ended is over."),

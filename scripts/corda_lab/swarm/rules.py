@@ -62,7 +62,7 @@ class Derivation:
 
 
 @dataclass(frozen=True)
-class Subject:
+class DerivedService:
     """One service on its way into the stack."""
 
     name: str
@@ -106,7 +106,7 @@ class Rule:
     """One sentence, which the table in ``docs/scale-out.md`` also has."""
     into: tuple[str, ...] = ()
     """The fields of a service in the stack file that it may set, with dots between levels."""
-    translate: Callable[[Subject], Fragment] = lambda _: {}
+    translate: Callable[[DerivedService], Fragment] = lambda _: {}
 
 
 def literal(text: str) -> str:
@@ -117,60 +117,60 @@ def literal(text: str) -> str:
 def _carried(name: str, reason: str = "Swarm has the same field.") -> Rule:
     """Return the rule of a field that stays as it is. An empty list or mapping says nothing, and is left out."""
 
-    def translate(subject: Subject) -> Fragment:
-        value = subject.service.model_dump(include={name}, exclude_none=True).get(name)
+    def translate(derived: DerivedService) -> Fragment:
+        value = derived.service.model_dump(include={name}, exclude_none=True).get(name)
         return {} if value in (None, [], {}) else {name: value}
 
     return Rule(Fate.CARRIED, reason, (name,), translate)
 
 
-def _image(subject: Subject) -> Fragment:
-    return {"image": subject.image.name}
+def _image(derived: DerivedService) -> Fragment:
+    return {"image": derived.image.name}
 
 
-def _entrypoint(subject: Subject) -> Fragment:
-    own = subject.service.entrypoint
-    if not subject.awaited:
+def _entrypoint(derived: DerivedService) -> Fragment:
+    own = derived.service.entrypoint
+    if not derived.awaited:
         return {"entrypoint": [*own]} if own else {}
     if own is None:
-        own = [literal(word) for word in _command_of_image(subject).entrypoint]
-    awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(subject.awaited)]
+        own = [literal(word) for word in _command_of_image(derived).entrypoint]
+    awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(derived.awaited)]
     return {"entrypoint": [*awaiting, *own]}
 
 
-def _command(subject: Subject) -> Fragment:
-    own = subject.service.command
-    if own is None and subject.service.entrypoint is None and subject.awaited:
+def _command(derived: DerivedService) -> Fragment:
+    own = derived.service.command
+    if own is None and derived.service.entrypoint is None and derived.awaited:
         # An image's own command is dropped with its entrypoint.
-        own = [literal(word) for word in _command_of_image(subject).command]
+        own = [literal(word) for word in _command_of_image(derived).command]
     return {"command": [*own]} if own else {}
 
 
-def _command_of_image(subject: Subject) -> ImageCommand:
-    found = subject.derivation.commands.get(subject.service.image)
+def _command_of_image(derived: DerivedService) -> ImageCommand:
+    found = derived.derivation.commands.get(derived.service.image)
     if found is None or not (found.entrypoint or found.command):
-        text = f"{subject.name}: it is not known what the image {subject.service.image} runs"
+        text = f"{derived.name}: it is not known what the image {derived.service.image} runs"
         raise LabError(text, "Pull or build the image first.")
     return found
 
 
-def _volumes(subject: Subject) -> Fragment:
-    own = subject.derivation.project.bootstrapped
+def _volumes(derived: DerivedService) -> Fragment:
+    own = derived.derivation.project.bootstrapped
     kept: list[JsonValue] = []
-    for mount in subject.service.volumes:
+    for mount in derived.service.volumes:
         if mount.type == "volume" and mount.source not in own:
             source: Fragment = {"source": mount.source} if mount.source else {}
             read_only: Fragment = {"read_only": True} if mount.read_only else {}
             kept.append({"type": "volume", **source, "target": mount.target, **read_only})
     fragment: Fragment = {"volumes": kept} if kept else {}
     for kind in Kind:
-        if references := [file.reference for file in subject.files if file.kind is kind]:
+        if references := [file.reference for file in derived.files if file.kind is kind]:
             fragment[kind.value] = [dict(reference) for reference in references]
     return fragment
 
 
-def _tmpfs(subject: Subject) -> Fragment:
-    folders = [_temporary(subject.name, entry) for entry in subject.service.tmpfs or ()]
+def _tmpfs(derived: DerivedService) -> Fragment:
+    folders = [_temporary(derived.name, entry) for entry in derived.service.tmpfs or ()]
     return {"volumes": [*folders]} if folders else {}
 
 
@@ -186,10 +186,10 @@ def _temporary(service: str, entry: str) -> Fragment:
     return {**mounted, "tmpfs": {**sizes}} if sizes else mounted
 
 
-def _shm_size(subject: Subject) -> Fragment:
-    if subject.service.shm_size is None:
+def _shm_size(derived: DerivedService) -> Fragment:
+    if derived.service.shm_size is None:
         return {}
-    return {"volumes": [{"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(subject.service.shm_size)}}]}
+    return {"volumes": [{"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(derived.service.shm_size)}}]}
 
 
 def is_published(name: str, service: Service, port: Port) -> bool:
@@ -207,25 +207,25 @@ def is_published(name: str, service: Service, port: Port) -> bool:
     return True
 
 
-def _ports(subject: Subject) -> Fragment:
+def _ports(derived: DerivedService) -> Fragment:
     ports: list[JsonValue] = [
         {"mode": "host", "target": port.target, "published": int(port.published), "protocol": port.protocol}
-        for port in subject.published
+        for port in derived.published
     ]
     return {"ports": ports} if ports else {}
 
 
-def _networks(subject: Subject) -> Fragment:
-    return {"networks": [name for name in subject.service.networks if name != PUBLISHED or subject.published]}
+def _networks(derived: DerivedService) -> Fragment:
+    return {"networks": [name for name in derived.service.networks if name != PUBLISHED or derived.published]}
 
 
-def _healthcheck(subject: Subject) -> Fragment:
-    check = subject.service.healthcheck
+def _healthcheck(derived: DerivedService) -> Fragment:
+    check = derived.service.healthcheck
     return {} if check is None else {"healthcheck": {**check.model_dump(), "retries": RETRIES}}
 
 
-def _restart(subject: Subject) -> Fragment:
-    restart = subject.service.restart
+def _restart(derived: DerivedService) -> Fragment:
+    restart = derived.service.restart
     attempts = _RESTART.fullmatch(restart)
     if attempts:
         policy: Fragment = {"condition": "on-failure", "max_attempts": int(attempts[1])}
@@ -240,14 +240,14 @@ def _limit(name: str, value: JsonValue) -> Fragment:
     return {"deploy": {"resources": {"limits": {name: value}}}}
 
 
-def _cpus(subject: Subject) -> Fragment:
-    cpus = subject.service.cpus
+def _cpus(derived: DerivedService) -> Fragment:
+    cpus = derived.service.cpus
     return {} if cpus is None or math.isclose(cpus, 0) else _limit("cpus", f"{cpus:g}")
 
 
-def _cpuset(subject: Subject) -> Fragment:
-    if subject.service.cpuset:
-        text = f"{subject.service.cpuset} are cores of one machine, and Swarm cannot bind a service to cores"
+def _cpuset(derived: DerivedService) -> Fragment:
+    if derived.service.cpuset:
+        text = f"{derived.service.cpuset} are cores of one machine, and Swarm cannot bind a service to cores"
         problem = Problem.of("NODE_CPUSET", text, "Leave it empty, and give the service a host of its own.")
         raise LabError(problems=[problem])
     return {}
@@ -324,7 +324,7 @@ RULES: Mapping[str, Rule] = {
         Fate.TRANSLATED,
         "It is a limit in `deploy.resources`.",
         ("deploy.resources.limits",),
-        lambda subject: _limit("memory", subject.service.mem_limit),
+        lambda derived: _limit("memory", derived.service.mem_limit),
     ),
     "cpus": Rule(Fate.TRANSLATED, "It is a limit in `deploy.resources`.", ("deploy.resources.limits",), _cpus),
     "cpuset": Rule(Fate.LEFT_OUT, "Swarm cannot bind a service to cores. A value is refused.", (), _cpuset),
@@ -336,7 +336,7 @@ RULES: Mapping[str, Rule] = {
         Fate.TRANSLATED,
         "It is a limit in `deploy.resources`.",
         ("deploy.resources.limits",),
-        lambda subject: _limit("pids", subject.service.pids_limit),
+        lambda derived: _limit("pids", derived.service.pids_limit),
     ),
     "user": _carried("user"),
     "read_only": _carried("read_only"),

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from corda_lab.swarm.fit import Fitted, Place
 from corda_lab.swarm.images import StackImage
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.rules import RULES, Derivation, Fragment, Subject, literal
+from corda_lab.swarm.rules import RULES, Derivation, DerivedService, Fragment, literal
 from corda_lab.swarm.shared_files import Kind, StackFile
 
 VERSION = "3.9"
@@ -69,25 +69,25 @@ class _Dumper(yaml.SafeDumper):
 def derive(derivation: Derivation) -> Stack:
     """Derive the stack. Raises LabError if Swarm cannot do what the project asks for."""
     project, fitted = derivation.project, derivation.fitted
-    subjects = [Subject(name, service, derivation) for name, service in project.running.items()]
-    services = {subject.name: stack_service(subject) for subject in subjects}
+    derived_services = [DerivedService(name, service, derivation) for name, service in project.running.items()]
+    services = {derived.name: stack_service(derived) for derived in derived_services}
     document: dict[str, JsonValue] = {"version": VERSION, "services": {**services}}
     document["networks"] = {name: _network(name, project, fitted) for name in _used(services, "networks")}
     document["volumes"] = {name: {"name": f"{project.name}{SUFFIX}_{name}"} for name in _used(services, "volumes")}
-    files = [file for subject in subjects for file in subject.files]
+    files = [file for derived in derived_services for file in derived.files]
     for kind in Kind:
         document[kind.value] = {file.name: _definition(file) for file in files if file.kind is kind}
-    images = tuple(dict.fromkeys(subject.image for subject in subjects))
+    images = tuple(dict.fromkeys(derived.image for derived in derived_services))
     return Stack(f"{project.name}{SUFFIX}", document, images)
 
 
-def stack_service(subject: Subject) -> Fragment:
+def stack_service(derived: DerivedService) -> Fragment:
     """Return one service of the stack file. Raises LabError."""
     merged: Fragment = {}
     for rule in RULES.values():
-        _merge(merged, rule.translate(subject))
-    label = subject.derivation.fitted.placement.fields.label
-    _merge(merged, _placed(subject.derivation.fitted.places[subject.name], label))
+        _merge(merged, rule.translate(derived))
+    label = derived.derivation.fitted.placement.fields.label
+    _merge(merged, _placed(derived.derivation.fitted.places[derived.name], label))
     return merged
 
 

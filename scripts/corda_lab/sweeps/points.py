@@ -20,10 +20,10 @@ from corda_lab.sweeps.planned import (
 )
 from corda_lab.sweeps.schema import (
     STEPS_MAX,
+    CommonFields,
     Measure,
     SpanFields,
     StepFields,
-    SubjectFields,
     peak_factor,
 )
 from corda_lab.text.durations import parse_duration
@@ -124,7 +124,7 @@ def points_of(sweep: SweepFile) -> list[SweepPoint]:
     return points
 
 
-def _faults(fields: SubjectFields) -> tuple[Fault, ...]:
+def _faults(fields: CommonFields) -> tuple[Fault, ...]:
     """Return the faults of a whole sweep or of a named step, whose own replace those of the sweep."""
     return tuple(one.fault for one in fields.load.faults or ())
 

@@ -226,7 +226,7 @@ Measure = Annotated[
 """What ends a step: a time, a number of bursts, or a number of flows."""
 
 
-class SubjectFields(Fields):
+class CommonFields(Fields):
     """Workload, load and shape of a whole sweep, or of one entry of ``steps``."""
 
     workload: Text | None = None
@@ -235,7 +235,7 @@ class SubjectFields(Fields):
     shape: ShapeFields = Field(default_factory=ShapeFields)
 
 
-class StepFields(SubjectFields):
+class StepFields(CommonFields):
     """One entry of ``steps``. Its values override those of the whole sweep."""
 
     name: Text
@@ -345,7 +345,7 @@ class FindMaxFields(Fields):
     confirm: Duration
 
 
-class SweepFields(SubjectFields):
+class SweepFields(CommonFields):
     """A whole sweep file."""
 
     description: Text

@@ -15,9 +15,9 @@ from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.bridge import show
 from corda_lab.bench.bridge.measurement import BridgeBench, GridMeasurement, Side
 from corda_lab.bench.file import store
+from corda_lab.bench.job import BenchJob, await_rest, fixed_arguments
 from corda_lab.bench.peers import measure
 from corda_lab.bench.shares import watched
-from corda_lab.bench.subject import Subject, await_rest, fixed_arguments
 from corda_lab.bench.warm import warmed
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -47,9 +47,9 @@ def run(
     lab = RunningLab.of(settings, compose)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
+        job = BenchJob(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
         admitted = lab.bridge.outstanding_max(plan.subject.node)
-    bench = described(subject, users, connections, rounds, lab.settings)
+    bench = described(job, users, connections, rounds, lab.settings)
     ui.note(announcement(bench))
     bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
     with bridge_knobs.changed(lab.settings) as knobs:
@@ -57,7 +57,7 @@ def run(
             for count in connections if number % 2 else reversed(connections):
                 with ui.phase(f"Round {number} of {rounds}, {plural(count, 'RPC connection')}"):
                     compose = knobs.use(knobs_for(count, max(*users, admitted)))
-                    bench = _with_places(bench, replace(subject, compose=compose), lab.prometheus, number, count)
+                    bench = _with_places(bench, replace(job, compose=compose), lab.prometheus, number, count)
             # Stored after every round, so that an interrupted bench keeps what it has.
             path = store(bench)
     show.results(bench)
@@ -71,23 +71,23 @@ def knobs_for(connections: int, admitted: int) -> dict[str, str]:
 
 
 def _with_places(
-    bench: BridgeBench, subject: Subject, prometheus: Prometheus, number: int, connections: int
+    bench: BridgeBench, job: BenchJob, prometheus: Prometheus, number: int, connections: int
 ) -> BridgeBench:
     """Return the bench with the measurements of both sides at every number of flows in flight."""
     for place, users in enumerate(bench.users):
         for side in SIDES if (number + place) % 2 else reversed(SIDES):
-            await_rest(subject.bridge, prometheus)
-            measured = measure_side(side, subject, users=users, connections=connections, number=number)
+            await_rest(job.bridge, prometheus)
+            measured = measure_side(side, job, users=users, connections=connections, number=number)
             show.progress(measured)
             bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
     return bench
 
 
-def measure_side(side: Side, subject: Subject, *, users: int, connections: int, number: int) -> GridMeasurement:
+def measure_side(side: Side, job: BenchJob, *, users: int, connections: int, number: int) -> GridMeasurement:
     """Measure a side, and the CPU time of every part of the lab meanwhile."""
-    plan = replace(subject.plan, identity=f"{subject.plan.identity}-{connections}")
-    with watched(subject.compose) as watch:
-        done = measure.measure(side, replace(subject, plan=plan), users=users, number=number)
+    plan = replace(job.plan, identity=f"{job.plan.identity}-{connections}")
+    with watched(job.compose) as watch:
+        done = measure.measure(side, replace(job, plan=plan), users=users, number=number)
     measured = GridMeasurement(
         side=side,
         users=users,
@@ -110,18 +110,18 @@ def measure_side(side: Side, subject: Subject, *, users: int, connections: int, 
 
 
 def described(
-    subject: Subject, users: Sequence[int], connections: Sequence[int], rounds: int, settings: Settings
+    job: BenchJob, users: Sequence[int], connections: Sequence[int], rounds: int, settings: Settings
 ) -> BridgeBench:
     """Return the file without measurements."""
-    plan = subject.plan
+    plan = job.plan
     return BridgeBench(
         id=folders.run_id("bridge"),
         lab_version=__version__,
         environment=environment.read_environment(Compose(settings)),
         workload=plan.workload.name,
-        flow=subject.flow,
+        flow=job.flow,
         node=plan.subject.node,
-        arguments=json.dumps(subject.arguments),
+        arguments=json.dumps(job.arguments),
         seed=plan.options.seed,
         users=tuple(users),
         connections=tuple(connections),

@@ -14,7 +14,7 @@ from corda_lab.bench.overhead.measurement import (
     OverheadBench,
     OverheadMeasurement,
     State,
-    Subject,
+    Switchable,
 )
 from corda_lab.bench.overhead.switches import Switches
 from corda_lab.bench.warm import warmed
@@ -37,7 +37,7 @@ BETWEEN_SECONDS = 18
 lab comes to rest."""
 
 
-def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequence[Subject]) -> Path:
+def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequence[Switchable]) -> Path:
     """Measure every subject in blocks of on-off-off-on. Returns the stored file. Raises LabError.
 
     The file is stored after every measurement, so an interrupted bench keeps what it has.
@@ -69,7 +69,7 @@ def run(options: LoadOptions, settings: Settings, *, blocks: int, subjects: Sequ
     return path
 
 
-def read_subjects(text: str | None) -> tuple[Subject, ...]:
+def read_subjects(text: str | None) -> tuple[Switchable, ...]:
     """Read the option ``--only``: ``recording,stages``. Without it, all subjects. Raises LabError."""
     if text is None:
         return SUBJECTS
@@ -91,7 +91,7 @@ def order_of(block: int) -> tuple[State, ...]:
     return ("on", "off", "off", "on") if block % 2 else ("off", "on", "on", "off")
 
 
-def measurements_of(block: int, subjects: Sequence[Subject]) -> Iterator[OverheadMeasurement]:
+def measurements_of(block: int, subjects: Sequence[Switchable]) -> Iterator[OverheadMeasurement]:
     """Return the measurements of a block without their values. Each subject is first in turn."""
     first = (block - 1) % len(subjects)
     for subject in (*subjects[first:], *subjects[:first]):
@@ -99,7 +99,7 @@ def measurements_of(block: int, subjects: Sequence[Subject]) -> Iterator[Overhea
             yield OverheadMeasurement(subject=subject, state=state, block=block, place=place)
 
 
-def described(plan: RunPlan, settings: Settings, blocks: int, subjects: Sequence[Subject]) -> OverheadBench:
+def described(plan: RunPlan, settings: Settings, blocks: int, subjects: Sequence[Switchable]) -> OverheadBench:
     """Return the file without measurements."""
     return OverheadBench(
         id=folders.run_id("overhead"),

@@ -5,21 +5,21 @@ flows/s with it on ÷ flows/s with it off. Its interval is that of Student's t o
 measurement failed is left out.
 """
 
-from corda_lab.bench.overhead.measurement import OverheadBench, State, Subject
+from corda_lab.bench.overhead.measurement import OverheadBench, State, Switchable
 from corda_lab.bench.peers.compare import Check, Estimate, at_least
 from corda_lab.stats.difference import paired
 
-EVERYTHING: Subject = "everything"
+EVERYTHING: Switchable = "everything"
 LOSS_PERCENT_MAX = 3.0
 """The largest loss of throughput that the lab allows itself, with recording, monitoring and stage timing together."""
 
 
-def rates(bench: OverheadBench, subject: Subject, state: State) -> dict[int, float]:
+def rates(bench: OverheadBench, subject: Switchable, state: State) -> dict[int, float]:
     """Return flows/s by pair. Measurements that failed have none."""
     return {each.pair: each.flows_per_second for each in bench.of(subject, state) if each.problem is None}
 
 
-def ratio(bench: OverheadBench, subject: Subject) -> Estimate | None:
+def ratio(bench: OverheadBench, subject: Switchable) -> Estimate | None:
     """Return the geometric mean of the ratios of all pairs. None if no pair is whole."""
     off, on = rates(bench, subject, "off"), rates(bench, subject, "on")
     if not off.keys() & on.keys():

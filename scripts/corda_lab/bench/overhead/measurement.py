@@ -10,12 +10,12 @@ from corda_lab.steps.validity import SLOWDOWN_MAX, STOLEN_PERCENT_MAX, SWAPPED_P
 Part = Literal["recording", "monitoring", "stages"]
 """What can be switched: the generator's rows; Prometheus and the watch over the load; the timing of stages."""
 
-Subject = Literal["recording", "monitoring", "stages", "everything"]
+Switchable = Literal["recording", "monitoring", "stages", "everything"]
 """What a block of measurements switches: one part, or all of them together."""
 
 State = Literal["on", "off"]
 
-PARTS: dict[Subject, frozenset[Part]] = {
+PARTS: dict[Switchable, frozenset[Part]] = {
     "recording": frozenset({"recording"}),
     "monitoring": frozenset({"monitoring"}),
     "stages": frozenset({"stages"}),
@@ -23,9 +23,9 @@ PARTS: dict[Subject, frozenset[Part]] = {
 }
 """The parts that each subject switches. All others stay on."""
 
-SUBJECTS: tuple[Subject, ...] = tuple(PARTS)
+SUBJECTS: tuple[Switchable, ...] = tuple(PARTS)
 
-SUBJECT_NAMES: dict[Subject, str] = {
+SUBJECT_NAMES: dict[Switchable, str] = {
     "recording": "recording",
     "monitoring": "monitoring",
     "stages": "stage timing",
@@ -38,7 +38,7 @@ MEASUREMENTS_PER_BLOCK = 4
 class OverheadMeasurement(BenchPart):
     """One subject in one state, once. All values are those of the window, except where another time is named."""
 
-    subject: Subject
+    subject: Switchable
     state: State
     block: int
     """The number of the block, from 1."""
@@ -97,13 +97,13 @@ class OverheadBench(BenchFile):
     users: int
     """Flows in flight."""
     seed: int
-    subjects: tuple[Subject, ...]
+    subjects: tuple[Switchable, ...]
     blocks: int
     warm_up_seconds: float
     duration_seconds: float
     measurements: tuple[OverheadMeasurement, ...] = ()
 
-    def of(self, subject: Subject, state: State) -> tuple[OverheadMeasurement, ...]:
+    def of(self, subject: Switchable, state: State) -> tuple[OverheadMeasurement, ...]:
         """The measurements of a subject in one state, in the order of time."""
         return tuple(each for each in self.measurements if (each.subject, each.state) == (subject, state))
 

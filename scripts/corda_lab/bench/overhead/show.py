@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from corda_lab.bench.overhead import effect
-from corda_lab.bench.overhead.measurement import SUBJECT_NAMES, OverheadBench, OverheadMeasurement, Subject
+from corda_lab.bench.overhead.measurement import SUBJECT_NAMES, OverheadBench, OverheadMeasurement, Switchable
 from corda_lab.bench.peers.compare import mean
 from corda_lab.bench.peers.show import CHECK_TITLES, check_row
 from corda_lab.bench.peers.show import in_words as interval
@@ -56,7 +56,7 @@ def rows(bench: OverheadBench) -> list[Row]:
     return [_row(bench, subject) for subject in bench.subjects]
 
 
-def _row(bench: OverheadBench, subject: Subject) -> Row:
+def _row(bench: OverheadBench, subject: Switchable) -> Row:
     found = effect.ratio(bench, subject)
     pairs = str(found.pairs) if found else "0"
     return (

@@ -19,11 +19,11 @@ from corda_lab import __version__
 from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.bridge_knobs import BridgeKnobs
 from corda_lab.bench.file import store
+from corda_lab.bench.job import BenchJob, await_rest
 from corda_lab.bench.overload import knee, show
 from corda_lab.bench.overload.measurement import LevelMeasurement, OverloadBench, OverloadMeasurement
 from corda_lab.bench.peers import measure
 from corda_lab.bench.shares import watched
-from corda_lab.bench.subject import Subject, await_rest
 from corda_lab.bench.usage import recorded
 from corda_lab.bench.warm import warmed
 from corda_lab.errors import LabError
@@ -77,33 +77,33 @@ def run(asked: Overload, settings: Settings) -> Path:
     lab = RunningLab.of(settings, compose)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(asked.options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(compose, lab.bridge, plan, {})
+        job = BenchJob(compose, lab.bridge, plan, {})
         limits = asked.limits or (lab.bridge.outstanding_max(plan.subject.node), None)
-    bench = described(asked, limits, subject, lab.settings)
+    bench = described(asked, limits, job, lab.settings)
     ui.note(announcement(bench))
     bench = warmed(bench, replace(asked.options, users=warm.USERS), plan.subject, lab)
     with bridge_knobs.changed(lab.settings) as knobs:
-        open_to_all = replace(subject, compose=knobs.use({LIMIT: str(UNLIMITED)}))
+        open_to_all = replace(job, compose=knobs.use({LIMIT: str(UNLIMITED)}))
         with ui.phase("Finding the knee"):
             bench = _searched(bench, open_to_all, lab)
         peak = knee.peak_level(knee.of_search(bench))
         for number in range(1, asked.rounds + 1):
             with ui.phase(f"Round {number} of {asked.rounds}"):
-                open_to_all = replace(subject, compose=knobs.use({LIMIT: str(UNLIMITED)}))
+                open_to_all = replace(job, compose=knobs.use({LIMIT: str(UNLIMITED)}))
                 level = _level(open_to_all, lab, users=peak.users, number=number)
                 bench = bench.model_copy(update={"searched": (*bench.searched, level)})
                 if level.flows_per_second > 0:
-                    bench = _overloaded(bench, subject, lab, knobs, level)
+                    bench = _overloaded(bench, job, lab, knobs, level)
         path = store(bench)
     show.results(bench)
     ui.note(f"stored in {path}")
     return path
 
 
-def _searched(bench: OverloadBench, subject: Subject, lab: RunningLab) -> OverloadBench:
+def _searched(bench: OverloadBench, job: BenchJob, lab: RunningLab) -> OverloadBench:
     """Return the bench with the search for the knee. Raises LabError if no level could be measured."""
     for users in bench.levels:
-        measured = _level(subject, lab, users=users, number=0)
+        measured = _level(job, lab, users=users, number=0)
         bench = bench.model_copy(update={"searched": (*bench.searched, measured)})
         if knee.search_is_over(knee.of_search(bench)):
             break
@@ -112,15 +112,13 @@ def _searched(bench: OverloadBench, subject: Subject, lab: RunningLab) -> Overlo
     return bench
 
 
-def _level(subject: Subject, lab: RunningLab, *, users: int, number: int) -> LevelMeasurement:
+def _level(job: BenchJob, lab: RunningLab, *, users: int, number: int) -> LevelMeasurement:
     """Measure closed load with so many flows outstanding."""
     await_rest(lab.bridge, lab.prometheus)
     # Microseconds make the names of the containers unique, because the same number may be measured again.
-    times = replace(
-        subject.plan.options, warm_up_seconds=min(CLOSED_WARM_UP_SECONDS_MAX, subject.plan.options.warm_up_seconds)
-    )
-    plan = replace(subject.plan, identity=f"{subject.plan.identity}-{time.time_ns() // 1000}", options=times)
-    done = measure.measure("lab", replace(subject, plan=plan), users=users, number=number)
+    times = replace(job.plan.options, warm_up_seconds=min(CLOSED_WARM_UP_SECONDS_MAX, job.plan.options.warm_up_seconds))
+    plan = replace(job.plan, identity=f"{job.plan.identity}-{time.time_ns() // 1000}", options=times)
+    done = measure.measure("lab", replace(job, plan=plan), users=users, number=number)
     measured = LevelMeasurement(
         users=users,
         round=number,
@@ -135,7 +133,7 @@ def _level(subject: Subject, lab: RunningLab, *, users: int, number: int) -> Lev
 
 
 def _overloaded(
-    bench: OverloadBench, subject: Subject, lab: RunningLab, knobs: BridgeKnobs, peak: LevelMeasurement
+    bench: OverloadBench, job: BenchJob, lab: RunningLab, knobs: BridgeKnobs, peak: LevelMeasurement
 ) -> OverloadBench:
     """Return the bench with every limit and multiple of a round. The file is stored after each."""
     for limit in bench.limits:
@@ -149,7 +147,7 @@ def _overloaded(
                 rate=multiple * peak.flows_per_second,
                 window_seconds=bench.duration_seconds,
             )
-            measured = _offered(begun, subject, compose, lab, time_limit_seconds=bench.time_limit_seconds)
+            measured = _offered(begun, job, compose, lab, time_limit_seconds=bench.time_limit_seconds)
             show.progress(measured)
             bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
             store(bench)
@@ -158,7 +156,7 @@ def _overloaded(
 
 def _offered(
     begun: OverloadMeasurement,
-    subject: Subject,
+    job: BenchJob,
     compose: Compose,
     lab: RunningLab,
     *,
@@ -169,7 +167,7 @@ def _offered(
     Raises LabError if the flows have not ended at the time limit, because the next measurement would contain them.
     """
     await_rest(lab.bridge, lab.prometheus)
-    plan = open_plan(begun, subject.plan, time_limit_seconds)
+    plan = open_plan(begun, job.plan, time_limit_seconds)
     try:
         measured = _measured(begun, plan, compose, lab, time_limit_seconds)
     except LabError as error:
@@ -217,9 +215,9 @@ def _measured(
     return counted.model_copy(update={"shares": shares})
 
 
-def described(asked: Overload, limits: tuple[int | None, ...], subject: Subject, settings: Settings) -> OverloadBench:
+def described(asked: Overload, limits: tuple[int | None, ...], job: BenchJob, settings: Settings) -> OverloadBench:
     """Return the file without measurements."""
-    plan = subject.plan
+    plan = job.plan
     return OverloadBench(
         id=folders.run_id("overload"),
         lab_version=__version__,

@@ -8,9 +8,9 @@ from pathlib import Path
 from corda_lab import __version__
 from corda_lab.bench import bridge_knobs, warm
 from corda_lab.bench.file import store
+from corda_lab.bench.job import BenchJob, await_rest, fixed_arguments
 from corda_lab.bench.peers import jmeter, measure, show
 from corda_lab.bench.peers.measurement import PEER_NAMES, PEERS, Peer, PeersBench
-from corda_lab.bench.subject import Subject, await_rest, fixed_arguments
 from corda_lab.bench.warm import warmed
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import environment, lifecycle, shape
@@ -35,11 +35,11 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     jmeter.require_possible(lab.settings)
     with ui.phase("Checking the benchmark"):
         plan = preflight.plan(preflight.prepare(replace(options, users=1)), lab.settings, lab.compose, lab.bridge)
-        subject = Subject(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
+        job = BenchJob(compose, lab.bridge, plan, fixed_arguments(plan, lab.bridge.nodes()))
     lifecycle.build(lab.settings, jmeter.SERVICE)
-    bench = described(subject, users, rounds, lab.settings)
+    bench = described(job, users, rounds, lab.settings)
     ui.note(announcement(bench))
-    with bridge_knobs.admitting(max(users), subject, lab.settings) as admitted:
+    with bridge_knobs.admitting(max(users), job, lab.settings) as admitted:
         bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
         for number in range(1, rounds + 1):
             with ui.phase(f"Round {number} of {rounds}"):
@@ -51,12 +51,12 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     return path
 
 
-def _with_round(bench: PeersBench, subject: Subject, prometheus: Prometheus, number: int) -> PeersBench:
+def _with_round(bench: PeersBench, job: BenchJob, prometheus: Prometheus, number: int) -> PeersBench:
     """Return the bench with the measurements of all peers under every load."""
     for place, users in enumerate(bench.users):
         for peer in order_of(number + place):
-            await_rest(subject.bridge, prometheus)
-            measured = measure.measure(peer, subject, users=users, number=number)
+            await_rest(job.bridge, prometheus)
+            measured = measure.measure(peer, job, users=users, number=number)
             show.progress(measured)
             bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})
     return bench
@@ -68,17 +68,17 @@ def order_of(turn: int) -> tuple[Peer, ...]:
     return (*PEERS[first:], *PEERS[:first])
 
 
-def described(subject: Subject, users: Sequence[int], rounds: int, settings: Settings) -> PeersBench:
+def described(job: BenchJob, users: Sequence[int], rounds: int, settings: Settings) -> PeersBench:
     """Return the file without measurements."""
-    plan = subject.plan
+    plan = job.plan
     image = run_docker(["image", "inspect", "--format", "{{.Id}}", settings.own_image(jmeter.IMAGE)])
     return PeersBench(
         id=folders.run_id("peers"),
         lab_version=__version__,
         workload=plan.workload.name,
-        flow=subject.flow,
+        flow=job.flow,
         node=plan.subject.node,
-        arguments=json.dumps(subject.arguments),
+        arguments=json.dumps(job.arguments),
         seed=plan.options.seed,
         users=tuple(users),
         rounds=rounds,

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import polars as pl
 
+from corda_lab.bench.job import BenchJob
 from corda_lab.bench.latency import Latency, latency_of
 from corda_lab.bench.peers import jmeter
 from corda_lab.bench.peers.measurement import Measurement, Peer
-from corda_lab.bench.subject import Subject
 from corda_lab.bench.usage import Readings, recorded
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
@@ -33,33 +33,33 @@ from corda_lab.steps.rows import Window
 DIRECT_CLASS = "org.cordalab.bridge.bench.DirectRpcBenchmark"
 
 
-def measure(peer: Peer, subject: Subject, *, users: int, number: int) -> Measurement:
+def measure(peer: Peer, job: BenchJob, *, users: int, number: int) -> Measurement:
     """Measure a peer with ``users`` flows in flight. If something fails, the measurement says what.
 
     ``number`` is that of the round; it makes the names of the containers unique.
     """
-    identity = f"{subject.plan.identity}-{peer}-{users}-{number}"
-    plan = replace(subject.plan, identity=identity, options=replace(subject.plan.options, users=users))
+    identity = f"{job.plan.identity}-{peer}-{users}-{number}"
+    plan = replace(job.plan, identity=identity, options=replace(job.plan.options, users=users))
     begun = Measurement(peer=peer, users=users, round=number, window_seconds=plan.options.duration_seconds)
     measured = {"direct": _direct, "jmeter": _jmeter, "lab": _lab}[peer]
     try:
-        return measured(replace(subject, plan=plan), begun)
+        return measured(replace(job, plan=plan), begun)
     except LabError as error:
         return begun.model_copy(update={"problem": error.message})
 
 
-def _direct(subject: Subject, begun: Measurement) -> Measurement:
+def _direct(job: BenchJob, begun: Measurement) -> Measurement:
     """The bridge's RPC client without bridge and Locust. It computes its own values, and prints them as JSON."""
-    load = subject.plan.options
+    load = job.plan.options
     arguments = [
         *("bridge", DIRECT_CLASS),
-        *("--node", subject.plan.subject.node, "--flow", subject.flow, "--args", json.dumps(subject.arguments)),
+        *("--node", job.plan.subject.node, "--flow", job.flow, "--args", json.dumps(job.arguments)),
         *("--in-flight", str(load.users)),
         *("--warm-up", str(int(load.warm_up_seconds)), "--duration", str(int(load.duration_seconds))),
     ]
-    with _container(subject, ["--entrypoint", "/opt/corda-lab/run-java"], arguments) as name:
+    with _container(job, ["--entrypoint", "/opt/corda-lab/run-java"], arguments) as name:
         with recorded([name]) as readings:
-            _await_end(subject, name)
+            _await_end(job, name)
         done = run_docker(["logs", name])
     try:
         answer = json.loads(done.stdout.strip().splitlines()[-1])
@@ -82,20 +82,20 @@ def _direct(subject: Subject, begun: Measurement) -> Measurement:
     )
 
 
-def _jmeter(subject: Subject, begun: Measurement) -> Measurement:
+def _jmeter(job: BenchJob, begun: Measurement) -> Measurement:
     """JMeter, with the results file that its own listener writes."""
-    load = subject.plan.options
+    load = job.plan.options
     properties = {
         "users": load.users,
         "seconds": int(load.total_seconds),
-        "node": subject.plan.subject.node,
-        "flow": subject.flow,
-        "arguments": json.dumps(subject.arguments),
+        "node": job.plan.subject.node,
+        "flow": job.flow,
+        "arguments": json.dumps(job.arguments),
     }
     arguments = [jmeter.SERVICE, jmeter.RESULTS_FILE, *(f"-J{name}={value}" for name, value in properties.items())]
-    with tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch, _container(subject, [], arguments) as name:
+    with tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch, _container(job, [], arguments) as name:
         with recorded([name]) as readings:
-            code = _await_end(subject, name)
+            code = _await_end(job, name)
         if code:
             raise LabError(f"it ended with status {code}: {_last_words_of(name)}")
         copied = run_docker(["cp", f"{name}:{jmeter.RESULTS_FILE}", scratch])
@@ -109,12 +109,12 @@ def _jmeter(subject: Subject, begun: Measurement) -> Measurement:
     if flows.is_empty():
         raise LabError(f"it started no flow: {_last_words_of(name)}")
     began_at = flows.select((pl.col("ended_at") - pl.col("latency_ms") / 1000).min()).item()
-    return _values(begun, flows, _window(began_at, subject.plan), readings)
+    return _values(begun, flows, _window(began_at, job.plan), readings)
 
 
-def _lab(subject: Subject, begun: Measurement) -> Measurement:
+def _lab(job: BenchJob, begun: Measurement) -> Measurement:
     """Locust and the bridge, as in ``lab run``."""
-    compose, plan = subject.compose, subject.plan
+    compose, plan = job.compose, job.plan
     bridge = next(service.container.name for service in compose.services() if service.name == "bridge")
     with (
         tempfile.TemporaryDirectory(prefix="corda-lab-bench-") as scratch,
@@ -123,9 +123,9 @@ def _lab(subject: Subject, begun: Measurement) -> Measurement:
         containers.await_setup(compose, plan, names)
         with recorded([bridge, *names.names]) as readings, recorded([bridge]) as readings_of_bridge:
             containers.let_go(compose, plan)
-            containers.generate_load(compose, plan, subject.bridge, names)
+            containers.generate_load(compose, plan, job.bridge, names)
         collected = collect(compose, plan, names, Path(scratch))
-    unknown.forget(subject.bridge, plan.subject.node, plan.identity)
+    unknown.forget(job.bridge, plan.subject.node, plan.identity)
     frame, end = collected.requests, collected.end
     # Percentiles are of the time from the start of the request, as the other peers measure it.
     flows = frame.select(
@@ -170,15 +170,15 @@ def _failures(count: int, first: str | None) -> str | None:
 
 
 @contextmanager
-def _container(subject: Subject, options: list[str], arguments: list[str]) -> Iterator[str]:
+def _container(job: BenchJob, options: list[str], arguments: list[str]) -> Iterator[str]:
     """Start a container of a service in the background, and return its name. It is always removed after the block."""
-    identity = subject.plan.identity
-    name = f"{subject.compose.project}-{identity}"
+    identity = job.plan.identity
+    name = f"{job.compose.project}-{identity}"
     run = ["run", "--detach", "--no-deps", "--label", f"{RUN_LABEL}={identity}", "--name", name]
     try:
         # A killed client may leave a container that starts later.
         with interrupts.held_back():
-            subject.compose.run(*run, *options, *arguments)
+            job.compose.run(*run, *options, *arguments)
         yield name
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.
@@ -186,9 +186,9 @@ def _container(subject: Subject, options: list[str], arguments: list[str]) -> It
             run_docker(["rm", "--force", "--volumes", name])
 
 
-def _await_end(subject: Subject, name: str) -> int:
+def _await_end(job: BenchJob, name: str) -> int:
     """Wait until a container has ended, and return its status. Raises LabError if it does not end in time."""
-    limit = subject.container_seconds_max
+    limit = job.container_seconds_max
     try:
         done = run_docker(["wait", name], seconds_max=limit)
     except LabError:

@@ -10,7 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.deployed import LoadStart
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.paths import ROOT
-from corda_lab.swarm.load_container import RULES, SERVICE, Subject, create_arguments, environment_of
+from corda_lab.swarm.load_container import RULES, SERVICE, LoadTemplate, create_arguments, environment_of
 from corda_lab.swarm.project import Project
 from corda_lab.swarm.rules import RULES as STACK_RULES
 from corda_lab.swarm.rules import Derivation
@@ -21,34 +21,34 @@ LOAD = LoadStart(Container("lab-load", Engine("generator")), "org.cordalab.run=x
 
 
 @pytest.fixture
-def subject(project: Project, derivation_of: Callable[..., Derivation]) -> Subject:
+def template(project: Project, derivation_of: Callable[..., Derivation]) -> LoadTemplate:
     stack = derive(derivation_of(project))
-    return Subject(stack.name, stack.document)
+    return LoadTemplate(stack.name, stack.document)
 
 
-def options(subject: Subject) -> list[str]:
-    return create_arguments(subject, LOAD)
+def options(template: LoadTemplate) -> list[str]:
+    return create_arguments(template, LOAD)
 
 
-def test_every_field_that_the_stack_may_give_the_service_has_a_rule(subject: Subject) -> None:
+def test_every_field_that_the_stack_may_give_the_service_has_a_rule(template: LoadTemplate) -> None:
     possible = {field for rule in STACK_RULES.values() for field in rule.into} | set(PLACED)
     # Limits and reservations are parts of the same field, and the generator has no secrets.
     fields = {".".join(field.split(".")[:2]) for field in possible} - {"hostname", "secrets", "ports"}
     assert fields <= RULES.keys()
-    service = subject.service
+    service = template.service
     deploy = service["deploy"]
     assert isinstance(deploy, dict)
     assert {*service.keys() - {"deploy"}, *(f"deploy.{name}" for name in deploy)} <= RULES.keys()
 
 
-def test_it_has_the_environment_and_the_limits_of_the_service(subject: Subject, project: Project) -> None:
-    found = options(subject)
+def test_it_has_the_environment_and_the_limits_of_the_service(template: LoadTemplate, project: Project) -> None:
+    found = options(template)
     service = project.services[SERVICE]
-    assert found[-4:] == [subject.image, *LOAD.arguments]
+    assert found[-4:] == [template.image, *LOAD.arguments]
     for name, value in (service.environment or {}).items():
         # The values are not on the command line, which others can read.
         assert f"--env={name}" in found
-        assert environment_of(subject)[name] == (value or "").replace("$$", "$")
+        assert environment_of(template)[name] == (value or "").replace("$$", "$")
     assert f"--memory={service.mem_limit}" in found
     assert f"--pids-limit={service.pids_limit}" in found
     assert f"--user={service.user}" in found
@@ -60,44 +60,44 @@ def test_it_has_the_environment_and_the_limits_of_the_service(subject: Subject, 
 def test_a_variable_that_the_docker_client_would_take_is_refused(name: str) -> None:
     services: JsonValue = {"services": {SERVICE: {"environment": {"LAB": "x", name: "y"}}}}
     with pytest.raises(LabError, match=f"locust.environment.{name}: the docker client would take it"):
-        environment_of(Subject("lab-swarm", services if isinstance(services, dict) else {}))
+        environment_of(LoadTemplate("lab-swarm", services if isinstance(services, dict) else {}))
 
 
-def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(subject: Subject) -> None:
-    found = options(subject)
-    assert [word for word in found if word.startswith("--network=")] == [f"--network={subject.stack}_default"]
-    rows = [word for word in found if f"source={subject.stack}_locust-rows" in word]
+def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(template: LoadTemplate) -> None:
+    found = options(template)
+    assert [word for word in found if word.startswith("--network=")] == [f"--network={template.stack}_default"]
+    rows = [word for word in found if f"source={template.stack}_locust-rows" in word]
     assert len(rows) == 1
-    assert f"volume-label=com.docker.stack.namespace={subject.stack}" in rows[0]
+    assert f"volume-label=com.docker.stack.namespace={template.stack}" in rows[0]
     assert "--tmpfs=/tmp" in found
 
 
-def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(subject: Subject, project: Project) -> None:
+def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(template: LoadTemplate, project: Project) -> None:
     """A container of a load is removed with its volumes without a name, so its rows must not be in one of these."""
     assert f"VOLUME {ROWS_DIRECTORY}\n" in (ROOT / "loadgen" / "locust" / "Dockerfile").read_text(encoding="utf-8")
     (mount,) = [one for one in project.services[SERVICE].volumes if one.source == "locust-rows"]
     assert mount.target == ROWS_DIRECTORY
-    assert any(f"source={subject.stack}_locust-rows,target={ROWS_DIRECTORY}," in word for word in options(subject))
+    assert any(f"source={template.stack}_locust-rows,target={ROWS_DIRECTORY}," in word for word in options(template))
 
 
-def test_only_the_driver_has_the_name_of_the_service(subject: Subject) -> None:
+def test_only_the_driver_has_the_name_of_the_service(template: LoadTemplate) -> None:
     alias = f"--network-alias={SERVICE}"
-    assert alias not in options(subject)
-    assert alias in create_arguments(subject, replace(LOAD, has_alias=True))
+    assert alias not in options(template)
+    assert alias in create_arguments(template, replace(LOAD, has_alias=True))
 
 
-def test_its_files_are_those_of_the_service_in_volumes_of_their_own(subject: Subject) -> None:
-    assert "/etc/corda-lab/workloads/iou.yaml" in subject.files
-    assert all(path.is_file() for path in subject.files.values())
-    mounts = {f"--mount=type=volume,target={folder}" for folder in subject.folders}
-    assert mounts <= {*options(subject)}
-    assert {"/etc/corda-lab/workloads", "/network"} <= {*subject.folders}
+def test_its_files_are_those_of_the_service_in_volumes_of_their_own(template: LoadTemplate) -> None:
+    assert "/etc/corda-lab/workloads/iou.yaml" in template.files
+    assert all(path.is_file() for path in template.files.values())
+    mounts = {f"--mount=type=volume,target={folder}" for folder in template.folders}
+    assert mounts <= {*options(template)}
+    assert {"/etc/corda-lab/workloads", "/network"} <= {*template.folders}
 
 
 @pytest.mark.parametrize("added", [{"sysctls": []}, {"secrets": [{"source": "key"}]}])
-def test_a_field_without_a_rule_is_named(subject: Subject, added: Mapping[str, JsonValue]) -> None:
-    services = subject.document["services"]
+def test_a_field_without_a_rule_is_named(template: LoadTemplate, added: Mapping[str, JsonValue]) -> None:
+    services = template.document["services"]
     assert isinstance(services, dict)
-    other = {**subject.document, "services": {**services, SERVICE: {**subject.service, **added}}}
+    other = {**template.document, "services": {**services, SERVICE: {**template.service, **added}}}
     with pytest.raises(LabError, match=f"locust: {next(iter(added))} has no rule"):
-        options(Subject(subject.stack, other))
+        options(LoadTemplate(template.stack, other))

@@ -16,7 +16,7 @@ import yaml
 from corda_lab.errors import LabError
 from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.project import Port, Project, Service
-from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, RULES, Derivation, Fate, Subject
+from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, RULES, Derivation, DerivedService, Fate
 from corda_lab.swarm.stack import PLACED, Stack, derive, stack_service
 
 DerivationOf = Callable[..., Derivation]
@@ -66,7 +66,7 @@ def test_every_field_of_every_service_becomes_what_its_rule_says(
 ) -> None:
     derivation = derivation_of(project)
     for name, service in project.running.items():
-        subject = Subject(name, service, derivation)
+        derived = DerivedService(name, service, derivation)
         given = {field: value for field, value in config["services"][name].items() if value not in (None, [], {})}
         for field, value in given.items():
             rule = RULES[field]
@@ -79,7 +79,7 @@ def test_every_field_of_every_service_becomes_what_its_rule_says(
                     assert rule.into == (), place
                     assert field not in services[name], place
                 case Fate.TRANSLATED:
-                    assert all(is_within(leaf, rule.into) for leaf in leaves(rule.translate(subject))), place
+                    assert all(is_within(leaf, rule.into) for leaf in leaves(rule.translate(derived))), place
                     assert field in rule.into or field not in services[name], place
 
 
@@ -112,7 +112,9 @@ def test_a_field_that_a_service_does_not_have_adds_nothing(project: Project, der
     derivation = derivation_of(project)
     for name, service in project.running.items():
         unset = {field for field in RULES if getattr(service, field) is None} - {"entrypoint", "command"}
-        translated = {field: RULES[field].translate(Subject(name, service, derivation)) for field in sorted(unset)}
+        translated = {
+            field: RULES[field].translate(DerivedService(name, service, derivation)) for field in sorted(unset)
+        }
         assert translated == {field: {} for field in translated}, name
 
 
@@ -147,7 +149,7 @@ def test_a_service_restarts_as_in_compose(
     restart: str, policy: dict[str, Any], project: Project, derivation_of: DerivationOf
 ) -> None:
     derivation = derivation_of(with_service(project, "locust", restart=restart))
-    service: Any = stack_service(Subject("locust", derivation.project.services["locust"], derivation))
+    service: Any = stack_service(DerivedService("locust", derivation.project.services["locust"], derivation))
     assert service["deploy"]["restart_policy"] == policy
 
 

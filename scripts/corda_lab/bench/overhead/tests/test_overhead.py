@@ -14,15 +14,14 @@ from corda_lab.bench.overhead.measurement import (
     OverheadBench,
     OverheadMeasurement,
     State,
-    Subject,
+    Switchable,
 )
 from corda_lab.bench.peers.compare import Estimate
 from corda_lab.errors import LabError
 from corda_lab.results.folders import read_model
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import LoadPart, RunPlan
-from corda_lab.steps.plan import Subject as LoadSubject
+from corda_lab.steps.plan import LoadPart, RunPlan, Subject
 from corda_lab.testing.entries import run_end
 from corda_lab.testing.runs import ENVIRONMENT
 from corda_lab.workloads.resolve import read_workload
@@ -33,7 +32,7 @@ FACTORS = {"recording": 1.0, "monitoring": 0.98, "stages": 1.0, "everything": 0.
 
 
 def measurement(
-    subject: Subject, state: State, block: int, place: int, *, rate: float = 10.0, **more: object
+    subject: Switchable, state: State, block: int, place: int, *, rate: float = 10.0, **more: object
 ) -> OverheadMeasurement:
     """A measurement of 30 s without any trouble."""
     is_on = state == "on"
@@ -78,7 +77,7 @@ def bench(**more: object) -> OverheadBench:
     return OverheadBench.model_validate(fields | more)
 
 
-def with_changed(whole: OverheadBench, subject: Subject, block: int, place: int, **changes: object) -> OverheadBench:
+def with_changed(whole: OverheadBench, subject: Switchable, block: int, place: int, **changes: object) -> OverheadBench:
     """The bench with one changed measurement."""
     measured = tuple(
         each.model_copy(update=changes) if (each.subject, each.block, each.place) == (subject, block, place) else each
@@ -103,7 +102,7 @@ def test_every_second_block_is_mirrored() -> None:
 
 
 def test_a_pair_is_two_neighbours_in_a_block_of_which_one_is_on() -> None:
-    pairs: dict[tuple[Subject, int], list[OverheadMeasurement]] = {}
+    pairs: dict[tuple[Switchable, int], list[OverheadMeasurement]] = {}
     for each in bench().measurements:
         pairs.setdefault((each.subject, each.pair), []).append(each)
     assert len(pairs) == len(SUBJECTS) * BLOCKS * 2
@@ -195,7 +194,7 @@ def test_judges_the_promise_about_everything_together(factor: float, noise: floa
         ("everything", ("everything",)),
     ],
 )
-def test_reads_what_to_switch(text: str | None, subjects: tuple[Subject, ...]) -> None:
+def test_reads_what_to_switch(text: str | None, subjects: tuple[Switchable, ...]) -> None:
     assert command.read_subjects(text) == subjects
 
 
@@ -222,7 +221,7 @@ def test_an_unknown_part_is_one_clear_error(text: str) -> None:
     ],
 )
 def test_a_part_in_the_wrong_state_is_a_failed_measurement(
-    subject: Subject, state: State, changes: dict[str, object], problem: str | None
+    subject: Switchable, state: State, changes: dict[str, object], problem: str | None
 ) -> None:
     measured = measurement(subject, state, 1, 1).model_copy(update=changes)
     assert problem_of(measured, run_end()) == problem
@@ -237,7 +236,7 @@ def test_a_failed_request_is_a_failed_measurement() -> None:
 def test_the_load_of_a_measurement_outlasts_its_window_and_writes_rows_only_if_recording_is_on() -> None:
     part = LoadPart("iou", "org.cordalab.flows.Iou", "Iou", "PartyB")
     options = LoadOptions("iou", duration_seconds=30, warm_up_seconds=10)
-    plan = RunPlan("20260102T030405Z-iou", options, read_workload("iou"), LoadSubject("PartyA", (part,)), 60)
+    plan = RunPlan("20260102T030405Z-iou", options, read_workload("iou"), Subject("PartyA", (part,)), 60)
     off = load_of(plan, measurement("everything", "off", 2, 1))
     on = load_of(plan, measurement("everything", "on", 2, 2))
     assert off.options.total_seconds > options.total_seconds

@@ -7,12 +7,12 @@ import pytest
 
 from corda_lab.bench import report
 from corda_lab.bench.file import store
+from corda_lab.bench.job import read_users
 from corda_lab.bench.latency import Latency
 from corda_lab.bench.markdown import table
 from corda_lab.bench.peers import command, compare, show
 from corda_lab.bench.peers.compare import Estimate, at_least, at_most
 from corda_lab.bench.peers.measurement import PEERS, Measurement, Peer, PeersBench
-from corda_lab.bench.subject import read_users
 from corda_lab.errors import LabError
 from corda_lab.results.folders import read_model
 from corda_lab.testing.runs import ENVIRONMENT

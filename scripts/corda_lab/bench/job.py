@@ -19,8 +19,8 @@ START_SECONDS_MAX = 120
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What the peers run: the plan of the load, and the arguments of its flow."""
+class BenchJob:
+    """What a bench runs: the plan of the load, and the arguments of its flow."""
 
     compose: Compose
     bridge: Bridge
