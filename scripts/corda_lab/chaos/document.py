@@ -3,6 +3,7 @@
 Campaigns of days are made of small pieces: each call of ``lab chaos`` adds a file, and the chapter adds them up.
 """
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,8 @@ state that was consumed twice; value that was made or destroyed. *Other* are all
 transactions that only the notary has, because Corda ended their flow with an error before it recorded them: the caller
 was told that the flow failed. *Unexplained* are flows of which the node could not tell what became of them.
 [chaos.md](chaos.md) describes the faults, how they are made, and what is checked after each load.
+
+From here on, the tables have all stored trials, also those that do not count.
 """
 
 OTHER = "other"
@@ -55,7 +58,10 @@ def section(corda: str, database: str, files: Sequence[ChaosFile]) -> str:
         *bullets("", circumstances(files)),
         "Faults by kind and target:",
         fault_table(faults),
-        "Median time until throughput was back, and flows lost by it, by kind:",
+        wrapped(
+            "Time until throughput was back, and flows lost by it, by kind. A recovery that was not seen, because the "
+            "load or the pause before the next fault was too short, counts as longer than all others:"
+        ),
         effect_table(faults),
         wrapped(outcome_words(trials)),
         *evidence(files),
@@ -116,19 +122,26 @@ def _counts(faults: Sequence[FaultEntry], kinds: Sequence[FaultKind], target: st
 
 
 def effect_table(faults: Sequence[FaultEntry]) -> str:
-    """Return what the faults of each kind cost, as far as the load was long enough to tell."""
+    """Return what the faults of each kind cost, as far as the load was long enough to tell.
+
+    A recovery that was not seen took longer than the load, so it counts as the longest of all.
+    """
     rows = []
     for kind in KINDS:
         own = [fault for fault in faults if fault.kind == kind and fault.before_per_second is not None]
-        times = [fault.recovery_seconds for fault in own if fault.recovery_seconds is not None]
+        times = [math.inf if fault.recovery_seconds is None else fault.recovery_seconds for fault in own]
         lost = [fault.lost_flows for fault in own if fault.lost_flows is not None]
         if own:
-            median = f"{statistics.median(times):.1f} s" if times else "–"
-            slowest = f"{max(times):.1f} s" if times else "–"
+            seen = [time for time in times if time < math.inf]
+            median, slowest = _seconds(statistics.median_high(times)), _seconds(max(seen, default=math.inf))
             rows.append(
-                (kind, str(len(own)), median, slowest, str(len(own) - len(times)), f"{statistics.median(lost):.0f}")
+                (kind, str(len(own)), median, slowest, str(len(own) - len(seen)), f"{statistics.median(lost):.0f}")
             )
-    return table(("kind", "faults", "median", "longest", "not seen to end", "flows lost, median"), rows)
+    return table(("kind", "faults", "median", "longest seen", "not seen to end", "flows lost, median"), rows)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < math.inf else "not seen"
 
 
 def outcome_words(trials: Sequence[ChaosTrial]) -> str:
@@ -183,10 +196,14 @@ def stranded(trials: Sequence[ChaosTrial]) -> list[str]:
     """Return what Corda itself has stranded, each with what the caller was told and what the nodes logged."""
     parts = []
     for trial in trials:
+        older = (
+            "The trial failed for it, because it is older than the rule that it does not. " if trial.problems else ""
+        )
         for one in trial.stranded:
             told = (
                 f"Corda stranded transaction {one.transaction} (seed {trial.seed}, run {trial.run}). Its flow ran on "
-                f"{one.node}, with client id {one.client_id}. Its caller was told: {one.told}. The logs of the nodes:"
+                f"{one.node}, with client id {one.client_id}. Its caller was told: {one.told}. "
+                f"{older}The logs of the nodes:"
             )
             parts += [wrapped(told), "\n".join(wrapped(line, "- ", "  ") for line in one.log)]
     return parts

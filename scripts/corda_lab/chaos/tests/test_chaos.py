@@ -231,7 +231,7 @@ def test_the_document_adds_up_what_several_files_have_of_a_database(tmp_path: Pa
     assert "| 4.10 | PostgreSQL | 1 | 2 | 400 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert "| notary | 3 | – | 3 |" in text, "three kills, no pause"
     assert "| kill | 3 | 21.0 s | 21.0 s | 0 | 95 |" in text
-    assert "| pause | 3 | – | – | 3 | 10 |" in text, "none was seen to end"
+    assert "| pause | 3 | not seen | not seen | 3 | 10 |" in text, "none was seen to end"
     assert "- seed 7, run 20260102T030405Z-chaos: kill notary at 5s for 2s; pause bridge at 5s for 2s" in text
     assert "lost, missing_at_participant on PartyB: AB12, CD34" in text
 
