@@ -11,7 +11,7 @@ from corda_lab.figures.contents import Book
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import ESTIMATES
 from corda_lab.figures.judged import Judged, latest
-from corda_lab.figures.legend import ERRORS, NOTE_LEGEND, OUTCOME_LEGEND
+from corda_lab.figures.legend import ERRORS, NOTE_LEGEND, OUTCOME_LEGEND, PICTURE_LEGEND
 from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import load_settings
@@ -61,9 +61,8 @@ def draw(found: Sequence[Judged], places: Places) -> list[Path]:
 
 
 def picture_of(one: Judged) -> Chart:
-    """Return the chart that is the picture of a figure: both curves in one, or ours if none is published."""
-    has_published = bool(charts.published(one))
-    chart = charts.both(one) if has_published else charts.here(one)
+    """Return the chart that is the picture of a figure: both curves in one, or ours if no published one is beside."""
+    chart = charts.both(one) if charts.has_published(one) else charts.here(one)
     return replace(chart, id=one.name, width="")
 
 
@@ -82,6 +81,7 @@ def content(book: Book, places: Places) -> Mapping[str, object]:
         "estimates": ESTIMATES,
         "note_legend": NOTE_LEGEND,
         "outcome_legend": OUTCOME_LEGEND,
+        "picture_legend": PICTURE_LEGEND,
         "errors": f"The error of a published value: {ERRORS[:1].lower()}{ERRORS[1:]}",
         "charts": drawn,
         "pages": places.pages.name,

@@ -55,14 +55,25 @@ def is_drawn(judged: Judged) -> bool:
     return bool(measured(judged.figure, judged.repeats))
 
 
+def shown(judged: Judged) -> str:
+    """Return what the picture of a figure shows; empty if there is nothing of ours to draw."""
+    if not is_drawn(judged):
+        return ""
+    return "Published and measured curves" if has_published(judged) else "Measured curves"
+
+
+def has_published(judged: Judged) -> bool:
+    """Return whether published values stand beside ours."""
+    return any(curve.origin == "published" for curve in normalised(judged.figure, judged.repeats).curves)
+
+
 def both(judged: Judged) -> Chart:
     """Return all curves in one chart, each divided by its value at the anchor."""
     chart = judged.figure.fields.chart
     found = normalised(judged.figure, judged.repeats)
     at = ", ".join(f"{parameter_name(name)} {value}" for name, value in chart.anchor.items())
     x = chart.x_title or parameter_name(chart.x)
-    has_published = any(curve.origin == "published" for curve in found.curves)
-    missing = "" if has_published else " The published values are of another kind, or have other x."
+    missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
     traces = [
         _trace(curve, number, name=": ".join(filter(None, (curve.origin, curve.name))))

@@ -85,6 +85,7 @@ def figure_problems(
 ) -> list[Problem]:
     """Return everything that is wrong with a figure whose fields are valid each on its own."""
     problems = [*_published_problems(fields, source), *_chart_problems(fields.chart, names, source)]
+    problems += _beside_problems(fields, names, source)
     claims = [claim.name for claim in fields.claims]
     for index, claim in enumerate(fields.claims):
         where: Location = ("claims", index)
@@ -298,6 +299,24 @@ def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
             if not any(fits(Sample(row.columns, {}), named.where) for row in fitting):
                 text = f"no row of {named.id} has {words(named.where)}"
                 problems.append(source.problem(("published", index, "where"), text))
+    return problems
+
+
+def _beside_problems(fields: FigureFields, names: SweepNames, source: Source) -> list[Problem]:
+    """Return which published rows have no place beside ours, although they are to stand there."""
+    problems = []
+    for index, named in enumerate(fields.published):
+        place = ("published", index, "beside")
+        if isinstance(named.beside, dict):
+            ((column, places),) = named.beside.items()
+            known = {str(row.columns[column]) for row in read_published() if row.id == named.id}
+            for given, x in places.items():
+                if given not in known:
+                    problems.append(source.problem((*place, column), f"no row of {named.id} has {column} {given!r}"))
+                for _, text in _selection_problems({fields.chart.x: x}, names):
+                    problems.append(source.problem((*place, column, given), text))
+        elif named.beside is not None and named.x is None:
+            problems.append(source.problem(place, "the rows have no x; name our x for the values of a column"))
     return problems
 
 

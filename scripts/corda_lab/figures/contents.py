@@ -14,7 +14,7 @@ from corda_lab.figures.measured import measured_words
 from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, NOT_TESTABLE, Verdict
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
 from corda_lab.figures.words import asked_words, published_words
 from corda_lab.lab.settings import Settings
 from corda_lab.text.words import listed
@@ -93,6 +93,8 @@ class NotCarried:
     sentence: str
     values: str
     asked: str
+    because: str
+    """The reason for the region."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,10 @@ class FigurePart:
     deviations: tuple[DeviationRow, ...]
     """Those that touch its claims."""
     measured: str
-    has_picture: bool
+    picture: str
+    """What its picture shows; empty if it has none."""
+    command: str
+    """How it is measured again."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,12 @@ class Book:
     def measured(self) -> int:
         """The number of claims of which a repeat has a value."""
         return sum(verdict.n > 0 for one in self.figures for verdict in one.verdicts)
+
+    @property
+    def without_value(self) -> int:
+        """The number of claims that were measured, but of which no repeat has a value that counts."""
+        told = [summary.label(verdict) for one in self.figures for verdict in one.verdicts]
+        return sum(label in (HELD, DID_NOT_HOLD, CANNOT_TELL) for label in told) - self.measured
 
     @cached_property
     def rows(self) -> tuple[FigureRow, ...]:
@@ -229,6 +240,7 @@ class Book:
                         summary.sentence(verdict.claim, one.figure.fields),
                         published_words(verdict),
                         asked_words(verdict.claim),
+                        verdict.claim.because or "–",
                     )
                     found[verdict.published.verdict].append(row)
         return {NOT_CARRIED[verdict]: tuple(rows) for verdict, rows in found.items() if rows}
@@ -255,11 +267,8 @@ class Book:
 
     def _check(self, one: Judged, first: str) -> CheckRow:
         digest = hashlib.sha256(one.figure.text.encode()).hexdigest()[:DIGEST_LENGTH]
-        lacks = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
-        can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
-        command = commands.measure(one.name, one.form) if can_be_tested or not lacks else lacks[0].command
         quick, full = (self._time(one, form, first) for form in (QUICK, FULL))
-        return CheckRow(one.name, command, quick, full, digest)
+        return CheckRow(one.name, _command(one), quick, full, digest)
 
     def _time(self, one: Judged, form: Form, first: str) -> str:
         if first != one.name:
@@ -324,6 +333,13 @@ def _kind(one: DeviationFields) -> Kind | None:
     return None if one.touches else "nothing"
 
 
+def _command(one: Judged) -> str:
+    """Return the command that measures a figure; if none of its claims can be tested here, that for one's own image."""
+    lacks = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
+    can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
+    return commands.measure(one.name, one.form) if can_be_tested or not lacks else lacks[0].command
+
+
 def _part(one: Judged) -> FigurePart:
     fields = one.figure.fields
     return FigurePart(
@@ -336,5 +352,6 @@ def _part(one: Judged) -> FigurePart:
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
         tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
         measured_words(one),
-        has_picture=charts.is_drawn(one),
+        picture=charts.shown(one),
+        command=_command(one),
     )

@@ -8,7 +8,7 @@ from corda_lab.figures.file import Figure, is_named
 from corda_lab.figures.metrics import current_points, unit_of
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
-from corda_lab.figures.schema import BEST, FIRST, LAST, PublishedFields
+from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
 from corda_lab.figures.sweep import AT, STEP
 from corda_lab.figures.verdict import interval_of
 from corda_lab.steps.entry import ParameterValue
@@ -63,38 +63,95 @@ class PublishedChart:
 
 def published_charts(figure: Figure) -> list[PublishedChart]:
     """Return the published curves, a chart for each pair of axes, in the order in which the figure names them."""
-    rows = figure.rows
-    grouped: dict[tuple[str, str, str], dict[str, list[PublishedRow]]] = {}
-    for entry in figure.fields.published:
-        for row in rows:
-            if row.value is not None and is_named(row, entry):
-                curves = grouped.setdefault((entry.x or "", entry.y, row.unit), {})
-                curves.setdefault(_name_of(row, entry), []).append(row)
+    grouped: dict[tuple[str, str, str], list[PlacedRow]] = {}
+    for entry, row in _named_rows(figure):
+        if row.x != "":
+            place = PlacedRow(row, _curve_of(row, entry), row.edition, row.x)
+        else:
+            # Nothing is on the x axis: the rows of a curve differ in their edition or in their workload.
+            other = row.edition if entry.by == "workload" else row.workload
+            place = PlacedRow(row, _curve_of(row, entry), "", other)
+        grouped.setdefault((entry.x or "", entry.y, row.unit), []).append(place)
     return [
         PublishedChart(
             x,
             y,
             unit,
-            tuple(_published_curve(name, found) for name, found in curves.items()),
-            tuple(dict.fromkeys(row.hardware for found in curves.values() for row in found if row.hardware)),
+            tuple(_published_curves(placed)),
+            tuple(dict.fromkeys(one.row.hardware for one in placed if one.row.hardware)),
         )
-        for (x, y, unit), curves in grouped.items()
+        for (x, y, unit), placed in grouped.items()
     ]
 
 
-def _name_of(row: PublishedRow, entry: PublishedFields) -> str:
+def published_beside(figure: Figure) -> list[Curve]:
+    """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
+    found: list[PlacedRow] = []
+    for entry, row in _named_rows(figure):
+        place = _beside(row, entry)
+        if place is not None and kind_of(row.unit) == kind_of(unit_of(figure.fields.chart.y)):
+            found.append(place)
+    by_peak = any(entry.beside == BY_PEAK for entry in figure.fields.published)
+    return [_over_own_peak(curve) if by_peak else curve for curve in _published_curves(found)]
+
+
+@dataclass(frozen=True)
+class PlacedRow:
+    """A published value with its place in a chart."""
+
+    row: PublishedRow
+    curve: str
+    edition: str
+    """Rows of several editions are on several curves. Empty if the editions are what is on the x axis."""
+    x: float | str
+
+
+def _named_rows(figure: Figure) -> list[tuple[PublishedFields, PublishedRow]]:
+    return [
+        (entry, row)
+        for entry in figure.fields.published
+        for row in figure.rows
+        if row.value is not None and is_named(row, entry)
+    ]
+
+
+def _curve_of(row: PublishedRow, entry: PublishedFields) -> str:
     return str(row.columns[entry.by]) if entry.by else row.edition
 
 
-def _published_curve(name: str, rows: Sequence[PublishedRow]) -> Curve:
-    # Where nothing is on the x axis, the rows of a curve differ in their edition or in their workload.
-    others = [row.edition if row.workload == name else row.workload for row in rows]
-    dots = [
-        Dot(other if row.x == "" else row.x, row.value)
-        for row, other in zip(rows, others, strict=True)
-        if row.value is not None
+def _beside(row: PublishedRow, entry: PublishedFields) -> PlacedRow | None:
+    """Return the place of a row beside ours; None if it has none."""
+    if not isinstance(entry.beside, dict):
+        return None if entry.beside is None else PlacedRow(row, _curve_of(row, entry), row.edition, row.x)
+    ((column, places),) = entry.beside.items()
+    x = places.get(str(row.columns[column]))
+    if x is None:
+        return None
+    # What tells the places apart does not tell the curves apart.
+    curve = row.edition if entry.by == column else _curve_of(row, entry)
+    return PlacedRow(row, curve, "" if column == "edition" else row.edition, x)
+
+
+def _published_curves(placed: Sequence[PlacedRow]) -> list[Curve]:
+    """Return the curves. If two have the same name, the edition is part of it."""
+    found: dict[tuple[str, str], list[PlacedRow]] = {}
+    for one in placed:
+        found.setdefault((one.curve, one.edition), []).append(one)
+    names = [name for name, _ in found]
+    return [
+        _published_curve(f"{name}, {edition}" if names.count(name) > 1 else name, rows)
+        for (name, edition), rows in found.items()
     ]
-    return Curve(name, "published", _in_order(dots), rows[0].unit, _published_peak(rows[0]))
+
+
+def _published_curve(name: str, placed: Sequence[PlacedRow]) -> Curve:
+    dots = [Dot(one.x, one.row.value) for one in placed if one.row.value is not None]
+    first = placed[0].row
+    return Curve(name, "published", _in_order(dots), first.unit, _published_peak(first))
+
+
+def _over_own_peak(curve: Curve) -> Curve:
+    return _by_peak(replace(curve, peak=max(dot.y for dot in curve.dots)))
 
 
 def _published_peak(row: PublishedRow) -> float | None:
@@ -212,19 +269,14 @@ def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
     """Return all curves divided by their value at the anchor, ours within each repeat.
 
     A curve without a value at the anchor is divided by the anchor itself, which is on another curve, or else by its own
-    first value. Where x is a load, it is divided by the peak of the curve, if every curve has one. Published curves of
-    another quantity, or with another kind of x, are left out.
+    first value. A published curve of a single value would only be 1, and is left out. Where x is a load, it is divided
+    by the peak of the curve, if every curve has one and a published one is among them.
     """
     chart = figure.fields.chart
     ours = _measured(figure, repeats, lambda points, repeat: _divisor(figure, points, repeat))
-    theirs = [
-        _divided(curve, chart.anchor.get(chart.x))
-        for one in published_charts(figure)[:1]
-        for curve in one.curves
-        if kind_of(one.unit) == kind_of(unit_of(chart.y)) and (not ours or curve.has_numbers == ours[0].has_numbers)
-    ]
+    theirs = [_divided(curve, chart.anchor.get(chart.x)) for curve in published_beside(figure) if len(curve.dots) > 1]
     curves = [*theirs, *ours]
-    is_by_peak = bool(curves) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
+    is_by_peak = bool(theirs) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
     return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, Deviation, FigurePart, FigureRow
 from corda_lab.figures.forms import ESTIMATES
-from corda_lab.figures.legend import ERRORS, NOTE, NOTE_LEGEND, OUTCOME_LEGEND, at_95_percent
+from corda_lab.figures.legend import ERRORS, NOTE, NOTE_LEGEND, OUTCOME_LEGEND, PICTURE_LEGEND, at_95_percent
 from corda_lab.figures.page import ClaimRow
 from corda_lab.text.words import LINE_LENGTH, wrapped
 
@@ -21,23 +21,26 @@ values and the region in which that number has to lie. Regions are those of befo
 that came later are marked. A claim of *ours* is an expectation that nobody published.
 
 A *repeat* measures all points of the figure once and gives one number to each claim; *n* is how many repeats gave one.
-Their interval at 95 % is that of Student's *t*, which is for the means of few values: it is wide if they scatter or are
-few. Where *one start* stands beside it, all repeats ran on the same start of the nodes. The interval decides
+The 95 % interval around the mean of these numbers is Student's *t* interval: it is wide if they scatter or are few.
+Where *one start* stands beside it, all repeats ran on the same start of the nodes. The interval decides
 ([methodology.md](methodology.md#claims-of-published-figures)):
 
 | verdict | meaning |
 |---|---|
 | held | The interval is inside the region. |
 | did not hold | It is wholly outside. |
-| cannot tell | Neither, or there are fewer than three repeats. |
+| cannot tell | Neither, or fewer than three repeats have a value that counts. |
 | not testable here | It needs what this machine or open-source Corda does not have, or its region is too narrow. |
-| not measured yet | No repeat was to measure it. |
+| not measured yet | No stored repeat includes its points. |
 
 Repeats have one of two *forms*: *full*, the whole sweep of the figure, or *quick*, its short form with fewer points or
 seconds. The forms are never mixed. If a figure has three full repeats, these are judged.
 
 *Calibration* is the time that a fixed piece of work takes on one core, so that machines and days can be compared: the
 less, the faster.
+
+*With uncommitted changes* says that the checkout differed from the commit that is named. Until 26 November 2026,
+repeats that had just been stored were such a difference, too.
 
 Sizes are decimal, as in the documents: 1 KB is 1000 bytes.
 """
@@ -66,14 +69,14 @@ def text(book: Book, pictures: str) -> str:
 def _sections(book: Book, pictures: str) -> Iterator[str]:
     yield INTRODUCTION
     if book.measured:
-        yield f"{wrapped(at_95_percent(book.measured))}\n"
+        yield f"{wrapped(at_95_percent(book.measured, book.without_value))}\n"
     yield _section("Results", _results(book))
     yield _section("Documents", _documents(book))
     yield _section("Not testable here", _not_testable(book))
     yield _section("What the published values do not carry", _not_carried(book))
     yield _section("Deviations that touch no claim", _deviations(book))
     yield _section("How to check this book", _checks(book))
-    yield _section("Figures", ("What was found for every claim, and why.",))
+    yield _section("Figures", (wrapped(f"What was found for every claim, and why. {PICTURE_LEGEND}"),))
     yield from (_section(part.name, _figure(part, pictures), level=3) for part in book.parts)
 
 
@@ -102,7 +105,10 @@ def plain(text: str) -> str:
 def _results(book: Book) -> Iterator[str]:
     yield wrapped(f"{book.total}.")
     signs = ", ".join(f"{sign} {name}" for name, sign in SIGNS.items())
-    yield wrapped(f"Each sign is a claim: {signs}. {NOTE_LEGEND} {OUTCOME_LEGEND}")
+    yield wrapped(
+        f"Each sign is a claim: {signs}. They are in the order of verdicts, unlike those in the figure's section. "
+        f"{NOTE_LEGEND} {OUTCOME_LEGEND}"
+    )
     yield table(
         ("figure", "document", "claims", "form", "repeats", "when", "on"),
         (
@@ -163,8 +169,8 @@ def _not_carried(book: Book) -> Iterator[str]:
     for title, claims in book.not_carried.items():
         yield f"{title}:"
         yield table(
-            ("figure", "claim", "sentence", "published values", "asked for"),
-            ((one.figure, one.claim, one.sentence, one.values, one.asked) for one in claims),
+            ("figure", "claim", "sentence", "published values", "asked for", "why this region"),
+            ((one.figure, one.claim, one.sentence, one.values, one.asked, one.because) for one in claims),
         )
 
 
@@ -187,7 +193,8 @@ def _checks(book: Book) -> Iterator[str]:
     yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
-        f"`scripts/lab reproduce --all --quick` measures everything that is missing. {book.total_time} "
+        "`scripts/lab reproduce --all --quick` measures what was not measured yet on a machine like the one it runs "
+        f"on. {book.total_time} "
         f"{ESTIMATES} "
         "The digest of a figure's file changes with its words, claims and regions: it is the beginning of what "
         "`sha256sum configs/figures/NAME.yaml` prints. `git diff` shows what a new book says differently."
@@ -206,9 +213,10 @@ def _figure(part: FigurePart, pictures: str) -> Iterator[str]:
         wrapped(plain(f"{words} *({remark})*" if remark else words), f"> {number}. ", ">    ")
         for number, (words, remark) in enumerate(part.words, start=1)
     )
-    if part.has_picture:
-        yield f"![Published and measured curves of {part.name}]({pictures}/{part.name}.svg)"
+    if part.picture:
+        yield f"![{part.picture} of {part.name}]({pictures}/{part.name}.svg)"
     yield items([f"published: {part.published}", f"here: {part.here}", f"measured: {part.measured}"])
+    yield f"Run it again: `{part.command}`"
     yield table(
         ("claim", "sentence", "on the published values", "here", "asked for", "verdict"),
         ((one.name, one.says, one.published, one.here, one.asked, one.verdict) for one in part.claims),

@@ -11,8 +11,14 @@ NOTE_LEGEND = f"{NOTE} a note in the figure's section says what else stands behi
 
 _OTHER = percent(100 * (1 - (1 - CONFIDENCE) ** (1 / REPEATS_MIN)))
 OUTCOME_LEGEND = (
-    f"For an outcome, such as whether a node ends, {REPEATS_MIN} of {REPEATS_MIN} repeats leave up to {_OTHER} "
-    f"(one-sided, {percent(100 * CONFIDENCE)}) for the chance of the other outcome: they tell what was seen."
+    f"If an outcome, such as whether a node ends, was the same in {REPEATS_MIN} of {REPEATS_MIN} repeats, the other "
+    f"one may still have a chance of up to {_OTHER} (one-sided, {percent(100 * CONFIDENCE)})."
+)
+
+PICTURE_LEGEND = (
+    "In a picture, every curve is divided by its own value at one point, so that systems of different speed can be "
+    "compared. Published curves are dashed. Where a number of users is divided by a curve's own peak, that peak is its "
+    "highest throughput in flows/s."
 )
 
 ERRORS = (
@@ -22,11 +28,15 @@ ERRORS = (
 """What the error of a published value is."""
 
 
-def at_95_percent(claims: int) -> str:
-    """Return what judging many claims at 95 % means, and adding repeats until one is decided."""
+def at_95_percent(claims: int, without_value: int) -> str:
+    """Return what judging many claims at 95 % means, and adding repeats until one is decided.
+
+    ``without_value`` is the number of claims that were measured too, but of which no repeat has a value that counts.
+    """
+    more = f"{without_value} more have repeats, but no value that counts. " if without_value else ""
     return (
         f"{plural(claims, 'claim')} {'is' if claims == 1 else 'are'} measured here, each judged at "
-        f"{percent(100 * CONFIDENCE)}: of so many verdicts, one in {1 / (1 - CONFIDENCE):.0f} may be wrong. Adding "
-        "repeats until an interval clears the end of its region raises the chance of a wrong verdict above "
+        f"{percent(100 * CONFIDENCE)}: of so many verdicts, one in {1 / (1 - CONFIDENCE):.0f} may be wrong. {more}"
+        "Adding repeats until an interval clears the end of its region raises the chance of a wrong verdict above "
         f"{100 * (1 - CONFIDENCE):.0f} %."
     )

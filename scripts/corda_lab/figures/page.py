@@ -13,13 +13,15 @@ from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.schema import DeviationFields
-from corda_lab.figures.sweep import names_in, names_of
+from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE
 from corda_lab.report import page, plan_facts
 from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.execute import sweep_manifest
-from corda_lab.text.words import plural
+from corda_lab.text.words import listed, plural
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,10 @@ def here_facts(judged: Judged) -> list[tuple[str, str]]:
     ]
 
 
+SAID_SHAPES = {"shape.corda": "CORDA_VERSION", "shape.database": "DATABASE", "shape.heap": "NODE_HEAP"}
+"""What the conditions of every figure say, with the variable of ``.env`` that has it if the sweep does not."""
+
+
 def conditions(judged: Judged) -> str:
     """Return what does not vary, how long every point is measured, and what happens before."""
     sweep = in_form(judged.figure.sweep, judged.form or FULL)
@@ -222,16 +228,29 @@ def conditions(judged: Judged) -> str:
     given = names.constants[""]
     loads = [one for step, one in names.constants.items() if step] or [given]
     arrivals = [str(one.get("load.arrivals", "closed")) for one in loads]
-    constants = ", ".join(filter(None, (value_words(name, value) for name, value in given.items())))
+    constants = ", ".join(
+        filter(None, (value_words(name, value) for name, value in given.items() if name not in SAID_SHAPES))
+    )
     measured = plan_facts.until(planned.measure)
     return "; ".join(
         (
-            constants,
+            *filter(None, (", ".join(shapes_words(names)), constants)),
             *([f"each point for {measured}"] if measured else []),
             f"conditioned: {plan_facts.conditioning_plan(planned.condition, arrivals)}",
             f"labs: {plan_facts.LABS[planned.fresh]}",
         )
     )
+
+
+def shapes_words(names: SweepNames) -> list[str]:
+    """Return version, database and heap of all points: ``Corda 4.3 and Corda 4.5``, ``H2``, ``heap 1g``."""
+    settings = load_settings(ENV_FILE, {})
+    found = []
+    for name, variable in SAID_SHAPES.items():
+        default = settings[variable]
+        values = {point.get(name, names.constants_at(point).get(name, default)): None for point in names.points}
+        found.append(listed(list(dict.fromkeys(value_words(name, value) for value in values))))
+    return found
 
 
 def left_out_facts(judged: Judged) -> list[tuple[str, str]]:

@@ -60,6 +60,18 @@ def _said(value: Any) -> str:
     raise PydanticCustomError("said", "must be text or a number")
 
 
+def _beside(value: Any) -> "Beside":
+    if value in BESIDE:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, dict) and len(value) == 1:
+        ((column, places),) = value.items()
+        if column in COLUMNS and isinstance(places, dict) and places:
+            return {column: {str(one): place for one, place in places.items()}}
+    raise PydanticCustomError(
+        "beside", f"must be {' or '.join(BESIDE)}, or a column with our x for its values, as in {{workload: {{A: a}}}}"
+    )
+
+
 def _date(value: Any) -> str:
     try:
         return date.fromisoformat(value).isoformat()
@@ -88,6 +100,9 @@ def _from(value: Any) -> float | str:
     raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
 
 
+SAME_X, BY_PEAK = "x", "x / peak"
+BESIDE = (SAME_X, BY_PEAK)
+Beside = Literal["x", "x / peak"] | dict[Column, dict[str, Scalar]]
 Day = Annotated[str, PlainValidator(_date)]
 """A day, ISO 8601."""
 Said = Annotated[str, PlainValidator(_said)]
@@ -133,6 +148,10 @@ class PublishedFields(Fields):
     """The column whose values are the curves of the chart; None for one curve."""
     where: Rows = Field(default_factory=dict)
     """What else the rows have, if the id has more than the figure is about."""
+    beside: Annotated[Beside | None, PlainValidator(_beside)] = None
+    """Where the rows stand in the chart that has ours too. ``x``: at their own x. ``x / peak``: at their x divided by
+    the highest value of their curve. ``{workload: {Issue: issue}}``: where the column has this value, at this x of
+    ours. None: they are not in that chart, because no x of theirs is one of ours."""
 
 
 class ChartFields(Fields):

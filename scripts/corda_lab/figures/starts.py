@@ -7,14 +7,11 @@ from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.points import points_of
 
-LACK = (
-    "the first of them on a start runs on the newest nodes. So the intervals lack how much two starts differ, and "
-    "contain how much nodes change with their age."
-)
-SHARED_START = f"Repeats of one run share a start of the nodes, and {LACK}"
+LACK = "So the intervals leave out how much two starts differ, and contain how much nodes change with their age."
+SHARED_START = f"Repeats of one run share a start of the nodes. {LACK}"
 SHARED_STARTS = (
-    "The nodes are started again where the shape of the lab changes. Repeats of one run go forwards and backwards in "
-    f"turn, so two that follow each other share a start of one shape, and {LACK}"
+    "Each run started the nodes only where the shape of the lab changed. Its repeats go forwards and backwards in "
+    f"turn, so neighbours may share a start. {LACK}"
 )
 """The same where the labs of a sweep have several shapes."""
 

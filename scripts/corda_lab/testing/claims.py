@@ -30,7 +30,7 @@ words:
   - The throughput is around 8.
 conditions: Corda 3.3, H2
 published:
-  - {id: IIT-3.5, x: requests in 1s, y: mean latency, by: edition}
+  - {id: IIT-3.5, x: requests in 1s, y: mean latency, by: edition, beside: x}
   - {id: IIT-3.4, x: requests in 1s, y: throughput, by: edition}
 sweep: own
 chart: {x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}

@@ -14,6 +14,7 @@ from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
 from corda_lab.figures.document import cell, item
 from corda_lab.figures.forms import QUICK, digest_of, in_form
+from corda_lab.figures.legend import at_95_percent
 from corda_lab.figures.places import Places
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat, RepeatCalibration
@@ -123,7 +124,8 @@ def test_the_introduction_says_what_judging_many_claims_means(found: Book, two: 
     assert found.measured == 4
     assert "4 claims are measured here, each judged at 95 %: of so many verdicts, one in 20 may be wrong." in said
     assert "raises the chance of a wrong verdict above 5 %." in said
-    assert "3 of 3 repeats leave up to 63 % (one-sided, 95 %) for the chance of the other outcome" in said
+    assert "the same in 3 of 3 repeats, the other one may still have a chance of up to 63 % (one-sided, 95 %)" in said
+    assert "no value that counts" not in said.partition("## Results")[0].partition("4 claims are")[2]
 
 
 def test_a_claim_that_was_added_after_the_first_run_is_marked(places: Places, repeats: Sequence[Repeat]) -> None:
@@ -191,7 +193,8 @@ def test_what_the_published_values_do_not_carry_is_said(found: Book, two: Places
     text = section(book.text(found, two), "What the published values do not carry")
     (row,) = rows(text)
     assert row[:2] == ["two", "below ten"]
-    assert row[-2:] == ["8.62 flows/s, did not hold", "at most 5 flows/s"]
+    assert row[-3:-1] == ["8.62 flows/s, did not hold", "at most 5 flows/s"]
+    assert row[-1] == (found.figures[1].verdicts[1].claim.because or "–")
     said = " ".join(text.split())
     assert "one standard deviation where one is published (R3 does not say of what)" in said
     assert "It is not a 95 % interval." in said
@@ -244,6 +247,7 @@ def test_every_claim_has_its_verdict_and_why(found: Book, two: Places) -> None:
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
     assert "3 repeats of the whole sweep of bursts" in text
     assert "by the lab 0.2.0 at 0123456789ab with uncommitted changes." in " ".join(text.split())
+    assert "Run it again: `./scripts/lab reproduce one`" in text
     assert "share a start" not in text
     held, did_not, untested = rows(text)
     assert (*held[:3], *held[4:6]) == ("rises", "1", "4.15 ×, held", "2 or more", "held")
@@ -267,8 +271,8 @@ def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places
     same = [one.model_copy(update={"sweep_digest": digest}) for one in collect(bursts, ["throughput"]).repeats]
     text = book.text(book.of(places.read_figures(), same), places)
     said = " ".join(text.split())
-    assert "two that follow each other share a start of one shape, and the first of them on a start runs on" in said
-    assert "the intervals lack how much two starts differ" in said
+    assert "Its repeats go forwards and backwards in turn, so neighbours may share a start." in said
+    assert "the intervals leave out how much two starts differ" in said
     assert "n = 3, one start" not in said, "the labs have two shapes"
     digest = digest_of(in_form(places.read_figures()[0].sweep, QUICK))
     short = [one.model_copy(update={"sweep_digest": digest, "form": QUICK}) for one in same]
@@ -318,6 +322,8 @@ def test_a_figure_without_a_value_of_today_s_definition_has_no_picture(
     found = book.of(two.read_figures(), repeats)
     assert book.draw(found.figures, two) == []
     assert "![" not in book.text(found, two)
+    assert (found.measured, found.without_value) == (0, 4)
+    assert "4 more have repeats, but no value that counts." in at_95_percent(1, 4)
 
 
 def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:

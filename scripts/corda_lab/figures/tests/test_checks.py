@@ -86,6 +86,19 @@ name: d, says: 1, added: 28 November, found: {date: yesterday, txt: It queues.}
     ]
 
 
+def test_published_values_have_a_place_beside_ours(tmp_path: Path) -> None:
+    places = "{id: R3-F1, y: throughput, by: workload, beside: {edition: {CE 4.0: 11, CE 5: 10}}}"
+    head = HEAD.replace("sweep:", f"  - {places}\n  - {{id: R3-F1, y: throughput, beside: x}}\nsweep:")
+    assert told(tmp_path, SOUND, head=head) == [
+        "fig.yaml:10: published[2].beside.edition.CE 4.0: 11 is not in the sweep's load.users, which has 1, 10, 40, 70",
+        "fig.yaml:10: published[2].beside.edition: no row of R3-F1 has edition 'CE 5'",
+        "fig.yaml:11: published[3].beside: the rows have no x; name our x for the values of a column",
+    ]
+    head = HEAD.replace("by: edition}\nsweep", "by: edition, beside: y}\nsweep")
+    (line,) = told(tmp_path, SOUND, head=head)
+    assert "published[1].beside: must be x or x / peak, or a column with our x for its values" in line
+
+
 def test_every_name_that_does_not_resolve_is_told_with_its_line(tmp_path: Path) -> None:
     head = (
         HEAD.replace("id: IIT-3.5", "id: IIT-3.55")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.figures import charts
-from corda_lab.figures.curves import by_curve, measured, normalised, published_charts
+from corda_lab.figures.curves import by_curve, measured, normalised, published_beside, published_charts
 from corda_lab.figures.file import Figure
 from corda_lab.figures.judged import judged
 from corda_lab.figures.repeat import Repeat
@@ -157,7 +157,11 @@ def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "published", ["{id: IIT-3.4, x: requests in 1s, y: throughput}", "{id: R3-txt, y: heap that suffices}"]
+    "published",
+    [
+        "{id: IIT-3.4, x: requests in 1s, y: throughput, beside: x}",
+        "{id: IIT-3.5, x: requests in 1s, y: mean latency}",
+    ],
 )
 def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
     head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
@@ -166,6 +170,42 @@ def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path,
     assert {curve.origin for curve in normalised(figure, found.repeats).curves} == {"here"}
     assert "The published values are of another kind" in charts.both(found).caption
     assert len(charts.published(found)[0].traces) == 1
+
+
+def curves_beside(tmp_path: Path, published: str, y: str = "throughput") -> dict[str, list[tuple[object, float]]]:
+    """Return the published curves that stand beside ours, for a figure with these published rows."""
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
+    figure = figure_of(tmp_path, CLAIM, head=head.replace("y: p50", f"y: {y}"))
+    return {curve.name: [(dot.x, round(dot.y, 2)) for dot in curve.dots] for curve in published_beside(figure)}
+
+
+def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
+    found = curves_beside(tmp_path, "{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}")
+    assert found["Issue"] == [(32, 68)]
+    both = "{id: R3-F3, x: cores, y: throughput, by: workload, beside: x}\n  - "
+    found = curves_beside(tmp_path, f"{both}{{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}}")
+    assert found["Issue, OS (latest at test; H2)"] == [(32, 68)]
+    assert found["Issue, CE 3.0"][-1] == (32, 1001)
+
+
+def test_published_values_stand_at_the_places_that_the_figure_names(tmp_path: Path) -> None:
+    places = "beside: {edition: {CE 4.0: 40, CE 3.3: 10}}"
+    found = curves_beside(tmp_path, f"{{id: R3-F1, y: throughput, by: workload, {places}}}")
+    assert found == {"Issue": [(10, 1952), (40, 2580)], "Issue+RepeatedPay": [(10, 301), (40, 617)]}
+
+
+def test_published_loads_are_divided_by_the_peak_of_their_curve(tmp_path: Path) -> None:
+    where = "where: {workload: DoNothing.DoNothing, edition: OS 4.8.6}"
+    found = curves_beside(tmp_path, f"{{id: COCO, x: offered tx/s, y: throughput, beside: x / peak, {where}}}")
+    (dots,) = found.values()
+    assert dots[0] == (pytest.approx(20 / 7.18), 7.18)
+
+
+def test_a_published_curve_of_one_value_is_not_beside(tmp_path: Path) -> None:
+    published = "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}"
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
+    found = normalised(figure_of(tmp_path, CLAIM, head=head), repeats(1))
+    assert {curve.origin for curve in found.curves} == {"here"}
 
 
 def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Path) -> None:
