@@ -6,6 +6,7 @@ from corda_lab.figures.curves import Curve, Dot, PublishedChart, measured, norma
 from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.report.chart import Chart, Trace, bounded, look_of
+from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import parameter_name, plural
 
 LOG_FROM = 100
@@ -71,7 +72,7 @@ def both(judged: Judged) -> Chart:
     """Return all curves in one chart, each divided by its value at the anchor."""
     chart = judged.figure.fields.chart
     found = normalised(judged.figure, judged.repeats)
-    at = ", ".join(f"{parameter_name(name)} {value}" for name, value in chart.anchor.items())
+    at = ", ".join(filter(None, (value_words(name, value) for name, value in chart.anchor.items())))
     x = chart.x_title or parameter_name(chart.x)
     missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
@@ -82,10 +83,10 @@ def both(judged: Judged) -> Chart:
     return bounded(
         Chart(
             "both",
-            "Both, each divided by its value at the anchor",
-            f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by the anchor of "
+            f"Both, each divided by its value at {at}",
+            f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of "
             f"another curve or by its own first value.{by_peak}{missing}",
-            "× the value at the anchor",
+            f"× the value at {at}",
             traces,
             x_title=f"{x} ÷ own peak in flows/s" if found.is_by_peak else x,
             is_over_time=False,

@@ -91,6 +91,7 @@ def published_beside(figure: Figure) -> list[Curve]:
         place = _beside(row, entry)
         if place is not None and kind_of(row.unit) == kind_of(unit_of(figure.fields.chart.y)):
             found.append(place)
+    found.sort(key=lambda one: one.rank)
     by_peak = any(entry.beside == BY_PEAK for entry in figure.fields.published)
     return [_over_own_peak(curve) if by_peak else curve for curve in _published_curves(found)]
 
@@ -104,6 +105,8 @@ class PlacedRow:
     edition: str
     """Rows of several editions are on several curves. Empty if the editions are what is on the x axis."""
     x: float | str
+    rank: int = 0
+    """The order of x, if it is one of the places that the figure lists."""
 
 
 def _named_rows(figure: Figure) -> list[tuple[PublishedFields, PublishedRow]]:
@@ -129,7 +132,7 @@ def _beside(row: PublishedRow, entry: PublishedFields) -> PlacedRow | None:
         return None
     # What tells the places apart does not tell the curves apart.
     curve = row.edition if entry.by == column else _curve_of(row, entry)
-    return PlacedRow(row, curve, "" if column == "edition" else row.edition, x)
+    return PlacedRow(row, curve, "" if column == "edition" else row.edition, x, [*places.values()].index(x))
 
 
 def _published_curves(placed: Sequence[PlacedRow]) -> list[Curve]:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
 from corda_lab.figures.judge import ClaimVerdict
-from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
+from corda_lab.figures.repeat import Form, Repeat, RepeatMachine, RepeatPoint
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.statistics import words as point_words
 from corda_lab.figures.store import Outdated
+from corda_lab.figures.sweep import AT, STEP
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import MS_BELOW, MS_PER_SECOND, asked_words, here_words, published_words, why_words
 from corda_lab.text.words import amount, decimal_size, listed, milliseconds, plural
@@ -156,7 +157,7 @@ def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:
     known = {one.run for one in repeats if first[one.id]}
     found = []
     if cold := [point for points in first.values() for point in points if not point.conditioned]:
-        labels = listed(list(dict.fromkeys(point_words(point.values) for point in cold)))
+        labels = listed(list(dict.fromkeys(_point_label(point) for point in cold)))
         count = f"{len(cold)} of {plural(sum(map(len, first.values())), 'lab')}"
         found.append(f"On {count} the nodes were not steady yet when the first point began ({labels}).")
     if unknown := sum(one.run not in known for one in repeats):
@@ -164,6 +165,11 @@ def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:
             f"For {plural(unknown, 'repeat')}, it is not known whether the nodes were conditioned long enough."
         )
     return found
+
+
+def _point_label(point: RepeatPoint) -> str:
+    # The number of a named step says nothing more.
+    return point_words({name: value for name, value in point.values.items() if name != AT or STEP not in point.values})
 
 
 def machine(one: RepeatMachine) -> str:

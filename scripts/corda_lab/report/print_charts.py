@@ -169,17 +169,24 @@ def draw(axes: "Axes", chart: Chart) -> None:
     if chart.ticks and not places:
         axes.set_xticks(chart.ticks, [f"{tick:g}" for tick in chart.ticks])
         axes.minorticks_off()
+    limit(axes, chart)
+    if len(chart.traces) > 1:
+        columns = legend_columns([trace.name for trace in chart.traces], width_inches(chart))
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=8)
+
+
+def limit(axes: "Axes", chart: Chart) -> None:
+    """Set the ends of both axes."""
     if chart.axis == "zero":
-        axes.set_xlim(left=0)
+        # A point at 0 is not cut in half by the axis.
+        has_zero = any(value == 0 for trace in chart.traces for value in trace.x)
+        axes.set_xlim(left=-0.02 * axes.get_xlim()[1] if has_zero else 0)
     if chart.is_y_from_zero:
         axes.set_ylim(bottom=0)
     if chart.x_max is not None:
         axes.set_xlim(0, chart.x_max)
     if chart.y_max is not None:
         axes.set_ylim(0, chart.y_max)
-    if len(chart.traces) > 1:
-        columns = legend_columns([trace.name for trace in chart.traces], width_inches(chart))
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=8)
 
 
 def legend_columns(names: Sequence[str], inches: float) -> int:
