@@ -6,10 +6,10 @@ state of the containers and for the bridge's counters every few seconds. With mo
 
 from dataclasses import dataclass, replace
 
+from corda_lab.bench.job import await_rest
 from corda_lab.bench.overhead.count import counted
 from corda_lab.bench.overhead.measurement import PARTS, OverheadMeasurement, Part
 from corda_lab.bench.overhead.switches import Switches
-from corda_lab.bench.job import await_rest
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
