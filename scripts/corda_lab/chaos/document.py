@@ -124,7 +124,8 @@ def _counts(faults: Sequence[FaultEntry], kinds: Sequence[FaultKind], target: st
 def effect_table(faults: Sequence[FaultEntry]) -> str:
     """Return what the faults of each kind cost, as far as the load was long enough to tell.
 
-    A recovery that was not seen took longer than the load, so it counts as the longest of all.
+    A recovery that was not seen took longer than the load, or than the pause before the next fault, allowed to see. It
+    counts as longer than all others.
     """
     rows = []
     for kind in KINDS:

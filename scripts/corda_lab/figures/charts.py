@@ -65,7 +65,7 @@ def shown(judged: Judged) -> str:
 
 def has_published(judged: Judged) -> bool:
     """Return whether published values stand beside ours."""
-    return any(curve.origin == "published" for curve in normalised(judged.figure, judged.repeats).curves)
+    return normalised(judged.figure, judged.repeats).has_published
 
 
 def both(judged: Judged) -> Chart:
@@ -74,7 +74,7 @@ def both(judged: Judged) -> Chart:
     found = normalised(judged.figure, judged.repeats)
     at = ", ".join(filter(None, (value_words(name, value) for name, value in chart.anchor.items())))
     x = chart.x_title or parameter_name(chart.x)
-    missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
+    missing = "" if found.has_published else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
     traces = [
         _trace(curve, number, name=": ".join(filter(None, (curve.origin, curve.name))))

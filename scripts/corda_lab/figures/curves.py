@@ -267,6 +267,11 @@ class Normalised:
     is_by_peak: bool
     """Whether x is divided by the own peak of each curve."""
 
+    @property
+    def has_published(self) -> bool:
+        """Whether published values stand beside ours."""
+        return any(curve.origin == "published" for curve in self.curves)
+
 
 def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
     """Return all curves divided by their value at the anchor, ours within each repeat.

@@ -16,9 +16,9 @@ OUTCOME_LEGEND = (
 )
 
 PICTURE_LEGEND = (
-    "In a picture, every curve is divided by its own value at one point, so that systems of different speed can be "
-    "compared. Published curves are dashed. Where a number of users is divided by a curve's own peak, that peak is its "
-    "highest throughput in flows/s."
+    "In a picture with published curves, which are dashed, every curve is divided by its own value at one point, so "
+    "that systems of different speed can be compared. Where a number of users is divided by a curve's own peak, that "
+    "peak is its highest throughput in flows/s. A picture without published curves has the measured values."
 )
 
 ERRORS = (

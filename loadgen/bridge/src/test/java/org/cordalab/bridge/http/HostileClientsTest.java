@@ -39,16 +39,8 @@ class HostileClientsTest {
     /** Longer than a client of these tests pauses. */
     private static final Duration IDLE_TIMEOUT = Duration.ofSeconds(3);
 
-    private static final HttpLimits LOW =
-            new HttpLimits(
-                    CONNECTIONS,
-                    BODIES * BODY + BODY / 2,
-                    1024 * 1024,
-                    SECOND,
-                    BODY_TIMEOUT,
-                    SECOND,
-                    IDLE_TIMEOUT,
-                    SECOND);
+    private static final HttpLimits LOW = new HttpLimits(
+            CONNECTIONS, BODIES * BODY + BODY / 2, 1024 * 1024, SECOND, BODY_TIMEOUT, SECOND, IDLE_TIMEOUT, SECOND);
 
     private final List<Socket> sockets = new ArrayList<>();
     private final TestBridge bridge = new TestBridge(Optional.empty(), LOW);
