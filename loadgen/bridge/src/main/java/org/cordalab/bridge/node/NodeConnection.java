@@ -42,7 +42,11 @@ public final class NodeConnection implements NodeGateway {
     private static final Duration SILENT_PROBE_INTERVAL = Duration.ofSeconds(2);
 
     private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
-    /** Time after which a silent node gets a new connection. A node under load may be silent for seconds. */
+    /**
+     * Time after which a node that says nothing at all gets a new connection. A node under load may be silent for
+     * seconds. One with far more flow starts than it can make lets a probe wait for minutes, but goes on to answer the
+     * starts and to end flows, so it is not silent.
+     */
     private static final Duration SILENCE_LIMIT = Duration.ofSeconds(60);
 
     private static final Logger LOG = LoggerFactory.getLogger(NodeConnection.class);
@@ -197,14 +201,13 @@ public final class NodeConnection implements NodeGateway {
 
     /** Probes the node regularly. Returns when the connection is broken. */
     private void watch(RpcSession current) throws InterruptedException {
-        long silentSince = System.nanoTime();
         while (!current.awaitBroken(answering ? PROBE_INTERVAL : SILENT_PROBE_INTERVAL)) {
             if (answering) {
                 // The time since the last probe says nothing: the node was not asked.
-                silentSince = System.nanoTime();
+                current.countSilenceFromNow();
             }
             answering = current.answersWithin(PROBE_TIMEOUT);
-            if (!answering && System.nanoTime() - silentSince > SILENCE_LIMIT.toNanos()) {
+            if (!answering && current.silence().compareTo(SILENCE_LIMIT) > 0) {
                 current.discard(null);
             }
         }

@@ -80,6 +80,8 @@ final class RpcSession implements NodeSession {
     private final FlowStarts starts;
 
     private final CountDownLatch broken = new CountDownLatch(1);
+    /** When the node was last heard from, by {@link System#nanoTime()}. */
+    private volatile long silentSince = System.nanoTime();
     /** Pending results. The client library does not promise to complete all of them when a connection is closed. */
     private final Set<CompletableFuture<Object>> results = ConcurrentHashMap.newKeySet();
 
@@ -185,6 +187,16 @@ final class RpcSession implements NodeSession {
         }
     }
 
+    /** Returns for how long the node has answered no call and ended no flow. */
+    Duration silence() {
+        return Duration.ofNanos(System.nanoTime() - silentSince);
+    }
+
+    /** Forgets the silence up to now. */
+    void countSilenceFromNow() {
+        silentSince = System.nanoTime();
+    }
+
     @Override
     public boolean supportsClientIds() {
         return connections.platformVersion() >= CLIENT_ID_PLATFORM_VERSION;
@@ -219,11 +231,13 @@ final class RpcSession implements NodeSession {
         result.whenComplete((value, error) -> results.remove(result));
         handle.getReturnValue().toCompletableFuture().whenComplete((value, error) -> {
             if (error == null) {
+                countSilenceFromNow();
                 result.complete(value);
             } else if (isConnectionFailure(error)) {
                 discard(error);
                 result.completeExceptionally(unavailable(error));
             } else {
+                countSilenceFromNow();
                 result.completeExceptionally(error);
             }
         });
@@ -367,7 +381,9 @@ final class RpcSession implements NodeSession {
     private <T> T call(Supplier<T> rpc) {
         callers.enter();
         try {
-            return rpc.get();
+            T answer = rpc.get();
+            countSilenceFromNow();
+            return answer;
         } catch (RuntimeException e) {
             if (isBroken() || isConnectionFailure(e)) {
                 discard(e);
