@@ -3,9 +3,8 @@
 matplotlib is imported only when a chart is drawn, because the import takes a second.
 """
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,10 +168,19 @@ def draw(axes: "Axes", chart: Chart) -> None:
     if chart.ticks and not places:
         axes.set_xticks(chart.ticks, [f"{tick:g}" for tick in chart.ticks])
         axes.minorticks_off()
+    if chart.y_title == "bytes":
+        show_bytes(axes)
     limit(axes, chart)
     if len(chart.traces) > 1:
         columns = legend_columns([trace.name for trace in chart.traces], width_inches(chart))
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=8)
+
+
+def show_bytes(axes: "Axes") -> None:
+    """Label the y axis as 200 MB. Long numbers would get a factor such as 1e8 above the axis, where the legend is."""
+    from matplotlib.ticker import EngFormatter
+
+    axes.yaxis.set_major_formatter(EngFormatter(unit="B"))
 
 
 def limit(axes: "Axes", chart: Chart) -> None:
@@ -192,8 +200,10 @@ def limit(axes: "Axes", chart: Chart) -> None:
 def legend_columns(names: Sequence[str], inches: float) -> int:
     """Return the most columns, four at most, in which a legend with these names is no wider than the sheet."""
     for columns in range(min(len(names), LEGEND_COLUMNS_MAX), 1, -1):
-        rows = math.ceil(len(names) / columns)
-        widest = [max(map(len, names[start : start + rows])) for start in range(0, len(names), rows)]
+        # As matplotlib fills them: the first columns have one more where the names do not divide evenly.
+        rows, longer = divmod(len(names), columns)
+        ends = [0, *accumulate(rows + (column < longer) for column in range(columns))]
+        widest = [max(map(len, names[start:end])) for start, end in pairwise(ends)]
         if sum(LEGEND_LINE_INCHES + LEGEND_LETTER_INCHES * letters for letters in widest) <= inches:
             return columns
     return 1

@@ -59,6 +59,16 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
     assert {patch.get_bbox().width for patch in axes.patches if isinstance(patch, Rectangle)} == {10.0}
 
 
+def test_bytes_have_a_unit_and_no_factor_above_the_axis() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    trace = Trace("heap", "main", [1.0, 4.0], [0.0, 2e8])
+    print_charts.draw(axes, Chart("id", "title", "caption", "bytes", [trace]))
+    formatter = axes.yaxis.get_major_formatter()
+    assert (formatter.format_data(2e8), formatter.get_offset()) == ("200 MB", "")
+
+
 @pytest.mark.parametrize(
     ("names", "columns"),
     [
@@ -66,10 +76,22 @@ def test_bars_are_as_wide_as_a_bin_where_bins_are_left_out() -> None:
         (["2 users", "4 users", "8 users", "16 users", "32 users"], 4),
         (["published: attachments, cached, a hundred at once", "here: not cached", "here: cached"], 2),
         (["published: attachments, cached, a hundred at once", "here: attachments, not cached"], 1),
+        (["published: OS", "published: CE", "here: at most 128 outstanding", "here: at most 10,000 outstanding"], 2),
     ],
 )
 def test_a_legend_is_no_wider_than_its_sheet(names: list[str], columns: int) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     assert print_charts.legend_columns(names, print_charts.WIDTH_INCHES) == columns
+    sheet = Figure(figsize=(print_charts.WIDTH_INCHES, print_charts.HEIGHT_INCHES), layout="constrained")
+    axes = sheet.subplots()
+    traces = [Trace(name, "main", [1.0, 2.0], [1.0, 2.0], kind="line") for name in names]
+    print_charts.draw(axes, Chart("id", "title", "caption", "x", traces))
+    FigureCanvasAgg(sheet).draw()
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().width <= sheet.bbox.width
 
 
 def test_a_place_that_cannot_be_written_is_named(stored_run: Callable[..., Path], tmp_path: Path) -> None:
