@@ -167,8 +167,8 @@ final class RpcSession implements NodeSession {
     }
 
     /**
-     * Returns whether the node answers its cheapest RPC within the limit. It waits for an RPC thread of the node like any
-     * other, so behind the flow starts that came before it.
+     * Returns whether the node answers its cheapest RPC within the limit. The call waits for an RPC thread of the node
+     * like any other, so behind the flow starts that came before it.
      */
     boolean answersWithin(Duration limit) throws InterruptedException {
         var answer = new CompletableFuture<Object>();
