@@ -255,18 +255,21 @@ def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
 
 
 def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) -> str:
-    """Return why it did not hold, or cannot be told; empty if it held."""
-    if decision.verdict == HELD:
-        return ""
-    if decision.verdict == DID_NOT_HOLD:
-        if decision.interval is None:
-            return "no repeat was as asked for"
-        side = "above" if decision.interval.low > claim.region[1] else "below"
-        return f"the whole interval is {side} what is asked for"
+    """Return why it did not hold, or cannot be told, and why repeats have no value; empty if all did and it held."""
     if not values:
         return NOT_MEASURED
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
-    if not decision.n:
+    if missing and REPEATS_MIN <= decision.n < len(values):
+        missing.insert(0, f"{decision.n} of {plural(len(values), 'repeat')} have a value for it")
+    if decision.verdict == HELD:
+        said = ""
+    elif decision.verdict == DID_NOT_HOLD:
+        if decision.interval is None:
+            said = "no repeat was as asked for"
+        else:
+            side = "above" if decision.interval.low > claim.region[1] else "below"
+            said = f"the whole interval is {side} what is asked for"
+    elif not decision.n:
         said = f"none of {plural(len(values), 'repeat')} has a value for it"
     elif decision.n < REPEATS_MIN:
         said = f"values of {plural(decision.n, 'repeat')}, and {REPEATS_MIN} are the fewest to decide"
@@ -274,4 +277,4 @@ def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) 
         said = "the repeats had different outcomes"
     else:
         said = "the interval is neither inside nor outside what is asked for"
-    return "; ".join([said, *missing])
+    return "; ".join(filter(None, [said, *missing]))

@@ -174,6 +174,8 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
         "values of 2 repeats, and 3 are the fewest to decide; "
         "shape.corda 4.9, load.users 70: the step is invalid: the machine swapped"
     )
+    held = verdict(tmp_path, LINEAR, [*repeats(3), repeat_of(4, linear(), invalid=[LARGEST])])
+    assert (held.verdict, held.n, held.why.partition(";")[0]) == ("held", 3, "3 of 4 repeats have a value for it")
 
 
 def test_a_point_that_this_machine_cannot_have_is_named(tmp_path: Path) -> None:
