@@ -19,6 +19,7 @@ from corda_lab.cli.options import (
     refuse,
     takes,
 )
+from corda_lab.errors import LabError
 from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.text import ui
@@ -75,6 +76,14 @@ def up(
     images: ImagesOption = None,
     on: OnOption = Where.MACHINE,
     placement: PlacementOption = None,
+    recover: Annotated[
+        str | None,
+        typer.Option(
+            "--recover",
+            metavar="NODE",
+            help="First recover the H2 database of a node that cannot be opened. The damaged file is kept.",
+        ),
+    ] = None,
     **shape_of_lab: Any,
 ) -> None:
     """Pull or build the images, start every service and wait until all are healthy.
@@ -94,6 +103,8 @@ def up(
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
+        if recover:
+            raise LabError("--recover is not for a lab on several hosts", "Leave it out, or start a new network.")
         lifecycle.require_engine()
         if stack := deployment.find(settings):
             if inject.is_left(stack.project):
@@ -105,7 +116,7 @@ def up(
         lifecycle.print_urls(settings)
         return
     refuse(placement)
-    start.start(settings, forced_images(images))
+    start.start(settings, forced_images(images), recover=recover)
     lifecycle.print_urls(settings)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from corda_lab.errors import LabError
 from corda_lab.host import engine, plugins
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, shape, start_cost
+from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape, start_cost
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import CheckKind, Level
 from corda_lab.lab.compose import Compose
@@ -218,12 +218,16 @@ def check_extra_cordapps(settings: Settings) -> None:
         ui.note(f"extra CorDapps: {count} in cordapps/extra/")
 
 
-def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None) -> None:
+def up(
+    settings: Settings, forced: ImageChoice | None, *, mark: str | None = None, recover: str | None = None
+) -> None:
     """Start the lab, whatever its current state, and wait until it is ready. Raises LabError.
 
-    ``mark`` is the record in ``ownership`` during the start.
+    ``mark`` is the record in ``ownership`` during the start. ``recover`` is a node whose database is damaged.
     """
     shape.require_possible(settings)
+    if recover:
+        recovery.require_node(settings, recover)
     check_extra_cordapps(settings)
     prepare_engine()
     project.require_own(settings.project)
@@ -231,6 +235,8 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     prepare_images(settings, forced)
     check_machine(settings)
     build(settings)
+    if recover:
+        recovery.recover(settings, recover)
     ownership.mark(settings.project, mark)
     start(settings, ownership.files_of_start(mark))
     show_links(settings)

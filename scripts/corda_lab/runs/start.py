@@ -8,8 +8,11 @@ from corda_lab.lab.settings import Settings
 from corda_lab.runs import leftovers
 
 
-def start(settings: Settings, images: lifecycle.ImageChoice | None) -> None:
-    """Heal faults and end loads of commands that have ended, start the lab, and collect rows. Raises LabError."""
+def start(settings: Settings, images: lifecycle.ImageChoice | None, *, recover: str | None = None) -> None:
+    """Heal faults and end loads of commands that have ended, start the lab, and collect rows. Raises LabError.
+
+    ``recover`` is a node whose database is damaged.
+    """
     if inject.is_left(settings.project):
         # A part that is frozen or cut off would never become healthy.
         lifecycle.prepare_engine()
@@ -17,5 +20,5 @@ def start(settings: Settings, images: lifecycle.ImageChoice | None) -> None:
     # Containers of a killed command must not send load to nodes that are starting. Without an engine, there are none.
     if probe.probe().state is probe.EngineState.READY:
         leftovers.stop_loads(Compose(settings))
-    lifecycle.up(settings, images)
+    lifecycle.up(settings, images, recover=recover)
     leftovers.collect(Compose(settings))
