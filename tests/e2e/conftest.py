@@ -25,6 +25,7 @@ LABS = (
     "finance",  # two parties with R3's finance CorDapp
     "postgres",  # an older version of Corda on PostgreSQL
     "more-parties",  # two parties, and three that join later
+    "restarts",  # labs with new networks, of several shapes
     "own-image",  # nodes on an image that the lab has not built
     "sweep",  # labs that a sweep starts
 )

@@ -218,9 +218,7 @@ def check_extra_cordapps(settings: Settings) -> None:
         ui.note(f"extra CorDapps: {count} in cordapps/extra/")
 
 
-def up(
-    settings: Settings, forced: ImageChoice | None, *, mark: str | None = None, recover: str | None = None
-) -> None:
+def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None, recover: str | None = None) -> None:
     """Start the lab, whatever its current state, and wait until it is ready. Raises LabError.
 
     ``mark`` is the record in ``ownership`` during the start. ``recover`` is a node whose database is damaged.

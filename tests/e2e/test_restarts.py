@@ -1,0 +1,201 @@
+"""Ledgers survive every kind of stop, with their load running and after it: each file opens, and nothing is lost.
+
+A cycle is a load, a stop, a start and an audit. RESTART_CYCLES says how many there are, on each lab of LABS; the cycles
+of a lab go on with its ledgers, so that their files grow. Each cycle adds a line to RESTARTS in the test's results.
+"""
+
+import itertools
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from corda_lab import paths
+from corda_lab.audit import Audit, ViolationKind, audit_lab
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.shape import of_running
+from labkit import Lab
+
+pytestmark = [pytest.mark.lab("restarts"), pytest.mark.slow]
+
+CYCLES = int(os.environ.get("RESTART_CYCLES", "12"))
+LABS = {
+    "4.10-h2": ("--corda", "4.10", "--parties", "2"),
+    "3.3-h2": ("--corda", "3.3", "--parties", "2"),
+    "4.10-postgres": ("--corda", "4.10", "--parties", "2", "--database", "postgres"),
+}
+"""H2 1.4.199, which compacts at a stop, the oldest H2 (1.4.194), and PostgreSQL."""
+AUDITED_FROM = (4, 6)
+"""The first version of Corda that an audit can judge."""
+
+IN_FLIGHT = 16
+LOAD_SECONDS = (8.0, 20.0, 60.0)
+"""How long the loads are, in turn: files of H2 grow by some four megabytes a second."""
+IOU = {"flow": "Iou", "args": {"iouValue": 1, "otherParty": "PartyB"}}
+REST_SECONDS_MAX = 240.0
+STOP_SECONDS_MAX = 150.0
+POLL_SECONDS = 2.0
+RESTARTS = "restarts.ndjson"
+
+
+def stop(compose: Compose, nodes: list[str]) -> None:
+    compose.run("stop", *nodes, seconds_max=STOP_SECONDS_MAX)
+
+
+def restart(compose: Compose, nodes: list[str]) -> None:
+    compose.run("restart", *nodes, seconds_max=STOP_SECONDS_MAX)
+
+
+def recreate(compose: Compose, nodes: list[str]) -> None:
+    compose.run("up", "--detach", "--force-recreate", "--no-deps", *nodes, seconds_max=STOP_SECONDS_MAX)
+
+
+def down(compose: Compose, nodes: list[str]) -> None:
+    del nodes
+    compose.run("--profile", "*", "down", seconds_max=STOP_SECONDS_MAX)
+
+
+def kill(compose: Compose, nodes: list[str]) -> None:
+    compose.run("kill", "--signal", "KILL", *nodes)
+
+
+def kill_while_stopping(compose: Compose, nodes: list[str]) -> None:
+    compose.run("stop", "--timeout", "3", *nodes, seconds_max=STOP_SECONDS_MAX)
+
+
+WAYS: tuple[Callable[[Compose, list[str]], None], ...] = (stop, restart, recreate, down, kill, kill_while_stopping)
+CASES = tuple(itertools.islice(itertools.cycle(itertools.product(WAYS, (True, False))), CYCLES))
+"""How a cycle ends, and whether its load is still running then."""
+
+
+@dataclass
+class Load:
+    """IOUs of ``IN_FLIGHT`` users, until it is told to end or the lab no longer answers."""
+
+    url: str
+    acknowledged: list[str] = field(default_factory=list)
+    """The ids of the transactions whose callers were told that they succeeded."""
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, seconds: float, at_end: Callable[[], None] = lambda: None) -> None:
+        """Keep the load up for some seconds, do what is to be done at its end, and end it."""
+        with ThreadPoolExecutor(IN_FLIGHT) as users:
+            for _ in range(IN_FLIGHT):
+                users.submit(self._start_flows)
+            time.sleep(seconds)
+            try:
+                at_end()
+            finally:
+                self._ending.set()
+
+    def _start_flows(self) -> None:
+        with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as bridge:
+            while not self._ending.is_set():
+                try:
+                    answer = bridge.post("/v1/nodes/PartyA/flows", json=IOU)
+                except httpx.HTTPError:
+                    # The lab was stopped. Whether the flow has happened is not known.
+                    return
+                if answer.status_code == 200:
+                    self.acknowledged.append(answer.json()["txId"].upper())
+                elif answer.status_code >= 500:
+                    return
+
+
+@pytest.fixture(scope="module", params=LABS)
+def restarted(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A lab with a new network, for all cycles of one shape."""
+    lab.succeed("down", "--volumes")
+    lab.succeed("up", *LABS[request.param])
+    yield lab
+    lab.succeed("down", "--volumes")
+
+
+@pytest.mark.parametrize("cycle", range(len(CASES)))
+def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> None:
+    way, under_load = CASES[cycle]
+    compose = Compose(of_running(restarted.settings))
+    nodes = [node.lower() for node in compose.settings.nodes]
+    shape = shape_of(compose)
+    load = Load(restarted.bridge_url)
+    seconds = LOAD_SECONDS[cycle % len(LOAD_SECONDS)]
+    if under_load:
+        load.run(seconds, at_end=lambda: way(compose, nodes))
+    else:
+        load.run(seconds)
+        way(compose, nodes)
+
+    restarted.succeed("up", *shape)
+    compose = Compose(of_running(restarted.settings))
+    missing = {node: sorted(missing_of(compose, node, load.acknowledged)) for node in ("PartyA", "PartyB")}
+    audit = audited_at_rest(compose)
+    record = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "lab": " ".join(shape),
+        "way": way.__name__,
+        "under_load": under_load,
+        "acknowledged": len(load.acknowledged),
+        "missing": sum(map(len, missing.values())),
+        "bytes": lengths(restarted, compose, nodes),
+        "audit": audit.verdict,
+    }
+    with (paths.RESULTS / RESTARTS).open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(record) + "\n")
+
+    assert load.acknowledged
+    assert missing == {"PartyA": [], "PartyB": []}
+    assert audit.violations == ()
+    if tuple(map(int, compose.settings["CORDA_VERSION"].split("."))) >= AUDITED_FROM:
+        assert audit.verdict == "passed", audit.reasons
+
+
+def shape_of(compose: Compose) -> tuple[str, ...]:
+    """Return the options with which the lab was started."""
+    settings = compose.settings
+    return next(
+        options
+        for options in LABS.values()
+        if settings["CORDA_VERSION"] in options and ("postgres" in options) == (settings["DATABASE"] == "postgres")
+    )
+
+
+def lengths(lab: Lab, compose: Compose, nodes: list[str]) -> dict[str, int]:
+    """Return the length of the H2 file of each node in bytes; empty with PostgreSQL."""
+    if compose.settings["DATABASE"] == "postgres":
+        return {}
+    return {node: int(lab.inside(node, "stat -c %s /opt/corda/persistence/persistence.mv.db")) for node in nodes}
+
+
+def missing_of(compose: Compose, node: str, transactions: list[str]) -> set[str]:
+    """Return the transactions that a node does not have."""
+    if compose.settings["DATABASE"] == "postgres":
+        command = ("postgres", "psql", "--username=lab", "--dbname=corda", "--tuples-only", "--no-align")
+        query = f"--command=select tx_id from {node.lower()}.node_transactions"
+    else:
+        command = (node.lower(), "bash", "-c")
+        query = (
+            "cp /opt/corda/persistence/persistence.mv.db /opt/corda/persistence/restarts.mv.db && "
+            'java -Xmx128m -cp "$(ls /opt/corda/lib/h2-*.jar)" org.h2.tools.Shell -user sa -password "" '
+            "-url 'jdbc:h2:file:/opt/corda/persistence/restarts;MAX_COMPACT_TIME=0' "
+            "-sql 'select tx_id from node_transactions'; rm -f /opt/corda/persistence/restarts.*"
+        )
+    answer = compose.run("exec", "-T", *command, query, seconds_max=120).stdout
+    return set(transactions) - {line.strip().upper() for line in answer.splitlines()}
+
+
+def audited_at_rest(compose: Compose) -> Audit:
+    """Audit the ledgers once no flow is suspended any more: a start continues those that the stop interrupted."""
+    deadline = time.monotonic() + REST_SECONDS_MAX
+    while True:
+        audit = audit_lab(compose)
+        is_at_rest = not any(one.kind is ViolationKind.FLOW_SUSPENDED for one in audit.violations)
+        if is_at_rest or time.monotonic() > deadline:
+            return audit
+        time.sleep(POLL_SECONDS)
