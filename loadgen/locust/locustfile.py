@@ -4,6 +4,7 @@
 """
 
 import time
+from urllib.parse import quote
 
 from locust import FastHttpUser, constant, constant_pacing, events, task
 from locust.contrib.fasthttp import FAILURE_EXCEPTIONS
@@ -103,7 +104,7 @@ class FlowUser(FastHttpUser):
         answer, ended = no_answer("cut off when the run stopped"), None
         try:
             with self.client.post(
-                f"/v1/nodes/{request.node}/flows",
+                f"/v1/nodes/{quote(request.node, safe='')}/flows",
                 data=request.body,
                 headers=HEADERS,
                 name=request.part.name,

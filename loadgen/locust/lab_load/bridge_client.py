@@ -31,7 +31,7 @@ class BridgeClient:
 
     def parties(self, node: str) -> list[Party]:
         """Return the parties in the network map of ``node``, without notaries. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node)}/parties")
+        body = self._get(f"/v1/nodes/{quote(node, safe='')}/parties")
         try:
             entries = [entry for entry in body["parties"] if not entry.get("notary", False)]
             return [Party(entry["name"], entry["x500Name"]) for entry in entries]
@@ -57,7 +57,7 @@ class BridgeClient:
 
     def flows(self, node: str) -> list[Flow]:
         """Return the flows that ``node`` can start. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node)}/flows")
+        body = self._get(f"/v1/nodes/{quote(node, safe='')}/flows")
         try:
             return [Flow.of_json(entry) for entry in body["flows"]]
         except (KeyError, TypeError, AttributeError) as error:
@@ -73,7 +73,7 @@ class BridgeClient:
 
     def vault_unconsumed(self, node: str, state: str) -> int:
         """Return the number of unconsumed states of one class in the vault of ``node``. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node)}/vault/count?stateType={quote(state)}")
+        body = self._get(f"/v1/nodes/{quote(node, safe='')}/vault/count?stateType={quote(state)}")
         try:
             return int(body["unconsumed"])
         except (KeyError, TypeError, ValueError) as error:
@@ -86,12 +86,12 @@ class BridgeClient:
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
         """Start a flow, wait for its end and return its result. Raises ``BridgeError`` with the bridge's reason."""
         body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
-        path = f"/v1/nodes/{quote(node)}/flows"
+        path = f"/v1/nodes/{quote(node, safe='')}/flows"
         return self._post(path, body, "application/json", timeout_seconds).get("result")
 
     def upload(self, node: str, name: str, content: bytes, timeout_seconds: float) -> str:
         """Upload an attachment to ``node`` and return its id. Raises ``BridgeError`` with the bridge's reason."""
-        path = f"/v1/nodes/{quote(node)}/attachments?name={quote(name)}"
+        path = f"/v1/nodes/{quote(node, safe='')}/attachments?name={quote(name)}"
         answer = self._post(path, content, "application/zip", timeout_seconds)
         try:
             return str(answer["attachmentId"])

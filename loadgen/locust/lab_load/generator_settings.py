@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from lab_load.origins import HOST
 from lab_workload.problems import LoadError, Problem
@@ -74,12 +74,15 @@ def authorization(environment: Mapping[str, str] = os.environ) -> dict[str, str]
 
 
 def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return LAB_PARTIES, else the names that the bootstrapper wrote to the network volume, else the default three."""
+    """Return LAB_PARTIES, else the names that the bootstrapper wrote to the network volume, else the default three.
+
+    They are percent-encoded: an organisation may have spaces and commas.
+    """
     text = environment.get("LAB_PARTIES")
     kept = _network(environment) / "parties"
     if text is None:
         text = kept.read_text(encoding="utf-8") if kept.exists() else "PartyA,PartyB,PartyC"
-    return tuple(text.replace(",", " ").split())
+    return tuple(map(unquote, text.replace(",", " ").split()))
 
 
 def _network(environment: Mapping[str, str]) -> Path:

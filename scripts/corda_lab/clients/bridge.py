@@ -130,7 +130,7 @@ class Bridge:
 
     def flow_definitions(self, node: str) -> list[Flow]:
         """Return the flows that a node can start, sorted by name, with all their constructors."""
-        entries = self._get(f"/v1/nodes/{node}/flows").json()["flows"]
+        entries = self._get(node_path(node, "flows")).json()["flows"]
         return sorted(map(Flow.of_json, entries), key=lambda flow: flow.name)
 
     def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
@@ -138,7 +138,7 @@ class Bridge:
         if not self._checks_starts:
             text = "The running bridge is too old to check a flow start without starting the flow"
             raise LabError(text, "Update it with `scripts/lab up`.", exit_code=1)
-        path = f"/v1/nodes/{node}/flows"
+        path = node_path(node, "flows")
         answer = self._ask("POST", path, params={"check": "true"}, json={"flow": flow, "args": args})
         if answer.is_success:
             return None
@@ -152,7 +152,7 @@ class Bridge:
     ) -> dict[str, Any]:
         """Start a flow, wait for its end, and return the bridge's answer. Raises LabError if it does not succeed."""
         body = {"flow": flow, "args": args, "clientId": client_id}
-        answer = self._ask("POST", f"/v1/nodes/{node}/flows", json=body, timeout=seconds_max)
+        answer = self._ask("POST", node_path(node, "flows"), json=body, timeout=seconds_max)
         if answer.is_error:
             raise LabError(f"{flow} on {node}: {problem_detail(answer)}", exit_code=1)
         ended: dict[str, Any] = answer.json()
@@ -164,7 +164,7 @@ class Bridge:
         return any(parameter["name"] == "check" for parameter in start.get("parameters", ()))
 
     def _read_vault(self, node: str, what: str, parameters: dict[str, str]) -> dict[str, Any]:
-        answer: dict[str, Any] = self._get(f"/v1/nodes/{node}/vault/{what}", parameters, VAULT_PAUSES).json()
+        answer: dict[str, Any] = self._get(node_path(node, f"vault/{what}"), parameters, VAULT_PAUSES).json()
         return answer
 
     def vault_unconsumed(self, node: str, state_type: str) -> int:
@@ -184,7 +184,7 @@ class Bridge:
     def flow_status(self, node: str, client_id: str) -> FlowStatus:
         """Ask what became of the flow that was started with a client id. Raises nothing if the bridge is away."""
         try:
-            answer = self._client.get(f"/v1/nodes/{node}/flows/{quote(client_id, safe='')}")
+            answer = self._client.get(node_path(node, f"flows/{quote(client_id, safe='')}"))
             content = answer.json()
         except (httpx.HTTPError, ValueError):
             return FlowStatus("unreachable")
@@ -193,7 +193,7 @@ class Bridge:
 
     def forget_flows(self, node: str, prefix: str) -> int:
         """Let a node forget the ended flows whose client ids begin with ``prefix``. Returns how many remain."""
-        answer = self._ask("DELETE", f"/v1/nodes/{node}/flows", params={"clientIdPrefix": prefix})
+        answer = self._ask("DELETE", node_path(node, "flows"), params={"clientIdPrefix": prefix})
         if answer.is_error:
             raise LabError(f"The bridge did not forget the flows of {prefix}: {problem_detail(answer)}", exit_code=1)
         return int(answer.json()["remaining"])
@@ -221,6 +221,11 @@ class Bridge:
             raise LabError(
                 f"The metrics page of the bridge at {self.url} cannot be parsed: {error}", exit_code=1
             ) from None
+
+
+def node_path(node: str, what: str) -> str:
+    """Return the path of something at a node. Its name, an organisation, may have any character."""
+    return f"/v1/nodes/{quote(node, safe='')}/{what}"
 
 
 def field_location(field: str) -> Location:

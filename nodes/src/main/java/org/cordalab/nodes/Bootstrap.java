@@ -9,6 +9,8 @@ import com.typesafe.config.ConfigUtil;
 import com.typesafe.config.ConfigValueFactory;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.io.UnsupportedEncodingException;
+import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,9 +21,11 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import net.corda.core.identity.CordaX500Name;
@@ -110,8 +114,11 @@ public final class Bootstrap {
                     + " parties in configs/network.conf; set it to at most " + knownParties.size());
         }
         parties = knownParties.subList(0, shape.parties);
-        known = names(
-                Stream.concat(knownNotaries.stream(), knownParties.stream()).collect(Collectors.toList()));
+        List<Member> all =
+                Stream.concat(knownNotaries.stream(), knownParties.stream()).collect(Collectors.toList());
+        requireDifferent("name", all, member -> member.name);
+        requireDifferent("organisation", all, Member::label);
+        known = names(all);
         proxies = new Proxies(shape.links, names(members()), shape.database);
         passwords = new Passwords(authority, shape.environment());
     }
@@ -168,6 +175,12 @@ public final class Bootstrap {
             throw new ConfigException.Generic("NOTARY=" + shape.notary + " needs platform version " + platformMin
                     + " or newer, but this version of Corda has " + shape.platformVersion);
         }
+        if (notaries.size() > 1 && !notary.hasPath("service")) {
+            throw new ConfigException.Generic("NOTARY=" + shape.notary + ": configs/notaries/" + shape.notary
+                    + ".conf has " + notaries.size() + " members but no service, so they would be independent notaries,"
+                    + " and the lab has one; leave one member, or add the service whose key the members share, as in"
+                    + " raft.conf and bft.conf");
+        }
         if (notary.hasPath("database") && !notary.getString("database").equals(shape.database)) {
             throw new ConfigException.Generic("NOTARY=" + shape.notary + " keeps its records in "
                     + notary.getString("database") + "; set DATABASE=" + notary.getString("database"));
@@ -204,6 +217,18 @@ public final class Bootstrap {
         writeAddresses();
         write(directory.resolve("links.json"), proxies.toJson());
         System.out.println("the network of " + members().size() + " nodes is ready");
+    }
+
+    /** Refuses two nodes with the same value of a field: of one organisation, the lab would see only one node. */
+    private static void requireDifferent(String field, List<Member> members, Function<Member, String> value) {
+        Map<String, Member> first = new HashMap<>();
+        for (Member member : members) {
+            Member other = first.putIfAbsent(value.apply(member).toLowerCase(Locale.ROOT), member);
+            if (other != null) {
+                throw new ConfigException.Generic("configs/network.conf: " + other.place() + " and " + member.place()
+                        + " have the same " + field + ", " + value.apply(member) + "; change one of them");
+            }
+        }
     }
 
     /** Refuses a network in which a node has lost its identity: a new one would not be that of its ledger. */
@@ -283,7 +308,7 @@ public final class Bootstrap {
     private void writeSettings(Member member, int index, Authority signer) throws IOException {
         Config own = ConfigFactory.parseString(String.join(
                 "\n",
-                "myLegalName = \"" + member.legalName + "\"",
+                "myLegalName = " + ConfigUtil.quoteString(member.legalName),
                 "p2pAddress = \"" + member.name + ":" + P2P_PORT + "\"",
                 "rpcSettings.address = \"0.0.0.0:" + RPC_PORT + "\"",
                 "rpcSettings.adminAddress = \"127.0.0.1:" + RPC_ADMIN_PORT + "\"",
@@ -374,12 +399,12 @@ public final class Bootstrap {
                 directory.resolve("bridge.env"),
                 "BRIDGE_NODES="
                         + targets.entrySet().stream()
-                                .map(entry -> entry.getKey() + "=" + entry.getValue() + ":" + RPC_PORT)
+                                .map(entry -> encoded(entry.getKey()) + "=" + entry.getValue() + ":" + RPC_PORT)
                                 .collect(Collectors.joining(","))
                         + "\n");
         write(
                 directory.resolve("parties"),
-                parties.stream().map(Member::label).collect(Collectors.joining(",")) + "\n");
+                parties.stream().map(member -> encoded(member.label())).collect(Collectors.joining(",")) + "\n");
         List<Map<String, Object>> scraped = new ArrayList<>();
         targets.forEach((label, host) -> {
             Map<String, Object> entry = new LinkedHashMap<>();
@@ -396,6 +421,15 @@ public final class Bootstrap {
                         shape.database.equals(POSTGRES)
                                 ? Collections.singletonList(exporter)
                                 : Collections.emptyList()));
+    }
+
+    /** Returns a text without any character that has a meaning in a list, in a file of variables, or in a shell. */
+    private static String encoded(String text) {
+        try {
+            return URLEncoder.encode(text, "UTF-8").replace("+", "%20").replace("*", "%2A");
+        } catch (UnsupportedEncodingException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static List<String> names(List<Member> members) {
@@ -426,21 +460,33 @@ public final class Bootstrap {
     private static final class Member {
         final String name;
         final String legalName;
+        private final int line;
+        private final String organisation;
 
-        private Member(String name, String legalName) {
-            this.name = name;
-            this.legalName = legalName;
+        private Member(Config config) {
+            name = config.getString("name");
+            legalName = config.getString("legalName");
+            line = config.origin().lineNumber();
+            try {
+                organisation = CordaX500Name.parse(legalName).getOrganisation();
+            } catch (IllegalArgumentException e) {
+                throw new ConfigException.Generic(
+                        "configs/network.conf: " + place() + ": legalName is not valid: " + e.getMessage(), e);
+            }
         }
 
         static List<Member> allOf(List<? extends Config> configs) {
-            return configs.stream()
-                    .map(node -> new Member(node.getString("name"), node.getString("legalName")))
-                    .collect(Collectors.toList());
+            return configs.stream().map(Member::new).collect(Collectors.toList());
         }
 
         /** Returns the organisation, which is the node's name in the lab. */
         String label() {
-            return CordaX500Name.parse(legalName).getOrganisation();
+            return organisation;
+        }
+
+        /** Returns where the node is in {@code network.conf}, for messages. */
+        String place() {
+            return name + " (line " + line + ")";
         }
     }
 }

@@ -7,6 +7,7 @@ import com.typesafe.config.Config;
 import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import java.io.IOException;
+import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Scanner;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import net.corda.nodeapi.internal.crypto.X509KeyStore;
@@ -21,6 +23,8 @@ import net.corda.nodeapi.internal.crypto.X509Utilities;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests networks with real key stores and signed files, each in its own directory. */
 class BootstrapTest {
@@ -61,6 +65,7 @@ class BootstrapTest {
                 "node.dataSourceProperties.dataSource.password = ${POSTGRES_PASSWORD}");
         write("notaries/simple.conf", "members = [{}]", "notary { validating = false }");
         write("notaries/late.conf", "members = [{}]", "platformVersionMin = 5", "notary { validating = false }");
+        write("notaries/pair.conf", "members = [{}, {}]", "notary { validating = false }");
         write("notaries/jpa.conf", "members = [{}]", "database = postgres", "notary { validating = false }");
         write(
                 "notaries/raft.conf",
@@ -92,6 +97,49 @@ class BootstrapTest {
                         .getStringList("targets"))
                 .containsExactly("partya:9404");
         assertThat(directory.resolve("database-targets.json")).hasContent("[]");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Société Générale",
+                "Trusted Auditor",
+                "O'Brien & Söhne",
+                "Cash $HOME",
+                "`touch here` $(touch here)",
+                "100% A/S *",
+            })
+    void anyOrganisationReachesTheBridgeAndTheLoadGeneratorWhole(String organisation)
+            throws IOException, InterruptedException {
+        String network = text("../configs/network.conf").replace("O=PartyB,", "O=" + organisation + ",");
+        write("network.conf", network.split("\n"));
+        make("PARTIES", "2");
+        assertThat(decoded(sourced("bridge.env", "BRIDGE_NODES")))
+                .isEqualTo("Notary=notary:10003,PartyA=partya:10003," + organisation + "=partyb:10003");
+        assertThat(decoded(text("parties"))).isEqualTo("PartyA," + organisation + "\n");
+        assertThat(directory.resolve("here")).doesNotExist();
+        assertThat(settingsOf("partyb").getString("myLegalName")).contains(organisation);
+    }
+
+    @Test
+    void twoNodesOfOneNameAreRefusedWithBothPlaces() throws IOException {
+        String network = text("../configs/network.conf");
+        write(
+                "network.conf",
+                network.replace("O=PartyB,L=New York", "O=partya,L=New York").split("\n"));
+        assertRefused("configs/network.conf: partya (line 6) and partyb (line 7) have the same organisation");
+        write("network.conf", network.replace("name = partyc", "name = partyb").split("\n"));
+        assertRefused("configs/network.conf: partyb (line 7) and partyb (line 8) have the same name");
+    }
+
+    @Test
+    void aNameThatCordaRefusesIsRefusedWithItsPlace() throws IOException {
+        write(
+                "network.conf",
+                text("../configs/network.conf")
+                        .replace("O=PartyB,L=New York,C=US", "O=PartyB,C=US")
+                        .split("\n"));
+        assertRefused("configs/network.conf: partyb (line 7): legalName is not valid");
     }
 
     @Test
@@ -244,6 +292,7 @@ class BootstrapTest {
         assertRefused("DEV_MODE=yes is neither true nor false", "DEV_MODE", "yes");
         assertRefused("NOTARY=late needs platform version 5", "NOTARY", "late");
         assertRefused("NOTARY=jpa keeps its records in postgres; set DATABASE=postgres", "NOTARY", "jpa");
+        assertRefused("configs/notaries/pair.conf has 2 members but no service", "NOTARY", "pair");
         assertRefused("\"partya-partyb\" is not of the form", "LINKS", "partya-partyb");
         assertRefused("cannot have the end partyx", "LINKS", "partya-partyx=+1ms");
         assertRefused("is a link to PostgreSQL, but DATABASE=h2", "LINKS", "partya-postgres=+1ms");
@@ -363,7 +412,24 @@ class BootstrapTest {
     }
 
     private String text(String name) throws IOException {
-        return new String(Files.readAllBytes(directory.resolve(name)), StandardCharsets.ISO_8859_1);
+        return new String(Files.readAllBytes(directory.resolve(name)), StandardCharsets.UTF_8);
+    }
+
+    /** Returns the value of a variable after a shell has read a file of variables, as that of the bridge does. */
+    private String sourced(String file, String variable) throws IOException, InterruptedException {
+        Process shell = new ProcessBuilder("bash", "-euc", "source ./" + file + "; printf %s \"$" + variable + "\"")
+                .directory(directory.toFile())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (Scanner output = new Scanner(shell.getInputStream(), "UTF-8").useDelimiter("\\A")) {
+            String value = output.hasNext() ? output.next() : "";
+            assertThat(shell.waitFor()).isZero();
+            return value;
+        }
+    }
+
+    private static String decoded(String text) throws IOException {
+        return URLDecoder.decode(text, "UTF-8");
     }
 
     private Config settingsOf(String node) {

@@ -3,6 +3,8 @@ package org.cordalab.bridge.config;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -312,18 +314,19 @@ public record BridgeConfig(
             return nodes;
         }
 
+        /** Reads {@code NAME=HOST:PORT}. The name is percent-encoded, because an organisation may have any character. */
         private NodeAddress node(String variable, String entry) {
             int equals = entry.indexOf('=');
             int colon = entry.lastIndexOf(':');
             if (equals > 0 && colon > equals + 1) {
-                String name = entry.substring(0, equals).strip();
                 String host = entry.substring(equals + 1, colon).strip();
                 try {
+                    String name = URLDecoder.decode(entry.substring(0, equals).strip(), StandardCharsets.UTF_8);
                     int port = Integer.parseInt(entry.substring(colon + 1).strip());
-                    if (port > 0 && port <= 65_535 && name.matches("[A-Za-z0-9_-]+") && !host.isEmpty()) {
+                    if (port > 0 && port <= 65_535 && !name.isBlank() && !host.isEmpty()) {
                         return new NodeAddress(name, host, port);
                     }
-                } catch (NumberFormatException e) {
+                } catch (IllegalArgumentException e) {
                     // Falls through to the same message, which gives a valid example.
                 }
             }

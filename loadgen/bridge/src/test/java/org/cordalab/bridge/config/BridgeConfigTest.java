@@ -68,6 +68,22 @@ class BridgeConfigTest {
     }
 
     @Test
+    void aNodeMayHaveTheNameOfAnyOrganisation() {
+        environment.put(
+                "BRIDGE_NODES",
+                "Soci%C3%A9t%C3%A9%20G%C3%A9n%C3%A9rale=partya:10003,Carlsberg%20A%2FS%2C%20%3D=partyb:1");
+
+        assertThat(BridgeConfig.fromEnvironment(environment).nodes())
+                .containsExactly(
+                        new NodeAddress("Société Générale", "partya", 10003),
+                        new NodeAddress("Carlsberg A/S, =", "partyb", 1));
+
+        environment.put("BRIDGE_NODES", "%=partya:10003");
+        assertThat(mistakes())
+                .containsExactly("BRIDGE_NODES: \"%=partya:10003\" must have the form PartyA=partya:10003");
+    }
+
+    @Test
     void namesEveryMistakeAtOnce() {
         environment.put("BRIDGE_NODES", "PartyA=partya:10003,PartyB,partya=other:1,PartyC=c:99999");
         environment.put("BRIDGE_RPC_PASSWORD", " ");
