@@ -128,15 +128,11 @@ def test_the_health_check_follows_the_generator(locust: Locust, tmp_path: Path) 
     assert check() == 1
 
 
-def test_is_healthy_only_when_the_bridge_is_ready(locust: Locust, bridge: StubBridge, tmp_path: Path) -> None:
+def test_its_health_does_not_wait_for_that_of_the_bridge(locust: Locust, bridge: StubBridge, tmp_path: Path) -> None:
     environment = {**locust.environment, "LAB_READY_FILE": str(tmp_path / "was-ready")}
     bridge.is_ready = False
     locust.start_web()
-    with subprocess.Popen([GENERATOR / "healthcheck"], env=environment) as check:
-        wait_until(lambda: bridge.looks >= 2, "the health check looks at the bridge again")
-        assert check.poll() is None
-        bridge.is_ready = True
-        assert check.wait(timeout=30) == 0
+    assert subprocess.run([GENERATOR / "healthcheck"], env=environment, timeout=30, check=False).returncode == 0
 
 
 def test_a_headless_run_is_healthy_without_a_web_ui(locust: Locust, bridge: StubBridge) -> None:

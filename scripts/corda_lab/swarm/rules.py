@@ -89,7 +89,9 @@ class DerivedService:
 
         The bootstrapper is none of them: its files are secrets and configs, which a task has before it starts.
         """
-        return [one for one in self.service.depends_on if one in self.derivation.project.running]
+        running = self.derivation.project.running
+        on = self.service.depends_on.items()
+        return [one for one, how in on if how.condition == "service_healthy" and one in running]
 
     @cached_property
     def published(self) -> list[Port]:
