@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from corda_lab.bench.job import BenchJob
 from corda_lab.host import interrupts
+from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.lifecycle import BRIDGE_SECONDS_MAX
 from corda_lab.lab.settings import Settings
 from corda_lab.runs import preflight
 
@@ -23,10 +23,7 @@ class BridgeKnobs:
 
         Returns the project with them, from which containers of the same image get them too.
         """
-        compose = Compose(self._settings.with_values(values))
-        # Compose replaces the container if its environment differs, and waits until it is healthy.
-        compose.run("up", "--detach", "--wait", "--no-deps", "bridge", seconds_max=BRIDGE_SECONDS_MAX)
-        return compose
+        return lifecycle.restart_bridge(self._settings.with_values(values))
 
 
 @contextmanager

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.clients.bridge import Bridge, Node
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.runs import counters
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.load import USERS_MAX
 from corda_lab.steps.plan import RunPlan
 from lab_workload.values import Values
@@ -69,7 +69,7 @@ def fixed_arguments(plan: RunPlan, nodes: dict[str, Node]) -> dict[str, object]:
     return dict(part.arguments.render(values))
 
 
-def await_rest(bridge: Bridge, prometheus: Prometheus) -> None:
-    """Wait until no flow is in flight. Raises LabError after the time limit."""
-    if not counters.await_rest(bridge, prometheus, since=time.time()):
+def await_rest(lab: RunningLab) -> None:
+    """Wait until no flow is in flight. Raises LabError after the time limit, and if a service has ended."""
+    if not counters.await_rest(lab, since=time.time()):
         raise LabError("Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1)

@@ -14,6 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import probe
 from corda_lab.lab import addresses, lifecycle, shape
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
 
@@ -45,6 +46,8 @@ class LabState:
     load_containers: list[str]
     """The containers of the runs in progress."""
     urls: dict[str, str]
+    ended: list[str]
+    """What has ended although the lab needs it: with its exit status, the cause and the remedy."""
     alerts: list[Alert]
     """What Prometheus says is wrong. Empty also as long as it does not answer."""
 
@@ -54,7 +57,8 @@ def gather(settings: Settings) -> LabState:
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
-    services = {service.name: service.condition for service in compose.services()}
+    present = compose.services()
+    services = {service.name: service.condition for service in present}
     settings = shape.of_running(settings)
     expected = settings.services
     nodes = nodes_of(settings) if services.get("bridge") == "healthy" else {}
@@ -66,6 +70,7 @@ def gather(settings: Settings) -> LabState:
         nodes=nodes,
         load_containers=compose.load_containers(),
         urls=addresses.urls(settings, without=absent) if services else {},
+        ended=[str(one.problem) for one in endings(Compose(settings), present)],
         alerts=alerts_of(settings) if services.get("prometheus") == "healthy" else [],
     )
 
@@ -93,6 +98,8 @@ def gather_stack(settings: Settings) -> LabState:
         nodes=nodes,
         load_containers=loads_of(deployment.find(settings)),
         urls=addresses.urls(settings, without=absent) if services else {},
+        # A task that has ended says why, and Swarm makes another one.
+        ended=[],
         alerts=alerts_of(settings) if "prometheus" in running else [],
     )
 
@@ -141,6 +148,8 @@ def show(state: LabState) -> None:
     ui.console.print()
     for name, address in state.urls.items():
         ui.console.print(f"{name:<11} {address}", markup=False)
+    for ending in state.ended:
+        ui.console.print(ending, markup=False)
     for container in state.load_containers:
         ui.console.print(f"A run is in progress: {container}", markup=False)
     for alert in state.alerts:

@@ -12,7 +12,7 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_lines, last_words
+from corda_lab.host.processes import last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images
@@ -199,11 +199,6 @@ class Compose:
     def services(self) -> list[Service]:
         """Return all containers of the project's services, including stopped ones."""
         return parse_services(self.run("ps", "--all", "--format", "json").stdout)
-
-    def log_tail(self, service: str, count: int = 15) -> list[str]:
-        """Return the last ``count`` log lines of a service that are not blank."""
-        done = self.run("logs", "--no-color", "--no-log-prefix", "--tail", str(count * 2), service, check=False)
-        return last_lines(done.stdout + done.stderr, count)
 
     def log_since(self, service: str, since: str) -> str:
         """Return what a service has logged since a time (RFC 3339)."""

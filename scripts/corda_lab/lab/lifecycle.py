@@ -12,6 +12,7 @@ from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import CheckKind, Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Service
+from corda_lab.lab.endings import endings
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.links import show_links
 from corda_lab.lab.progress import StartProgress, events
@@ -22,8 +23,6 @@ from corda_lab.text import ui
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 300.0
-BRIDGE_SECONDS_MAX = 300.0
-"""Time limit until a new bridge has connected to every node."""
 REPORT_EVERY_SECONDS = 15.0
 
 ImageChoice = Literal["registry", "local"]
@@ -152,53 +151,61 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
         replace_network(settings)
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
         named = [name for name in services if name not in out and name != BOOTSTRAP] if out else []
-        arguments = ["up", "--detach", "--wait", *named]
-        ui.note(compose.shown(*arguments))
-        log = CACHE / "up.log"
-        with events(compose.project, CACHE / "events.ndjson") as stream:
-            nodes = frozenset(node.lower() for node in settings.nodes)
-            progress = StartProgress(tuple(name for name in services if name not in out), stream, ready, nodes=nodes)
-            try:
-                status = follow(
-                    compose.start(*arguments, log=log),
-                    progress.tell,
-                    seconds_max=UP_SECONDS_MAX,
-                    every_seconds=REPORT_EVERY_SECONDS,
-                    is_in_vain=lambda: progress.has_failed,
-                )
-            except KeyboardInterrupt:
-                ui.note("the started services keep running: `scripts/lab up` continues, `scripts/lab down` stops them")
-                raise
-            progress.tell()
-        if status != 0:
-            timed_out = status is None and not progress.has_failed
-            raise start_error(compose, compose.services(), log, timed_out=timed_out)
-        if any(node.lower() in progress.containers for node in settings.nodes):
-            ui.note(start_cost.summary(beginning, tuple(progress.containers.values())))
+        expected = tuple(name for name in services if name not in out)
+        containers = bring_up(compose, named, expected, ready)
+        if any(node.lower() in containers for node in settings.nodes):
+            ui.note(start_cost.summary(beginning, tuple(containers.values())))
 
 
-def restart_bridge(settings: Settings) -> None:
+def restart_bridge(settings: Settings) -> Compose:
     """Start the bridge again with the knobs of these settings, and wait until it has connected. Raises LabError.
 
-    Nothing else is touched. Compose replaces the container only if its knobs differ.
+    Nothing else is touched. Compose replaces the container only if its knobs differ. Returns the project with them.
     """
     with ui.phase("Starting the bridge with other knobs"):
         compose = Compose(settings)
-        arguments = ("up", "--detach", "--wait", "--no-deps", "bridge")
-        ui.note(compose.shown(*arguments))
-        compose.run(*arguments, seconds_max=BRIDGE_SECONDS_MAX)
+        bring_up(compose, ["--no-deps", "bridge"], ("bridge",), {})
+        return compose
 
 
-def start_error(compose: Compose, services: Iterable[Service], log: Path, *, timed_out: bool) -> LabError:
-    """Print the last log lines of the services that failed, and return the error with its remedy."""
-    failed = [service for service in services if service.has_failed]
-    for service in failed[:2]:
-        ui.note(f"last lines of {service.name} ({service.condition}):")
-        for line in compose.log_tail(service.name):
-            ui.note(f"| {line}")
-    if failed:
-        names = ", ".join(f"{service.name} {service.condition}" for service in failed)
-        remedy = f"See `{compose.shown('logs', failed[0].name)}` for the whole log. Then run `scripts/lab up` again."
+def bring_up(
+    compose: Compose, arguments: Sequence[str], expected: tuple[str, ...], ready: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Run ``docker compose up``, and wait until the ``expected`` services are healthy, or until one has ended.
+
+    ``ready`` has the condition of services that are ready before. Returns the ids of the containers that have started,
+    by service. Raises LabError.
+    """
+    command = ["up", "--detach", "--wait", *arguments]
+    ui.note(compose.shown(*command))
+    log = CACHE / "up.log"
+    with events(compose.project, CACHE / "events.ndjson") as stream:
+        progress = StartProgress(expected, stream, dict(ready))
+        try:
+            status = follow(
+                compose.start(*command, log=log),
+                progress.tell,
+                seconds_max=UP_SECONDS_MAX,
+                every_seconds=REPORT_EVERY_SECONDS,
+                is_in_vain=lambda: progress.has_failed,
+            )
+        except KeyboardInterrupt:
+            ui.note("the started services keep running: `scripts/lab up` continues, `scripts/lab down` stops them")
+            raise
+        progress.tell()
+    if status != 0:
+        raise start_error(compose, progress, log, timed_out=status is None and not progress.has_failed)
+    return progress.containers
+
+
+def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_out: bool) -> LabError:
+    """Return the error of a start: what has ended, else what is unhealthy, else what Compose said."""
+    services = compose.services()
+    if found := endings(compose, services, progress.codes):
+        return LabError(problems=[one.problem for one in found], exit_code=1)
+    if unhealthy := [service for service in services if service.has_failed]:
+        names = ", ".join(f"{service.name} {service.condition}" for service in unhealthy)
+        remedy = f"See `{compose.shown('logs', unhealthy[0].name)}`. Then run `scripts/lab up` again."
         return LabError(f"The lab did not start: {names}", remedy, exit_code=1)
     words = last_words(log.read_text(encoding="utf-8", errors="replace"))
     reason = f"it was not ready within {UP_SECONDS_MAX:.0f} s" if timed_out else words

@@ -52,14 +52,14 @@ class StartProgress:
     started_at: float = field(default_factory=time.time)
     containers: dict[str, str] = field(default_factory=dict)
     """Id of each service's container, for services that have started since then."""
-    nodes: frozenset[str] = frozenset()
-    """Services that nobody starts again when they have ended."""
+    codes: dict[str, int] = field(default_factory=dict)
+    """Exit statuses of the services that have ended since then, but not as they should."""
     _unfinished: str = ""
 
     @property
     def has_failed(self) -> bool:
-        """Whether a node has ended: the others may wait for it in vain, for as long as they are allowed to."""
-        return any(self.conditions.get(name, "").startswith("exited") for name in self.nodes)
+        """Whether a service has ended or is unhealthy: others may wait for it in vain, for as long as they may."""
+        return bool(self.codes) or "unhealthy" in self.conditions.values()
 
     def tell(self) -> str:
         """Print the services that became ready or failed since the last call, and return what is still awaited."""
@@ -90,6 +90,8 @@ class StartProgress:
             self._note(name, health, at)
         elif container == self.containers.get(name):
             ended = Service(name, Container(container), "exited", "", int(attributes["exitCode"]))
+            if not ended.is_ready:
+                self.codes[name] = ended.exit_code
             self._note(name, ended.condition, at)
         else:
             # An old container, which is being replaced.

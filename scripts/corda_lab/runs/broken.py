@@ -13,7 +13,8 @@ from pydantic import TypeAdapter
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SCRAPE_SECONDS
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import PARTIES
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
@@ -31,48 +32,25 @@ from lab_workload.names import canonical
 from lab_workload.workload import Workload
 
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
-_ENDED = ("exited", "dead")
-
-
-@dataclass(frozen=True)
-class NodeState:
-    """A node's container, as far as it says whether the node ended, and why."""
-
-    node: str
-    service: Service
-    finished_at: float
-    """When its container ended, in unix seconds; of no meaning if it is running."""
-    was_killed_for_memory: bool
-    memory_error: str | None
-    """The first OutOfMemoryError in its log; None if there is none."""
-
-    def words(self, since: float) -> str | None:
-        """How the node ended since a time; None if it did not. A node without heap may hang instead of ending."""
-        has_ended = self.service.state in _ENDED
-        if has_ended and self.finished_at < math.floor(since):
-            return None
-        why = [
-            *(["its container reached its memory limit"] if self.was_killed_for_memory else []),
-            *([self.memory_error] if self.memory_error else []),
-        ]
-        if has_ended:
-            return f"{self.node} ended with exit status {self.service.exit_code}" + (f" ({listed(why)})" if why else "")
-        return f"{self.node} exhausted its heap ({listed(why)})" if why else None
 
 
 def why_broken(compose: Deployed, since: float) -> str | None:
-    """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError."""
-    services = {service.name: service for service in compose.services()}
-    nodes = [(node, services[node.lower()]) for node in compose.settings.nodes if node.lower() in services]
-    found = [words for node, service in nodes if (words := _state(compose, node, service, since).words(since))]
+    """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError.
+
+    A node without heap may hang instead of ending.
+    """
+    services = compose.services()
+    ended = {one.node: one for one in endings(compose, services) if one.node}
+    states = {service.name: service.state for service in services}
+    found = []
+    for node in compose.settings.nodes:
+        if ending := ended.get(node):
+            if unix_seconds(ending.finished_at) >= math.floor(since):
+                found.append(ending.words)
+        elif states.get(node.lower()) == "running":
+            error = memory_error(compose.log_since(node.lower(), iso(since)))
+            found += [f"{node} exhausted its heap ({error})"] if error else []
     return listed(found) if found else None
-
-
-def _state(compose: Deployed, node: str, service: Service, since: float) -> NodeState:
-    form = "{{.State.OOMKilled}} {{.State.FinishedAt}}"
-    killed, _, finished = service.container.inspected(form).partition(" ")
-    error = memory_error(compose.log_since(service.name, iso(since)))
-    return NodeState(node, service, unix_seconds(finished), killed == "true", error)
 
 
 def unix_seconds(text: str) -> float:

@@ -291,7 +291,7 @@ class Maker:
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load. Those of a load that has just ended must have arrived first."""
         lab = self._lab
-        counters.await_rest(lab.bridge, lab.prometheus, since=load.at_rest_at, seconds_max=AFTER_SECONDS)
+        counters.await_rest(lab, since=load.at_rest_at, seconds_max=AFTER_SECONDS)
         ended_at = min(time.time(), load.at_rest_at + AFTER_SECONDS)
         return lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
 

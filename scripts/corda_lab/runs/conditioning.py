@@ -88,7 +88,7 @@ def condition(
 
 def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Collected) -> None:
     """Wait until no flow is in flight any more, and let the nodes forget the outcomes. Raises LabError if it lasts."""
-    if not counters.await_rest(lab.bridge, lab.prometheus, since=collected.end.ended_at):
+    if not counters.await_rest(lab, since=collected.end.ended_at):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
             f"Condition them with fewer users, or check `{lab.compose.shown('logs', 'bridge')}`.",

@@ -16,12 +16,12 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
+from corda_lab.lab import endings
 from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
 from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.runs.live import LiveRate
-from corda_lab.runs.node_ends import check_nodes, running_nodes
 from corda_lab.runs.stall import Stall
 from corda_lab.runs.timeline import Timeline
 from corda_lab.stats import steady
@@ -52,13 +52,13 @@ class LoadContainers:
 
     driver: Container
     workers: tuple[Container, ...] = ()
-    nodes: Mapping[Container, str] = field(default_factory=dict)
-    """The nodes without which the run fails, by their container. A run with faults does without any."""
+    services: Mapping[Container, str] = field(default_factory=dict)
+    """The services without which the run fails, by their container. A run with faults does without any."""
 
     @property
     def watched(self) -> tuple[Container, ...]:
-        """All, and the nodes' containers."""
-        return (*self.all, *self.nodes)
+        """All, and the containers of the services."""
+        return (*self.all, *self.services)
 
     @property
     def all(self) -> tuple[Container, ...]:
@@ -106,7 +106,7 @@ def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
             arguments = plan.worker_arguments(index, host_name(names.driver))
             start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
         await_workers(names)
-        yield names if plan.options.faults else replace(names, nodes=running_nodes(compose))
+        yield names if plan.options.faults else replace(names, services=services_of(compose))
     except BaseException:
         # Rows are written within a second of the end of their request.
         with interrupts.held_back():
@@ -172,6 +172,21 @@ def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]
     return codes
 
 
+def services_of(compose: Deployed) -> dict[Container, str]:
+    """Return the running services that a load needs, by container."""
+    found = compose.running_containers()
+    return {container: service for service, container in found.items() if service in endings.needed(compose)}
+
+
+def check_services(compose: Deployed, names: LoadContainers, codes: Mapping[Container, int | None]) -> None:
+    """Raise LabError if a service has ended, with its cause: flows would only run into their time limits."""
+    ended = [service for container, service in names.services.items() if codes[container] is not None]
+    if ended:
+        endings.require_none(compose)
+        # The engine has started it again since then.
+        raise LabError(f"{ended[0]} ended during the load", f"See `{compose.shown('logs', ended[0])}`.", exit_code=1)
+
+
 def await_workers(names: LoadContainers) -> None:
     """Wait until every worker's container is running. Raises LabError if one ends, or does not start in time."""
     deadline = time.monotonic() + WORKERS_START_SECONDS_MAX
@@ -228,7 +243,7 @@ def setup_seconds_max(plan: RunPlan) -> float:
 def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = setup_seconds_max(plan)
-    started, began_at = time.monotonic(), time.time()
+    started = time.monotonic()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
     with ui.Ticker(every_seconds=15) as ticker:
         while True:
@@ -237,7 +252,7 @@ def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list
                 return [SetupEntry(**step) for step in json.loads(done.stdout)["setup"]]
             codes = exit_codes(names.watched)
             # Without its node, a set-up cannot succeed: that is the reason, whatever the generator then said.
-            check_nodes(compose, names.nodes, codes, began_at)
+            check_services(compose, names, codes)
             code = codes[names.driver]
             if code is not None:
                 raise generator_error(names.driver, code)
@@ -274,21 +289,21 @@ class WatchedLoad:
 def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress.
 
-    Raises LabError if the load does not end in time, or if a worker or a node ends early.
+    Raises LabError if the load does not end in time, or if a worker or a service of the lab ends early.
     """
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
     watch = EarlyStop(plan.options)
     live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
-    started, began_at = time.monotonic(), time.time()
-    stall = Stall(compose, began_at)
+    started = time.monotonic()
+    stall = Stall(compose, time.time())
     total = plan.options.total_seconds
     limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
     limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
     with ui.Ticker(every_seconds=15) as ticker, end_of(names.driver) as ended:
         while True:
             codes = exit_codes(names.watched)
-            check_nodes(compose, names.nodes, codes, began_at)
+            check_services(compose, names, codes)
             elapsed = time.monotonic() - started
             if codes[names.driver] is not None:
                 await_end(names)

@@ -11,6 +11,8 @@ from typing import TypeVar
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.errors import LabError
+from corda_lab.lab import endings
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
@@ -22,7 +24,6 @@ REST_SECONDS_MAX = 120.0
 REST_SECONDS_PER_PLACE = 0.2
 """How much longer for each request that may be in flight when a load ends. Open load beyond the peak leaves thousands
 of flows, and nodes complete some five per second."""
-POLL_SECONDS = 0.5
 Found = TypeVar("Found")
 
 
@@ -104,23 +105,19 @@ def is_at_rest(bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
     return set(in_flight) >= set(nodes) and not any(value.value for value in in_flight.values())
 
 
-def await_rest(
-    bridge: Bridge,
-    prometheus: Prometheus,
-    *,
-    since: float,
-    seconds_max: float = REST_SECONDS_MAX,
-) -> bool:
-    """Wait until the lab is at rest. Return False if it is not at rest, or does not answer, within the limit."""
-    deadline = time.monotonic() + seconds_max
-    while True:
-        # A bridge that was killed may still be starting again.
-        with suppress(LabError):
-            if is_at_rest(bridge, prometheus, since=since):
-                return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_SECONDS)
+def says_it_is_at_rest(lab: RunningLab, since: float) -> bool:
+    """Return ``is_at_rest``; False if the lab does not answer: a bridge that was killed may still be starting again."""
+    with suppress(LabError):
+        return is_at_rest(lab.bridge, lab.prometheus, since=since)
+    return False
+
+
+def await_rest(lab: RunningLab, *, since: float, seconds_max: float = REST_SECONDS_MAX) -> bool:
+    """Wait until the lab is at rest. Return False if it is not at rest, or does not answer, within the limit.
+
+    Raises LabError if a service of the lab has ended.
+    """
+    return endings.come_true(lab.compose, lambda: says_it_is_at_rest(lab, since), seconds_max=seconds_max)
 
 
 def rest_seconds_max(places: int) -> float:
@@ -146,15 +143,17 @@ class Rest:
         """How long ago the load ended."""
         return round(max(0.0, time.time() - self.ended_at), 3)
 
-    def wait(self, bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
-        """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once."""
+    def wait(self, lab: RunningLab, *, since: float) -> bool:
+        """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once.
+
+        Raises LabError if a service of the lab has ended.
+        """
         left = self.began + rest_seconds_max(self.places) - time.monotonic()
-        return await_rest(bridge, prometheus, since=since, seconds_max=max(0.0, left))
+        return await_rest(lab, since=since, seconds_max=max(0.0, left))
 
 
 def count_run(
-    bridge: Bridge,
-    prometheus: Prometheus,
+    lab: RunningLab,
     subject: Subject,
     before: Snapshot,
     *,
@@ -165,17 +164,17 @@ def count_run(
     """Wait until the lab is at rest, then compare the four counts. A scrape after ``since`` shows that it is.
 
     All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
-    its counter may be outdated; so if the counts differ, they are read again after the next scrape.
+    its counter may be outdated; so if the counts differ, they are read again after the next scrape. Raises LabError.
     """
 
     def count() -> Counts:
-        vaults, unread = read_vaults(subject.vault_places, bridge.vault_unconsumed)
-        after = snapshot(bridge, prometheus, subject, vaults)
+        vaults, unread = read_vaults(subject.vault_places, lab.bridge.vault_unconsumed)
+        after = snapshot(lab.bridge, lab.prometheus, subject, vaults)
         return replace(difference(before, after, subject, succeeded=succeeded), vaults_unread=unread)
 
-    at_rest = rest.wait(bridge, prometheus, since=since)
+    at_rest = rest.wait(lab, since=since)
     counted = count()
     if at_rest and counted.disagreements:
-        await_rest(bridge, prometheus, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
+        await_rest(lab, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
         counted = count()
     return replace(counted, at_rest=at_rest, rest_seconds=rest.seconds)

@@ -176,7 +176,7 @@ def _observe(
             recording.note("environment.json", Environment, environment)
             set_up(lab.compose, plan, names, recording)
             size = plan.options.database_size or "file"
-            observer = Observer(lab.compose, lab.bridge, lab.prometheus, plan.subject, size)
+            observer = Observer(lab, plan.subject, size)
             recording.note("counters.json", Snapshot, observer.before)
             before = calibrate() if lab.compose.is_here else None
             clocks = HostClocks.read(lab.compose, names)
@@ -233,7 +233,7 @@ def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: floa
     """
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-        rest.wait(lab.bridge, lab.prometheus, since=since)
+        rest.wait(lab, since=since)
     return with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
+from corda_lab.host.processes import come_true
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
@@ -96,7 +97,9 @@ def settle(lab: RunningLab) -> Settled:
 
 
 def _await_rest(lab: RunningLab) -> bool:
-    return counters.await_rest(lab.bridge, lab.prometheus, since=time.time(), seconds_max=REST_SECONDS_MAX)
+    """Return whether the lab comes to rest. What has ended is started again by the caller."""
+    since = time.time()
+    return come_true(lambda: counters.says_it_is_at_rest(lab, since), seconds_max=REST_SECONDS_MAX)
 
 
 def await_back(lab: RunningLab, seconds_max: float) -> None:

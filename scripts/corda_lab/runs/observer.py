@@ -7,11 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.clients.bridge import Bridge
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import counters, readings, stage_rows
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
 from corda_lab.steps.entry import ClockEntry, DatabaseSize, StagesEntry
 from corda_lab.steps.plan import Subject
@@ -29,19 +27,18 @@ class Observer:
 
     def __init__(
         self,
-        compose: Deployed,
-        bridge: Bridge,
-        prometheus: Prometheus,
+        lab: RunningLab,
         subject: Subject,
         database_size: DatabaseSize = "file",
     ) -> None:
-        self._compose = compose
-        self._bridge = bridge
-        self._prometheus = prometheus
+        self._lab = lab
+        self._compose = compose = lab.compose
+        self._bridge = bridge = lab.bridge
+        self._prometheus = prometheus = lab.prometheus
         self._subject = subject
         self._database_size = database_size
         # An earlier scrape may still contain a flow of the set-up.
-        if not counters.await_rest(bridge, prometheus, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
+        if not counters.await_rest(lab, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
             raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no outstanding flows.")
         self._began_at = time.time()
         self._nodes = bridge.nodes()
@@ -63,8 +60,7 @@ class Observer:
         ``since`` is when the load ended by any clock, in Unix seconds.
         """
         counted = counters.count_run(
-            self._bridge,
-            self._prometheus,
+            self._lab,
             self._subject,
             self._before,
             succeeded=counts.succeeded_by_part(requests),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
-from corda_lab.lab import lifecycle, project
+from corda_lab.lab import endings, lifecycle, project
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
@@ -33,6 +33,9 @@ def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
     project.require_own(compose.project)
     services = {service.name: service for service in compose.services()}
     needed = [name for name in (*BASE_SERVICES, *compose.settings.extra_services) if name != GRAFANA]
+    if not any(name in services for name in needed):
+        raise LabError("The lab is not up", START_REMEDY)
+    endings.require_none(compose, services.values())
     missing = [name for name in needed if name not in services or not services[name].is_ready]
     nodes: dict[str, Node] = {}
     if not missing:
@@ -40,9 +43,6 @@ def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
         missing = [name for name in map(str.lower, nodes) if name not in services or not services[name].is_ready]
     if missing:
         states = [f"{name} {services[name].condition if name in services else 'not started'}" for name in missing]
-        is_down = not any(name in services for name in needed)
-        if is_down:
-            raise LabError("The lab is not up", START_REMEDY)
         raise LabError(f"The lab is not ready: {', '.join(states)}", START_REMEDY, exit_code=1)
     if not bridge.is_ready():
         raise LabError("The lab is not ready: the bridge cannot reach every node", START_REMEDY, exit_code=1)

@@ -19,7 +19,6 @@ from corda_lab.bench.job import BenchJob, await_rest, fixed_arguments
 from corda_lab.bench.peers import measure
 from corda_lab.bench.shares import watched
 from corda_lab.bench.warm import warmed
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import environment, shape
 from corda_lab.lab.compose import Compose
@@ -57,7 +56,7 @@ def run(
             for count in connections if number % 2 else reversed(connections):
                 with ui.phase(f"Round {number} of {rounds}, {plural(count, 'RPC connection')}"):
                     compose = knobs.use(knobs_for(count, max(*users, admitted)))
-                    bench = _with_places(bench, replace(job, compose=compose), lab.prometheus, number, count)
+                    bench = _with_places(bench, replace(job, compose=compose), lab, number, count)
             # Stored after every round, so that an interrupted bench keeps what it has.
             path = store(bench)
     show.results(bench)
@@ -70,13 +69,11 @@ def knobs_for(connections: int, admitted: int) -> dict[str, str]:
     return {"BRIDGE_RPC_CONNECTIONS": str(connections), preflight.OUTSTANDING_MAX: str(admitted)}
 
 
-def _with_places(
-    bench: BridgeBench, job: BenchJob, prometheus: Prometheus, number: int, connections: int
-) -> BridgeBench:
+def _with_places(bench: BridgeBench, job: BenchJob, lab: RunningLab, number: int, connections: int) -> BridgeBench:
     """Return the bench with the measurements of both sides at every number of flows in flight."""
     for place, users in enumerate(bench.users):
         for side in SIDES if (number + place) % 2 else reversed(SIDES):
-            await_rest(job.bridge, prometheus)
+            await_rest(lab)
             measured = measure_side(side, job, users=users, connections=connections, number=number)
             show.progress(measured)
             bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})

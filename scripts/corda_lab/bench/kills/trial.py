@@ -5,7 +5,7 @@ The vaults are asked here again, and compared with the rows of the run, so the p
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from corda_lab.bench.kills.measurement import KillTrial, Target
 from corda_lab.bench.kills.proof import Place, Proof, Vaults, open_clients, prove
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError
+from corda_lab.lab import endings
 from corda_lab.lab.settings import Settings
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders, stored
@@ -168,13 +169,14 @@ def asker(lab: RunningLab, node: str) -> Callable[[str], FlowStatus]:
 
 def await_ready(lab: RunningLab) -> None:
     """Wait until every node answers the bridge and no flow is in flight. Raises LabError after the time limit."""
-    since, deadline = time.time(), time.monotonic() + READY_SECONDS_MAX
-    while time.monotonic() < deadline:
-        with suppress(LabError):
-            if lab.bridge.is_ready() and counters.is_at_rest(lab.bridge, lab.prometheus, since=since):
-                return
-        time.sleep(counters.POLL_SECONDS)
-    raise LabError("The lab is not at rest", "See `scripts/lab status` and `docker compose logs bridge`.", exit_code=1)
+    since = time.time()
+    if not endings.come_true(
+        lab.compose,
+        lambda: lab.bridge.is_ready() and counters.says_it_is_at_rest(lab, since),
+        seconds_max=READY_SECONDS_MAX,
+    ):
+        remedy = "See `scripts/lab status` and `docker compose logs bridge`."
+        raise LabError("The lab is not at rest", remedy, exit_code=1)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def measure(lab: RunningLab, plan: RunPlan, switches: Switches, begun: OverheadM
 
     Raises LabError only if the lab does not come to rest before the load: then no other load can be measured either.
     """
-    await_rest(lab.bridge, lab.prometheus)
+    await_rest(lab)
     try:
         return _measured(lab, plan, switches, begun)
     except LabError as error:
@@ -59,7 +59,7 @@ def _measured(lab: RunningLab, plan: RunPlan, switches: Switches, begun: Overhea
     off, node, load = begun.switched_off, plan.subject.node, load_of(plan, begun)
     with containers.load_containers(lab.compose, load) as names:
         containers.await_setup(lab.compose, load, names)
-        await_rest(lab.bridge, lab.prometheus)
+        await_rest(lab)
         stage_rows_before = stage_rows_written(lab.prometheus)
         before = calibrate()
         with switches.off(off), counted(lab.bridge, node, plan.options) as counter:
@@ -71,7 +71,7 @@ def _measured(lab: RunningLab, plan: RunPlan, switches: Switches, begun: Overhea
         after = calibrate()
         # If the generator has failed, its own message says why there is no window.
         files, found = files_of(lab.compose, load, names), counter.result()
-    await_rest(lab.bridge, lab.prometheus)
+    await_rest(lab)
     measured = begun.model_copy(
         update={
             "window_started_at": found.window.started_at,

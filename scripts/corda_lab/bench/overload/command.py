@@ -114,7 +114,7 @@ def _searched(bench: OverloadBench, job: BenchJob, lab: RunningLab) -> OverloadB
 
 def _level(job: BenchJob, lab: RunningLab, *, users: int, number: int) -> LevelMeasurement:
     """Measure closed load with so many flows outstanding."""
-    await_rest(lab.bridge, lab.prometheus)
+    await_rest(lab)
     # Microseconds make the names of the containers unique, because the same number may be measured again.
     times = replace(job.plan.options, warm_up_seconds=min(CLOSED_WARM_UP_SECONDS_MAX, job.plan.options.warm_up_seconds))
     plan = replace(job.plan, identity=f"{job.plan.identity}-{time.time_ns() // 1000}", options=times)
@@ -166,14 +166,14 @@ def _offered(
 
     Raises LabError if the flows have not ended at the time limit, because the next measurement would contain them.
     """
-    await_rest(lab.bridge, lab.prometheus)
+    await_rest(lab)
     plan = open_plan(begun, job.plan, time_limit_seconds)
     try:
         measured = _measured(begun, plan, compose, lab, time_limit_seconds)
     except LabError as error:
         measured = begun.model_copy(update={"problem": error.message})
     ended = time.monotonic()
-    if not counters.await_rest(lab.bridge, lab.prometheus, since=time.time(), seconds_max=DRAIN_SECONDS_MAX):
+    if not counters.await_rest(lab, since=time.time(), seconds_max=DRAIN_SECONDS_MAX):
         raise LabError(
             f"Flows of the overload are still in flight after {DRAIN_SECONDS_MAX / 60:.0f} minutes",
             "`scripts/lab status` shows them. What was measured before is stored.",

@@ -12,7 +12,6 @@ from corda_lab.bench.job import BenchJob, await_rest, fixed_arguments
 from corda_lab.bench.peers import jmeter, measure, show
 from corda_lab.bench.peers.measurement import PEER_NAMES, PEERS, Peer, PeersBench
 from corda_lab.bench.warm import warmed
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import environment, lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import run_docker
@@ -43,7 +42,7 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
         bench = warmed(bench, replace(options, users=warm.USERS), plan.subject, lab)
         for number in range(1, rounds + 1):
             with ui.phase(f"Round {number} of {rounds}"):
-                bench = _with_round(bench, admitted, lab.prometheus, number)
+                bench = _with_round(bench, admitted, lab, number)
             # Stored after every round, so that an interrupted bench keeps what it has.
             path = store(bench)
     show.results(bench)
@@ -51,11 +50,11 @@ def run(options: LoadOptions, users: Sequence[int], settings: Settings, *, round
     return path
 
 
-def _with_round(bench: PeersBench, job: BenchJob, prometheus: Prometheus, number: int) -> PeersBench:
+def _with_round(bench: PeersBench, job: BenchJob, lab: RunningLab, number: int) -> PeersBench:
     """Return the bench with the measurements of all peers under every load."""
     for place, users in enumerate(bench.users):
         for peer in order_of(number + place):
-            await_rest(job.bridge, prometheus)
+            await_rest(lab)
             measured = measure.measure(peer, job, users=users, number=number)
             show.progress(measured)
             bench = bench.model_copy(update={"measurements": (*bench.measurements, measured)})

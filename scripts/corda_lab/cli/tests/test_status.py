@@ -10,6 +10,7 @@ from corda_lab.cli import status
 from corda_lab.cli.status import LabState, NodeState
 from corda_lab.clients.prometheus import Alert
 
+ENDED = "partyb ended with exit status 1 (its disk is full). Mend the cause."
 DOWN = Alert("NodeDown", "PartyB", "critical", "PartyB has not answered for three minutes. Start it again.", 1.5)
 
 
@@ -21,6 +22,7 @@ def state(*alerts: Alert) -> LabState:
         nodes={"PartyA": NodeState(ready=True, outstanding_flows=3)},
         load_containers=[],
         urls={"Bridge": "http://127.0.0.1:8080/v1/nodes"},
+        ended=[ENDED],
         alerts=list(alerts),
     )
 
@@ -31,6 +33,11 @@ def test_each_alert_is_a_line_that_says_what_to_do(capsys: pytest.CaptureFixture
     assert re.search(
         r"alert NodeDown, for \d[^:]*: PartyB has not answered for three minutes\. Start it again\.", printed
     )
+
+
+def test_what_has_ended_is_told_with_its_cause(capsys: pytest.CaptureFixture[str]) -> None:
+    status.show(state())
+    assert ENDED in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_alerts_there_is_no_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,14 +47,30 @@ def test_notes_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.conditions["bridge"] == "unhealthy"
 
 
-@pytest.mark.parametrize(("service", "is_node"), [("partya", True), ("bridge", False)])
-def test_a_node_that_ends_is_not_awaited(service: str, is_node: bool) -> None:
-    found = progress(event(service, "start"), event(service, "die", exit_code=1))
-    found.nodes = frozenset({"partya"})
+@pytest.mark.parametrize(
+    ("service", "code", "codes"),
+    [
+        ("partya", 1, {"partya": 1}),
+        ("partya", 0, {"partya": 0}),
+        # The engine starts a bridge again.
+        ("bridge", 127, {"bridge": 127}),
+        ("bootstrap", 2, {"bootstrap": 2}),
+        ("bootstrap", 0, {}),
+    ],
+)
+def test_what_ends_is_not_awaited(service: str, code: int, codes: dict[str, int]) -> None:
+    again = event(service, "start") if service == "bridge" else ""
+    found = progress(event(service, "start"), event(service, "die", exit_code=code), again)
     assert not found.has_failed
     found.tell()
-    # The engine starts a bridge again.
-    assert found.has_failed == is_node
+    assert found.codes == codes
+    assert found.has_failed == bool(codes)
+
+
+def test_what_is_unhealthy_is_not_awaited() -> None:
+    found = progress(event("bridge", "start"), event("bridge", "health_status: unhealthy"))
+    found.tell()
+    assert found.has_failed
 
 
 def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,9 +33,9 @@ def lab_with(
 echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
 *" ps --all --format json") echo '{lines}' ;;
-*" logs "*" partyb") printf '%b' '{log}' ;;
-*OOMKilled*" lab-partyb-1") echo {killed} {ended_at} ;;
-*OOMKilled*) echo false {ended_at} ;;
+*" logs "*" partyb" | "logs "*" lab-partyb-1") printf '%b' '{log}' ;;
+*OOMKilled*" lab-partyb-1") echo 0 {killed} {ended_at} {ended_at} ;;
+*OOMKilled*) echo 0 false {ended_at} {ended_at} ;;
 esac
 exit 0"""
     docker_client(folder, monkeypatch, script)
@@ -71,14 +71,14 @@ def test_a_node_that_ended_or_has_no_heap_left_is_named_with_the_reason(
     compose = lab_with(tmp_path, monkeypatch, *ALIVE, party_b, log=log, killed=killed)
     assert broken.why_broken(compose, SINCE) == reason
     calls = (tmp_path / "calls").read_text(encoding="utf-8")
-    assert "--since 2026-01-02T03:04:05.000+00:00 partyb" in calls
+    assert "--since 2026-01-02T03:04:05.000+00:00 partya" in calls
 
 
 def test_every_node_that_ended_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = (service("partya", "exited", 1), service("partyb", "dead", 137))
     compose = lab_with(tmp_path, monkeypatch, service("notary"), *ended)
     assert broken.why_broken(compose, SINCE) == (
-        "PartyA ended with exit status 1 and PartyB ended with exit status 137"
+        "PartyA ended with exit status 1 and PartyB ended with exit status 137 (ended by SIGKILL)"
     )
 
 

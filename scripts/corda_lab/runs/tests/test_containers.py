@@ -175,8 +175,8 @@ def install_ended_node(docker: InstallDocker) -> None:
         {
             "ready.json": "FAIL",
             "{{.Names}}": f"{node} partya\nmy-lab-bridge-1 bridge",
-            "{{.Name}}": f"/{DRIVER} running 0\n/{node} exited 137",
-            "OOMKilled": "true 2099-01-02T03:04:05Z",
+            "OOMKilled": "0 true 2099-01-02T03:04:00Z 2099-01-02T03:04:05Z",
+            "{{.Name}}": f"/{DRIVER} running 0\n/{node} exited 137\n/my-lab-bridge-1 running 0",
             "--format json": json.dumps(ended),
         }
     )
@@ -185,7 +185,7 @@ def install_ended_node(docker: InstallDocker) -> None:
 def test_a_load_whose_node_ends_ends_with_the_reason(docker: InstallDocker) -> None:
     install_ended_node(docker)
     with containers.generating(compose(), plan()) as names:
-        assert names.nodes == {Container("my-lab-partya-1"): "PartyA"}
+        assert names.services == {Container("my-lab-partya-1"): "partya", Container("my-lab-bridge-1"): "bridge"}
         with pytest.raises(LabError, match=ENDED_NODE):
             containers.generate_load(compose(), plan(), Bridge("http://127.0.0.1:1"), names)
 

@@ -17,7 +17,7 @@ from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import faults
-from corda_lab.runs import counters, faulty
+from corda_lab.runs import faulty
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault
@@ -65,8 +65,7 @@ class Observed:
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     made = Engine(tmp_path / "engine")
     monkeypatch.setenv("PATH", f"{made.bin}:/usr/bin:/bin")
-    for module, name in ((faulty, "POLL_SECONDS"), (counters, "POLL_SECONDS")):
-        monkeypatch.setattr(module, name, 0.01)
+    monkeypatch.setattr(faulty, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(faulty, "BACK_SECONDS", 1.0)
     monkeypatch.setattr(faulty, "BACK_SECONDS_MAX", 2.0)
     monkeypatch.setattr(faulty, "REST_SECONDS_MAX", 0.2)

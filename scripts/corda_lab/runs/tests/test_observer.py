@@ -52,7 +52,7 @@ def counted(lab: Lab, folder: Path, *broken: str) -> Counts:
     """The counts of a load of two flows, after which something cannot be read of PartyA's vault."""
     content = [simulation.row(number, 0, 1, part="iou") for number in (1, 2)]
     requests = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", content)])
-    observer = Observer(MagicMock(), lab, MagicMock(), SUBJECT)
+    observer = Observer(MagicMock(bridge=lab), SUBJECT)
     lab.broken = frozenset(broken)
     found = observer.count(requests, 1.0, counters.Rest(1.0, places=2))
     assert found.at_rest

@@ -1,0 +1,164 @@
+"""What has ended in a lab: with which status, why, and what to do about it.
+
+Whatever waits for a lab asks here while it waits, so that nothing waits for what will not come.
+"""
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from corda_lab.errors import LabError
+from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
+from corda_lab.text.redaction import Redactor
+from lab_workload.problems import Problem
+
+POLL_SECONDS = 0.5
+LOOK_SECONDS = 3.0
+"""Interval at which the containers are listed during a wait. Each listing runs the Docker client."""
+RESTARTS_MAX = 1
+"""How often the engine may have started a service again that is not ready. A second time, it ends again and again."""
+LOG_LINES = 200
+CAUSE_LENGTH_MAX = 400
+STOPPED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)}
+"""Exit statuses of what was ended from outside. Its log does not tell why."""
+
+_TELLS = re.compile(
+    r"error|exception|fatal|fail|can ?not|could not|unable|not found|no such|denied|refused|invalid", re.IGNORECASE
+)
+_STACK = re.compile(r"\s+at \S+\(|\s*\.\.\. \d+ (more|common frames)|\s*Suppressed: ")
+_CONSEQUENCE = re.compile(r"Error: (Could not create the Java Virtual Machine|A fatal exception has occurred)")
+"""What Java says after the cause."""
+_TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+\. - )?")
+_CORDA_SUFFIX = re.compile(r"\s*\[errorCode=[^\]]*\]")
+_ROOT = re.compile(r"Caused by: |.*java\.lang\.OutOfMemoryError")
+_VM_ERROR = "Error occurred during initialization of VM"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A service that has ended, or that ends again and again."""
+
+    service: str
+    node: str
+    """The name of the node; empty if the service is none."""
+    exit_code: int
+    """0 also if it is not known, because the engine has started the service again."""
+    cause: str
+    """From its log or its engine; empty if neither says."""
+    finished_at: str
+    """RFC 3339, by the clock of the engine."""
+    is_repeated: bool
+    """Whether the engine starts it again each time."""
+
+    @property
+    def words(self) -> str:
+        """What happened, in one line."""
+        how = "ends again and again" if self.is_repeated else "ended"
+        status = "" if self.is_repeated and not self.exit_code else f" with exit status {self.exit_code}"
+        why = f" ({self.cause})" if self.cause else ""
+        return f"{self.node or self.service} {how}{status}{why}"
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, with its remedy."""
+        log = f"scripts/lab logs {self.node} --errors" if self.node else f"docker compose logs {self.service}"
+        more = " For more memory, add --heap or --memory." if self.node and "memory" in self.cause.lower() else ""
+        return Problem(self.words, remedy=f"See `{log}`, mend the cause, and run `scripts/lab up`.{more}")
+
+
+def endings(
+    lab: Deployed, services: Iterable[Service] | None = None, codes: Mapping[str, int] | None = None
+) -> list[Ending]:
+    """Return the services that have ended although the lab needs them. Raises LabError.
+
+    ``services`` are those of the lab, if they are known. ``codes`` are exit statuses of services that have ended, even
+    if the engine has started them again since then.
+    """
+    if services is None:
+        # It takes less time than to ask for all that is known of them.
+        if needed(lab) <= set(lab.running_containers()):
+            return []
+        services = lab.services()
+    expected = {BOOTSTRAP, *needed(lab)}
+    return list(_found(lab, [one for one in services if one.name in expected and not one.is_ready], codes or {}))
+
+
+def needed(lab: Deployed) -> frozenset[str]:
+    """Return the services that have to run. The lab can do without Grafana."""
+    return frozenset(lab.settings.services) - {BOOTSTRAP, GRAFANA}
+
+
+def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int]) -> Iterator[Ending]:
+    nodes = {node.lower(): node for node in lab.settings.nodes}
+    redactor = Redactor(lab.settings.secrets())
+    form = "{{.RestartCount}} {{.State.OOMKilled}} {{.State.StartedAt}} {{.State.FinishedAt}}"
+    for service in services:
+        told = service.container.inspected(form).split()
+        if not told:
+            # It has just been removed.
+            continue
+        restarts, killed, started_at, finished_at = told
+        is_over = service.state in ("exited", "dead")
+        if not is_over and service.name not in codes and int(restarts) <= RESTARTS_MAX:
+            continue
+        # The log of a container also has its earlier starts.
+        since = ("--since", started_at) if is_over else ()
+        log = service.container.engine.run("logs", "--tail", str(LOG_LINES), *since, service.container.name)
+        lines = [redactor.line(line) for line in (log.stdout + log.stderr).splitlines()]
+        code = service.exit_code if is_over else codes.get(service.name, service.exit_code)
+        yield Ending(
+            service=service.name,
+            node=nodes.get(service.name, ""),
+            exit_code=code,
+            cause=cause(lines, code, was_killed_for_memory=killed == "true"),
+            finished_at=finished_at,
+            is_repeated=not is_over,
+        )
+
+
+def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool = False) -> str:
+    """Return why a service ended: the one line of its log that tells it, or what its engine says; empty if nothing."""
+    if was_killed_for_memory:
+        return "its container reached its memory limit"
+    if exit_code in STOPPED:
+        return f"ended by {STOPPED[exit_code]}"
+    cleaned = [_TERMINAL.sub("", line).lstrip("#").rstrip() for line in lines]
+    said = [line for line in cleaned if line.strip() and not _STACK.match(line) and not _CONSEQUENCE.match(line)]
+    telling = [index for index, line in enumerate(said) if _TELLS.search(line)]
+    roots = [index for index in telling if _ROOT.match(said[index])]
+    if not said:
+        return ""
+    index = (roots or telling or [len(said) - 1])[-1]
+    line = said[index]
+    if line == _VM_ERROR and index + 1 < len(said):
+        line = f"{line}: {said[index + 1]}"
+    line = _CORDA_SUFFIX.sub("", _CORDA_PREFIX.sub("", line.removeprefix("Caused by: ").strip()))
+    return line if len(line) <= CAUSE_LENGTH_MAX else f"{line[:CAUSE_LENGTH_MAX]}…"
+
+
+def require_none(lab: Deployed, services: Iterable[Service] | None = None) -> None:
+    """Raise LabError if a service has ended although the lab needs it. Arguments are those of ``endings``."""
+    if found := endings(lab, services):
+        raise LabError(problems=[one.problem for one in found], exit_code=1)
+
+
+def come_true(lab: Deployed, condition: Callable[[], bool], *, seconds_max: float) -> bool:
+    """Poll ``condition`` until it is true. Return False if it does not become true within the time.
+
+    Raises LabError as soon as a service of the lab has ended.
+    """
+    started = time.monotonic()
+    look_at = started
+    while not condition():
+        now = time.monotonic()
+        if now - started > seconds_max:
+            return False
+        if now >= look_at:
+            require_none(lab)
+            look_at = now + LOOK_SECONDS
+        time.sleep(POLL_SECONDS)
+    return True
