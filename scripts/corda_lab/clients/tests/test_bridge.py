@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from corda_lab.clients import bridge as bridges
-from corda_lab.clients.bridge import Bridge, field_location
+from corda_lab.clients.bridge import Bridge, field_location, node_path
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 from lab_workload.flows import Parameter
@@ -291,3 +291,7 @@ def test_a_page_that_is_not_metrics_is_an_error(bridge: Bridge, monkeypatch: pyt
 
 def test_the_transactions_of_a_vault_are_read_page_by_page(bridge: Bridge) -> None:
     assert bridge.vault_transactions("PartyA", "IouState", 1790000000.25) == {"A1", "A2", "A3"}
+
+
+def test_a_node_may_have_the_name_of_any_organisation() -> None:
+    assert node_path("Carlsberg A/S & Söhne?", "flows") == "/v1/nodes/Carlsberg%20A%2FS%20%26%20S%C3%B6hne%3F/flows"

@@ -57,6 +57,14 @@ def test_the_network_is_internal_and_only_services_with_ports_are_in_another() -
 
 
 NODES = ("notary", "notary2", "notary3", "notary4", *(party.lower() for party in PARTIES))
+
+
+def test_every_node_is_started_before_the_bridge_whose_check_takes_one_that_is_not_there_for_ended() -> None:
+    started = {"condition": "service_started", "required": False}
+    found = {name: how for name, how in SERVICES["bridge"]["depends_on"].items() if name != "bootstrap"}
+    assert found == dict.fromkeys(NODES, started)
+
+
 SECRETS = ("bridge", "grafana", "jmeter", "postgres", "postgres-exporter")
 
 
