@@ -58,8 +58,11 @@ class StartProgress:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a service has ended or is unhealthy: others may wait for it in vain, for as long as they may."""
-        return bool(self.codes) or "unhealthy" in self.conditions.values()
+        """Whether a service has ended, or has started and is unhealthy: others may wait for it in vain.
+
+        What ran before may be unhealthy for a while, such as a bridge whose node starts again.
+        """
+        return bool(self.codes) or any(self.conditions.get(name) == "unhealthy" for name in self.containers)
 
     def tell(self) -> str:
         """Print the services that became ready or failed since the last call, and return what is still awaited."""

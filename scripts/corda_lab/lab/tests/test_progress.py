@@ -67,10 +67,11 @@ def test_what_ends_is_not_awaited(service: str, code: int, codes: dict[str, int]
     assert found.has_failed == bool(codes)
 
 
-def test_what_is_unhealthy_is_not_awaited() -> None:
-    found = progress(event("bridge", "start"), event("bridge", "health_status: unhealthy"))
+@pytest.mark.parametrize("has_started", [True, False])
+def test_what_has_started_and_is_unhealthy_is_not_awaited(has_started: bool) -> None:
+    found = progress(event("bridge", "start") if has_started else "", event("bridge", "health_status: unhealthy"))
     found.tell()
-    assert found.has_failed
+    assert found.has_failed == has_started
 
 
 def test_a_container_that_is_replaced_has_not_failed(capsys: pytest.CaptureFixture[str]) -> None:
