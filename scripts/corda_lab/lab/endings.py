@@ -146,6 +146,12 @@ def require_none(lab: Deployed, services: Iterable[Service] | None = None) -> No
         raise LabError(problems=[one.problem for one in found], exit_code=1)
 
 
+def pause(lab: Deployed, seconds: float) -> None:
+    """Let a wait for a lab pause. Raises LabError if a service of it has ended."""
+    require_none(lab)
+    time.sleep(seconds)
+
+
 def come_true(lab: Deployed, condition: Callable[[], bool], *, seconds_max: float) -> bool:
     """Poll ``condition`` until it is true. Return False if it does not become true within the time.
 

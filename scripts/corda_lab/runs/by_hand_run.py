@@ -206,7 +206,7 @@ class Maker:
         # Later, a node says that it never had a flow whose outcome it has only forgotten.
         if not unknown.are_in(load.requests) or time.time() - load.end.started_at > kept_seconds:
             return load.requests
-        found = unknown.resolve_all(self._lab.bridge, load.subject.nodes, load.requests)
+        found = unknown.resolve_all(self._lab, load.subject.nodes, load.requests)
         return with_resolutions(load.requests, found)
 
     def _measured(self, load: _Load, what: MeasuredByHand, folder: Path) -> Measured:

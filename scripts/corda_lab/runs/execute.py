@@ -234,7 +234,7 @@ def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: floa
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
         rest.wait(lab, since=since)
-    return with_resolutions(requests, unknown.resolve_all(lab.bridge, plan.subject.nodes, requests))
+    return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
 
 
 def used_of(sampler: sampling.Sampler, clocks: HostClocks) -> HostSamples:

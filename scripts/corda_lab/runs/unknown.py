@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import polars as pl
 
 from corda_lab.clients.bridge import Bridge, FlowState, FlowStatus
 from corda_lab.errors import LabError
+from corda_lab.lab import endings
+from corda_lab.runs.running import RunningLab
 from corda_lab.steps.resolutions import Resolution, Resolved
 from corda_lab.text import ui
 
@@ -69,14 +72,15 @@ def resolve(
     return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
 
 
-def resolve_all(bridge: Bridge, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
+def resolve_all(lab: RunningLab, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
     """Return what became of every request with an unknown outcome, by client id. Each is asked of the node it was for.
 
-    Every node has the time limit of ``resolve``.
+    Every node has the time limit of ``resolve``. Raises LabError if a service of the lab has ended.
     """
     found: dict[str, Resolution] = {}
     for node in nodes:
-        found |= resolve(bridge, node, requests.filter(pl.col("node") == node))
+        of_node = requests.filter(pl.col("node") == node)
+        found |= resolve(lab.bridge, node, of_node, pause=partial(endings.pause, lab.compose))
     return found
 
 
