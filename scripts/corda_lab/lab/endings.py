@@ -33,7 +33,7 @@ _CONSEQUENCE = re.compile(r"Error: (Could not create the Java Virtual Machine|A 
 """What Java says after the cause."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+\. - )?")
-_CORDA_SUFFIX = re.compile(r"\s*\[errorCode=[^\]]*\]")
+_CORDA_SUFFIX = re.compile(r"\s*\[(errorCode=|Error Code: )[^\]]*\]")
 _ROOT = re.compile(r"Caused by: |.*java\.lang\.OutOfMemoryError")
 _VM_ERROR = "Error occurred during initialization of VM"
 
@@ -114,7 +114,7 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
             service=service.name,
             node=nodes.get(service.name, ""),
             exit_code=code,
-            cause=cause(lines, code, was_killed_for_memory=killed == "true"),
+            cause=cause(lines, code, was_killed_for_memory=killed == "true").removeprefix(f"{service.name}: "),
             finished_at=finished_at,
             is_repeated=not is_over,
         )
