@@ -85,7 +85,7 @@ class DerivedService:
 
     @cached_property
     def awaited(self) -> list[str]:
-        """The services of this shape that must be ready before its command starts.
+        """The services of this shape that must be healthy before its command starts.
 
         The bootstrapper is none of them: its files are secrets and configs, which a task has before it starts.
         """
@@ -300,7 +300,8 @@ RULES: Mapping[str, Rule] = {
     "dns": _carried("dns"),
     "depends_on": Rule(
         Fate.TRANSLATED,
-        f"Swarm starts all services at once. `await-services` waits for their names, {AWAIT_SECONDS_MAX} s at most.",
+        "Swarm starts all services at once. `await-services` waits for the names of those that must be healthy, "
+        f"{AWAIT_SECONDS_MAX} s at most.",
         ("entrypoint", "command", "configs"),
     ),
     "healthcheck": Rule(

@@ -473,6 +473,10 @@ public final class Bootstrap {
                 throw new ConfigException.Generic(
                         "configs/network.conf: " + place() + ": legalName is not valid: " + e.getMessage(), e);
             }
+            if (organisation.contains("/")) {
+                throw new ConfigException.Generic("configs/network.conf: " + place() + ": the organisation "
+                        + organisation + " has a slash, which paths of the bridge's API cannot have; leave it out");
+            }
         }
 
         static List<Member> allOf(List<? extends Config> configs) {

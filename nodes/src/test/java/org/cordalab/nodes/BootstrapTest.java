@@ -107,7 +107,7 @@ class BootstrapTest {
                 "O'Brien & Söhne",
                 "Cash $HOME",
                 "`touch here` $(touch here)",
-                "100% A/S *",
+                "100% *.?#",
             })
     void anyOrganisationReachesTheBridgeAndTheLoadGeneratorWhole(String organisation)
             throws IOException, InterruptedException {
@@ -133,13 +133,15 @@ class BootstrapTest {
     }
 
     @Test
-    void aNameThatCordaRefusesIsRefusedWithItsPlace() throws IOException {
+    void aNameThatCordaOrTheBridgeRefusesIsRefusedWithItsPlace() throws IOException {
         write(
                 "network.conf",
                 text("../configs/network.conf")
                         .replace("O=PartyB,L=New York,C=US", "O=PartyB,C=US")
                         .split("\n"));
         assertRefused("configs/network.conf: partyb (line 7): legalName is not valid");
+        write("network.conf", network.replace("O=PartyB,C=US", "O=A/S,L=Paris,C=FR").split("\n"));
+        assertRefused("configs/network.conf: partyb (line 7): the organisation A/S has a slash");
     }
 
     @Test
