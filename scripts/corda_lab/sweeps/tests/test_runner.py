@@ -70,8 +70,8 @@ def docker_with(folder: Path, monkeypatch: pytest.MonkeyPatch, *, state: str = "
     script = f"""\
 case "$*" in
 *" ps --all --format json") echo '{services(state, 134 if state == "exited" else 0)}' ;;
-*" logs "*" partya") echo '{log}' ;;
-*OOMKilled*) echo false 2099-01-02T03:04:05.123456789Z ;;
+*" logs "*" partya" | "logs "*partya*) echo '{log}' ;;
+*OOMKilled*) echo 0 false 2099-01-02T03:04:00Z 2099-01-02T03:04:05.123456789Z ;;
 esac
 exit 0"""
     docker_client(folder / "bin", monkeypatch, script)
