@@ -18,6 +18,7 @@ LONG_MODULES = {
     "scripts/corda_lab/steps/load.py": "every option of a load, each declared once",
     "scripts/corda_lab/testing/sweeps.py": "one simulated sweep, from its rows to its folder",
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
+    "tests/golden/golden_adapter.py": "all that the golden tests know of the code, in one place",
 }
 """What may be longer, and why. What is short again has to leave the list."""
 

@@ -1,0 +1,504 @@
+"""How the code of today makes the golden values: the only module to change when that code moves or is renamed.
+
+The first half makes the objects of today from the inputs of a case, and lets the code compute, store and read again.
+The second half names the values. A value keeps its name here, whatever it is called in the code.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import TypeAdapter
+
+from corda_lab.analysis import comparison, saturation, significance
+from corda_lab.analysis.metrics import METRICS
+from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, points, searched
+from corda_lab.analysis.significance import PointComparison
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.figures import collect, judged, store
+from corda_lab.figures.forms import FORMS
+from corda_lab.figures.judge import ClaimVerdict
+from corda_lab.figures.places import Places
+from corda_lab.figures.repeat import Repeat
+from corda_lab.knobs.shape import KNOBS
+from corda_lab.paths import WORKLOADS
+from corda_lab.report import unfinished
+from corda_lab.results import evidence, files, folders, stored
+from corda_lab.results.evidence import LoadFile, Texts
+from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment, GitState, Host, SearchOutcome, Versions
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
+from corda_lab.steps.broken import BrokenLoad, broken_step
+from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, SetupEntry, StepEntry
+from corda_lab.steps.fault_effects import with_effects
+from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.usage import NO_SAMPLES
+from corda_lab.sweeps import execute, plan, runner
+from corda_lab.sweeps import store as kept_sweeps
+from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.find_max import find_max
+from corda_lab.sweeps.judge import failings
+from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.planned import PlanFile, PlannedStep
+from corda_lab.sweeps.points import points_of
+from golden_cases import Case, case
+from golden_leaves import leaves
+from golden_table import Value
+from lab_workload.run_end import RunEnd
+from lab_workload.workload import load_workload
+
+Values = Iterator[Value]
+NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+FLOW_TIMEOUT_SECONDS = 300
+
+
+# From a case to a stored run.
+
+
+def _environment(lab: Mapping[str, Any], variables: Mapping[str, str]) -> Environment:
+    shape = {knob.variable: knob.default for knob in KNOBS}
+    shape |= {"CORDA_VERSION": lab["corda"], "DATABASE": lab["database"], **lab["shape"], **variables}
+    return Environment(
+        git=GitState(commit=None, has_changes=None),
+        versions=Versions(corda=shape["CORDA_VERSION"], java={}, engine="1", compose=None, python="3"),
+        images={},
+        stand_ins=[],
+        host=Host(
+            cpu_model="A processor",
+            cpu_count=lab["cpu_count"],
+            memory_bytes=24 * 1024**3,
+            kernel="Linux",
+            architecture="x86_64",
+        ),
+        shape=shape,
+        links_measured=[],
+        settings={},
+    )
+
+
+def _requests(one: Case, step: int) -> pl.DataFrame:
+    found = one.table("requests", step)
+    assert found is not None
+    columns = {**rows.ROW_SCHEMA, **resolutions.COLUMNS}
+    lacking = [pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in found.columns]
+    return found.with_columns(lacking).select(pl.col(name).cast(kind) for name, kind in columns.items())
+
+
+def _stage_rows(one: Case, step: int) -> pl.DataFrame | None:
+    found = one.table("stages", step)
+    if found is None:
+        return None
+    columns = {**dict.fromkeys(stages.ROW_TEXTS, pl.String()), **dict.fromkeys(stages.ROW_TIMES, pl.Float64())}
+    columns |= stages.ENTRY_SCHEMA
+    lacking = [pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in found.columns]
+    return found.with_columns(lacking)
+
+
+def _metrics(one: Case, step: int) -> pl.DataFrame:
+    found = one.table("metrics", step)
+    return pl.DataFrame(schema=METRICS_SCHEMA) if found is None else found.select(METRICS_SCHEMA.names())
+
+
+def _snapshot(read: Mapping[str, Any]) -> counts.Snapshot:
+    vaults = {(state, node): count for state, node, count in read["vault_unconsumed"]}
+    return counts.Snapshot(read["bridge_completed"], read["node_success"], vaults, read["started_at"])
+
+
+def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -> counts.Counts:
+    before, after = _snapshot(read["before"]), _snapshot(read["after"])
+    found = counts.difference(before, after, subject, succeeded=counts.succeeded_by_part(requests))
+    told = counts.told_transactions(requests, subject)
+    vaults = {
+        (vault["state"], vault["node"]): told[vault["state"], vault["node"]] - {*vault["missing"]} | {*vault["others"]}
+        for vault in read["vaults"]
+    }
+    checked = counts.check_transactions(told, vaults)
+    return replace(found, transactions=checked, at_rest=read["at_rest"], rest_seconds=read["rest_seconds"])
+
+
+def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> Observed:
+    read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
+    own = rows.counted(requests, options.flows_after)
+    flows = {part.name: part.flow for part in subject.parts}
+    machine = MachineUse(**read["machine"])
+    before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
+    calibration = read["calibration"]
+    samples = one.table("samples", step)
+    return Observed(
+        requests=requests,
+        drops=pl.Series(rows.NO_DROPS.name, read["drops"], dtype=pl.Float64),
+        metrics=_metrics(one, step),
+        end=TypeAdapter(RunEnd).validate_python(read["end"]),
+        counted=_counts(read["counters"], requests, subject),
+        warm_up=None,
+        machine_use=lambda _window: machine,
+        stage_values=lambda window: stages.stage_values(own, stage_rows, window, flows, **read["stages"]),
+        calibration=None if calibration is None else CalibrationEntry.model_validate(calibration),
+        readings=(before, after),
+        stage_rows=stage_rows,
+        samples=NO_SAMPLES if samples is None else samples,
+    )
+
+
+def _built(one: Case, step: int, options: LoadOptions, subject: Subject) -> StepEntry:
+    """The entry of a load that came to its end: with its faults, and broken if it broke the lab."""
+    read = one.load(step)
+    run_plan = RunPlan(
+        "golden", options, load_workload(WORKLOADS, options.workload, NODES), subject, FLOW_TIMEOUT_SECONDS
+    )
+    seen = _observed(one, step, options, subject)
+    entry = build_step(run_plan, seen)
+    if "faults" in read:
+        faults = with_effects(
+            TypeAdapter(list[FaultEntry]).validate_python(read["faults"]),
+            seen.requests,
+            entry.window.load_started_at,
+            entry.window.load_ended_at,
+        )
+        entry = entry.updated(faults=faults, restarted_after_faults=tuple(read["restarted_after_faults"]))
+    if "broke" in read:
+        why = broken.why_overloaded(entry)
+        assert why is not None
+        entry = broken.as_broken(entry, why)
+    return entry
+
+
+def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str, str]) -> Measured:
+    """A load as it is stored. Times of the load that conditioned the nodes before are made up: none is measured."""
+    read = one.load(step)
+    subject = TypeAdapter(Subject).validate_python(read["subject"])
+    requests = _requests(one, step)
+    if "end" in read:
+        entry = _built(one, step, options, subject)
+    else:
+        setup = TypeAdapter(list[SetupEntry]).validate_python(read["setup"])
+        load = BrokenLoad(options, options.workload, subject, setup, requests, read["began_at"], read["ended_at"])
+        entry = broken_step(load, read["broke"])
+    samples = one.table("samples", step)
+    measured = Measured(
+        entry,
+        requests,
+        _metrics(one, step),
+        _stage_rows(one, step),
+        _environment(one.content["lab"], variables),
+        options.workload,
+        "workload: iou\n",
+        pl.Series(rows.NO_DROPS.name, read.get("drops", []), dtype=pl.Float64),
+        samples=NO_SAMPLES if samples is None else samples,
+    )
+    if "conditioning" not in read:
+        return measured
+    before = ConditioningEntry(workload=options.workload, load=options.entry(), **read["conditioning"])
+    return measured.after(before, requests)
+
+
+@contextmanager
+def _stored_load(one: Case) -> Iterator[StoredRun]:
+    options = TypeAdapter(LoadOptions).validate_python(one.content["load"])
+    measured = _measured(one, 1, options, {})
+    with tempfile.TemporaryDirectory() as folder:
+        files.write_run(Path(folder), files.single("20260102T030405Z-golden", measured, options), [measured])
+        yield stored.read(Path(folder))
+
+
+def _planned(file: SweepFile) -> list[PlannedStep]:
+    fields = file.fields
+    order = ordered(points_of(file), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+    return [plan.step_of(file, point, index, repeat) for index, (point, repeat) in enumerate(order, start=1)]
+
+
+def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
+    measured = _measured(one, planned.index, planned.options(f"golden-{planned.index:04d}"), planned.variables)
+    return measured.with_step(runner.placed(measured.step, planned, failings(measured.step, file.fields)))
+
+
+@cache
+def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured], dict[str, SearchOutcome]]:
+    """The steps of a sweep in their order. A search asks for one after the other."""
+    file = read_sweep(one.sweep_file)
+    if file.fields.find_max is None:
+        planned = _planned(file)
+        return file, planned, [_step(one, file, step) for step in planned], {}
+    asked: list[PlannedStep] = []
+    measured: list[Measured] = []
+
+    def answer(step: PlannedStep, _heading: str) -> bool:
+        asked.append(step)
+        measured.append(_step(one, file, step))
+        return runner.is_sustained(measured[-1])
+
+    outcomes = {point.label: find_max(file, point, number, answer) for number, point in enumerate(points_of(file))}
+    return file, asked, measured, outcomes
+
+
+@contextmanager
+def _stored_sweep(
+    file: SweepFile, steps: Sequence[Measured], outcomes: dict[str, SearchOutcome]
+) -> Iterator[StoredRun]:
+    sweep = execute.sweep_manifest(file, outcomes)
+    manifest = files.run_manifest("20260102T030405Z-golden", steps, sweep=sweep, phases={}, command="golden")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
+        files.write_run(folder, manifest, steps)
+        yield stored.read(folder)
+
+
+# From a stored run to named values.
+
+MEASURED = (
+    *("window", "warm_up", "precision", "requests", "total_seconds", "setup"),
+    *("throughput_per_second", "throughput_states_per_second", "steadiness", "littles_law"),
+    *("latency_ms", "latency_intended_ms", "bridge_flow_ms", "bridge_rpc_ms", "node_latency_ms"),
+    *("parts", "by_node", "open_load", "bursts", "stages"),
+    *("failures", "unknown_outcomes", "expected_failures", "resolved", "counts"),
+    *("generator", "resources", "costs", "usage", "faults", "restarted_after_faults"),
+)
+"""The fields of a step with measured values. The others are what was asked for."""
+JUDGED = ("outcome", "flags", "unsteady", "validity", "verdict", "thresholds")
+"""The fields of a step that say what it is worth."""
+
+
+def load_values(one: Case) -> Values:
+    """All values of a single load."""
+    with _stored_load(one) as run:
+        (step,) = run.steps
+        yield from _of("load", "conditioning.steady", step.conditioning and step.conditioning.steady)
+        yield from _of("load", "calibration.slowdown", step.calibration and step.calibration.slowdown)
+        for name in (*MEASURED, *JUDGED):
+            yield from _of("load", name, getattr(step, name))
+        yield from _named_values("load", step)
+        for point in points(run):
+            yield from _saturation("load", run, point)
+
+
+def sweep_values(one: Case) -> Values:
+    """The plan, steps, points, comparisons and saturation of a sweep, and the repeats that figures take from it."""
+    file, planned, measured, outcomes = _all_steps(one)
+    for step in planned:
+        yield from _plan(step)
+    with _stored_sweep(file, measured, outcomes) as run:
+        for entry in run.steps:
+            yield from _step_values(entry)
+        yield from _analysis(run)
+        if file.fields.find_max is None:
+            yield from _repeats(run)
+
+
+def interrupted_values(name: str, *, steps: int) -> Values:
+    """A sweep that was interrupted after some steps: what is missing, and the points of those that are there."""
+    one = case(name)
+    file, planned, all_measured, _ = _all_steps(one)
+    plan_file = PlanFile(file=one.sweep_file, command="golden", fingerprint={}, quick=False, steps=planned, images={})
+    with tempfile.TemporaryDirectory() as folder:
+        kept = kept_sweeps.create("20260102T030405Z-golden", file.text, plan_file, results_folder=Path(folder))
+        for step, own in zip(planned[:steps], all_measured, strict=False):
+            kept.keep(step, own)
+        again = kept_sweeps.find(None, results_folder=Path(folder))
+        for step in again.steps:
+            yield Value(f"step {step.index}", "is_done", "", again.has(step))
+        measured = [again.read(step) for step in again.steps if again.has(step)]
+    with _stored_sweep(file, measured, {}) as run:
+        for entry in run.steps:
+            yield from _step_values(entry)
+        yield from _analysis(run)
+
+
+def unfinished_values(one: Case) -> Values:
+    """A load that failed or was interrupted: what is known of it from its rows."""
+    content = one.content
+    load = LoadFile(
+        id=content["id"],
+        command="golden",
+        began_at=content["began_at"],
+        workload="iou",
+        options=content["load"],
+        subject=one.load(1)["subject"],
+    )
+    with tempfile.TemporaryDirectory() as results:
+        folder = folders.unfinished_folder(results=Path(results)) / load.id
+        evidence.begin(folder, load, Texts("workload: iou\n", _environment(content["lab"], {})))
+        requests = one.table("requests", 1)
+        assert requests is not None
+        requests.write_ndjson(folder / evidence.ROWS / f"{load.id}.ndjson")
+        evidence.end(
+            folder, content["ended"]["outcome"], "golden", rows=evidence.count_rows(evidence.rows_files(folder))
+        )
+        (listed,) = evidence.unfinished_runs(results=Path(results))
+        report = unfinished.report(folder)
+    yield Value("list", "state", "", listed.state)
+    yield Value("list", "rows", "", listed.rows)
+    for name in ("outcome", "rows", "first_started_at", "last_ended_at", "p50_ms", "p99_ms"):
+        yield Value("report", name, "", getattr(report, name))
+    yield from _of("report", "outcomes", report.outcomes)
+
+
+def compared_values(first: str, second: str) -> Values:
+    """The comparison of a sweep with another."""
+    with _stored_sweep_of(first) as before, _stored_sweep_of(second) as after:
+        (found,) = comparison.against_first([before, after])
+        for metric, compared in found.rows.items():
+            for one in compared:
+                yield from _comparison(f"{metric} at {_place(one.first)}", one)
+                yield Value(f"{metric} at {_place(one.first)}", "loss", "", comparison.loss(one, metric))
+        for difference in found.environment_differences:
+            yield Value("environment", difference.kind, difference.name, True)
+        yield Value("runs", "missing", "", len(found.missing))
+        yield Value("runs", "alone", "", len(found.alone))
+
+
+@contextmanager
+def _stored_sweep_of(name: str) -> Iterator[StoredRun]:
+    file, _, measured, outcomes = _all_steps(case(name))
+    with _stored_sweep(file, measured, outcomes) as run:
+        yield run
+
+
+def _of(place: str, metric: str, value: Any) -> Values:
+    for name, part, found in leaves(metric, value):
+        yield Value(place, name, part, found)
+
+
+def _plan(step: PlannedStep) -> Values:
+    place = f"plan {step.index}"
+    yield Value(place, "repeat", "", step.repeat)
+    yield Value(place, "phase", "", step.phase)
+    yield Value(place, "seed", "", step.seed)
+    for name, value in {**step.point, **step.load}.items():
+        yield Value(place, "asked", name, value if isinstance(value, int | float | str) else json.dumps(value))
+
+
+def _named_values(place: str, step: StepEntry) -> Values:
+    for name, metric in METRICS.items():
+        if (value := metric.of(step)) is not None:
+            yield Value(place, f"named.{name}", "", value)
+        for part, own in (metric.by_node(step) if metric.by_node else {}).items():
+            yield Value(place, f"named.{name}", part, own)
+
+
+def _step_values(step: StepEntry) -> Values:
+    place = f"step {step.index}"
+    for name in ("requests", *JUDGED):
+        yield from _of(place, name, getattr(step, name))
+    yield Value(place, "window.seconds", "", step.window.seconds)
+    yield Value(place, "counts.agree", "", step.counts.agree)
+    yield from _named_values(place, step)
+
+
+def _place(point: Point) -> str:
+    """``point load.users=4 shape.database=h2``; the probes of a search say so."""
+    return f"point {_values_words(point.values)}" + ("" if point.phase == "measure" else f" {point.phase}")
+
+
+def _values_words(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def _analysis(run: StoredRun) -> Values:
+    all_points = points(run)
+    for point in all_points:
+        place = _place(point)
+        for name in ("steps", "valid", "broken", "collapsed", "steady"):
+            yield Value(place, name, "", len(getattr(point, name)))
+        for name in measured_metrics(all_points):
+            yield from _estimate(place, name, point.estimate(name))
+            if (steady := point.steady_estimate(name)) is not None:
+                yield from _estimate(place, f"{name}.steady", steady)
+        yield from _saturation(place, run, point)
+    found = significance.judge(run, all_points)
+    top = best(all_points, found.metric)
+    yield Value("sweep", "judged by", "", found.metric)
+    yield Value("sweep", "best", "", None if top is None else _place(top))
+    for stratum in found.strata:
+        for first, second in combinations(stratum, 2):
+            yield from _comparison(f"{_place(first)} → {_place(second)}", found.between(first, second))
+    if run.sweep.find_max:
+        for search in searched(run, all_points):
+            place = f"search {_values_words(search.group)}"
+            for name in ("rate", "low", "high"):
+                yield Value(place, name, "", getattr(search, name))
+
+
+def _estimate(place: str, name: str, found: Estimate) -> Values:
+    for part in ("value", "low", "high", "n"):
+        yield Value(place, name, part, getattr(found, part))
+
+
+def _comparison(place: str, found: PointComparison) -> Values:
+    yield Value(place, "verdict", "", found.verdict)
+    for name in ("ratio", "low", "high", "p_value", "n_a", "n_b"):
+        yield Value(place, name, "", getattr(found.difference, name, None))
+
+
+def _saturation(place: str, run: StoredRun, point: Point) -> Values:
+    for use in saturation.uses(run, point, run.table("metrics")):
+        yield Value(place, "use", use.resource.name.lower(), use.value)
+        yield Value(place, "is_saturated", use.resource.name.lower(), use.is_saturated)
+
+
+def _repeats(run: StoredRun) -> Values:
+    found = collect.collect(run, ["throughput", "p95", "cpu_seconds_per_flow", "database_bytes_per_flow"])
+    for repeat in found.repeats:
+        for number, point in enumerate(repeat.points, start=1):
+            place = f"repeat {repeat.repeat}, point {number}"
+            yield Value(place, "outcome", "", point.outcome)
+            yield Value(place, "failed", "", point.failed)
+            for name, value in {**point.values, **point.metrics}.items():
+                yield Value(
+                    place, name, "", value if isinstance(value, int | float | str | None) else json.dumps(value)
+                )
+    yield Value("repeats", "spoilt", "", len(found.spoilt))
+
+
+# The published figures.
+
+
+def figure_values(known: Iterable[str] | None) -> Values:
+    """The verdicts on the claims of all figures, from the committed repeats. Those that are not ``known`` do not count.
+
+    Without ``known``, all do.
+    """
+    repeats = store.read(Places().repeats)
+    names = {_repeat_name(one) for one in repeats} if known is None else set(known)
+    used = [one for one in repeats if _repeat_name(one) in names]
+    for one in used:
+        yield Value(_repeat_name(one), "points", "", len(one.points))
+    for figure in Places().read_figures():
+        yield Value(figure.name, "form", "", judged.latest(figure, used).form)
+        for form in FORMS:
+            found = judged.in_form(figure, form, used)
+            for verdict in found.verdicts if found.repeats else ():
+                yield from _claim(f"{figure.name}: {verdict.claim.name}", form, verdict)
+        for verdict in judged.judged(figure, ()).verdicts:
+            yield from _published(f"{figure.name}: {verdict.claim.name}", verdict)
+
+
+def _repeat_name(repeat: Repeat) -> str:
+    return f"repeat {repeat.sweep} {repeat.form} {repeat.run} {repeat.repeat}"
+
+
+def _claim(place: str, form: str, found: ClaimVerdict) -> Values:
+    for name in ("verdict", "estimate", "n", "further"):
+        yield Value(place, name, form, getattr(found, name))
+    for name in ("low", "high"):
+        yield Value(place, name, form, getattr(found.interval, name, None))
+    for one in found.values:
+        part = f"{form} {one.repeat.run} {one.repeat.repeat}"
+        yield Value(place, "value", part, one.value)
+        yield Value(place, "broke", part, one.broke)
+
+
+def _published(place: str, found: ClaimVerdict) -> Values:
+    for name in ("verdict", "value", "low", "high"):
+        yield Value(place, f"published.{name}", "", getattr(found.published, name, None))
