@@ -75,6 +75,7 @@ LINTERS = (
     Linter("mypy", ("mypy",)),
     # Separate, because these modules are in no package, and some have the same names as others.
     Linter("mypy, end to end", ("mypy",), matches("tests/e2e/*.py", "tests/swarm/*.py")),
+    Linter("mypy, golden values", ("mypy",), matches("tests/golden/*.py")),
     Linter("yamllint", ("yamllint", "--strict"), has_suffix(".yaml", ".yml")),
     Linter("shellcheck", ("shellcheck",), is_shell_script),
     Linter("hadolint", ("hadolint",), matches("Dockerfile")),
