@@ -46,7 +46,8 @@ from corda_lab.steps.plan import RunPlan, Subject
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import store as kept_sweeps
-from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.command import SWEEPS
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.order import ordered
@@ -332,11 +333,12 @@ def unfinished_values(one: Case) -> Values:
         requests = one.table("requests", 1)
         assert requests is not None
         requests.write_ndjson(folder / evidence.ROWS / f"{load.id}.ndjson")
-        evidence.end(
-            folder, content["ended"]["outcome"], "golden", rows=evidence.count_rows(evidence.rows_files(folder))
-        )
+        (killed,) = evidence.unfinished_runs(results=Path(results))
+        kept = evidence.count_rows(evidence.rows_files(folder))
+        evidence.end(folder, content["ended"]["outcome"], "golden", rows=kept)
         (listed,) = evidence.unfinished_runs(results=Path(results))
         report = unfinished.report(folder)
+    yield Value("list if killed", "state", "", killed.state)
     yield Value("list", "state", "", listed.state)
     yield Value("list", "rows", "", listed.rows)
     for name in ("outcome", "rows", "first_started_at", "last_ended_at", "p50_ms", "p99_ms"):
@@ -459,6 +461,48 @@ def _repeats(run: StoredRun) -> Values:
                     place, name, "", value if isinstance(value, int | float | str | None) else json.dumps(value)
                 )
     yield Value("repeats", "spoilt", "", len(found.spoilt))
+
+
+# The ready-made sweeps.
+
+
+def plan_values() -> Values:
+    """The steps of the sweeps in ``configs/sweeps``, in both forms: the first repeat, and the order of the others.
+
+    Of a search, only the first step is planned.
+    """
+    for path in sorted(SWEEPS.glob("*.yaml")):
+        whole = read_sweep(path)
+        forms = {"full": whole} | ({} if whole.fields.quick is None else {"quick": quick(whole)})
+        for form, file in forms.items():
+            yield from _plan_of(f"{path.stem} {form}", file)
+
+
+def _plan_of(name: str, file: SweepFile) -> Values:
+    is_search = file.fields.find_max is not None
+    steps = [plan.step_of(file, point, 1, 1) for point in points_of(file)] if is_search else _planned(file)
+    first = [step for step in steps if step.repeat == 1]
+    numbers = {_text(step.point): number for number, step in enumerate(first, start=1)}
+    for number, step in enumerate(first, start=1):
+        place = f"{name}, point {number}"
+        condition = step.condition
+        found = {
+            "point": step.point,
+            "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
+            "shape": step.variables,
+            "measured": [step.warm_up, step.measure, step.bursts, step.flows, step.flows_after, step.precision],
+            "condition": condition and [condition.workload, condition.load, condition.overrides, condition.seconds],
+            "may_break": step.may_break,
+            "seed": step.seed,
+        }
+        yield from (Value(place, metric, "", _text(value)) for metric, value in found.items())
+    for repeat in sorted({step.repeat for step in steps}):
+        order = " ".join(str(numbers[_text(step.point)]) for step in steps if step.repeat == repeat)
+        yield Value(name, "order", f"repeat {repeat}", order)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 # The published figures.

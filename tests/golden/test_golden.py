@@ -56,6 +56,10 @@ def test_two_sweeps_differ_as_before(is_writing: bool) -> None:
     check("compared-sweeps", values, is_writing=is_writing)
 
 
+def test_the_ready_made_sweeps_plan_the_same_steps(is_writing: bool) -> None:
+    check("plans", golden_adapter.plan_values(), is_writing=is_writing)
+
+
 def test_the_claims_of_all_figures_have_the_same_verdicts(is_writing: bool) -> None:
     # Repeats that were added since the values were written do not count.
     known = None if is_writing else [place for place, metric, _ in golden_table.read("figures") if metric == "points"]
@@ -63,5 +67,5 @@ def test_the_claims_of_all_figures_have_the_same_verdicts(is_writing: bool) -> N
 
 
 def test_every_table_of_values_has_a_test() -> None:
-    others = {"interrupted-sweep", "compared-sweeps", "figures"}
+    others = {"interrupted-sweep", "compared-sweeps", "figures", "plans"}
     assert {path.stem for path in golden_table.VALUES.glob("*.csv")} == others | {one.name for one in cases()}
