@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
+from corda_lab.lab import node_logs
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.text.redaction import Redactor
@@ -21,6 +22,8 @@ LOOK_SECONDS = 3.0
 RESTARTS_MAX = 1
 """How often the engine may have started a service again that is not ready. A second time, it ends again and again."""
 LOG_LINES = 200
+CORDA_FAILED = 1
+"""Exit status of a node that could not start. Then its own log has the causes of the error that it printed."""
 CAUSE_LENGTH_MAX = 400
 STOPPED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)}
 """Exit statuses of what was ended from outside. Its log does not tell why."""
@@ -35,6 +38,8 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+\. - )?")
 _CORDA_SUFFIX = re.compile(r"\s*\[(errorCode=|Error Code: )[^\]]*\]")
 _ROOT = re.compile(r"Caused by: |.*java\.lang\.OutOfMemoryError")
+_DAMAGED = re.compile(r"File corrupted|\[1\.4\.\d+/\d+\]")
+"""What H2 says of a file that it cannot open. The second is how errors of its storage end."""
 _VM_ERROR = "Error occurred during initialization of VM"
 
 
@@ -65,6 +70,13 @@ class Ending:
     @property
     def problem(self) -> Problem:
         """The problem, with its remedy."""
+        if _DAMAGED.search(self.cause):
+            return Problem(
+                f"{self.words}: its database is damaged",
+                remedy=f"`scripts/lab up --recover {self.node}` goes back to the last whole state of the file and keeps it"
+                " beside; then `scripts/lab audit RUN` says what was lost. Or start a new network:"
+                " `scripts/lab down --volumes`.",
+            )
         log = f"scripts/lab logs {self.node} --errors" if self.node else f"docker compose logs {self.service}"
         more = " For more memory, add --heap or --memory." if self.node and "memory" in self.cause.lower() else ""
         return Problem(self.words, remedy=f"See `{log}`, mend the cause, and run `scripts/lab up`.{more}")
@@ -110,11 +122,15 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
         log = service.container.engine.run("logs", "--tail", str(LOG_LINES), *since, service.container.name)
         lines = [redactor.line(line) for line in (log.stdout + log.stderr).splitlines()]
         code = service.exit_code if is_over else codes.get(service.name, service.exit_code)
+        node = nodes.get(service.name, "")
+        causes = [cause(lines, code, was_killed_for_memory=killed == "true").removeprefix(f"{service.name}: ")]
+        if node and is_over and code == CORDA_FAILED:
+            causes.append(node_logs.root_cause(lab, node, [service]))
         yield Ending(
             service=service.name,
-            node=nodes.get(service.name, ""),
+            node=node,
             exit_code=code,
-            cause=cause(lines, code, was_killed_for_memory=killed == "true").removeprefix(f"{service.name}: "),
+            cause=": ".join(filter(None, causes)),
             finished_at=finished_at,
             is_repeated=not is_over,
         )

@@ -65,6 +65,7 @@ With a further argument, it prints the names only.
 """
 CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
 ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
+ROOT_SCRIPT = 'cat "$1"/logs/node-*.log | grep "^Caused by: " | tail -n 1'
 # The command ends when its input does. So nothing goes on in the container when this process has ended, however.
 FOLLOW_SCRIPT = """\
 cd "$1/logs" || exit 3
@@ -142,6 +143,16 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
     prefix = (*options, "--entrypoint=env", compose.reader_image)
     # In that volume, the settings are a link to where only the node sees them.
     return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE, compose.node_conf(node.lower()))
+
+
+def root_cause(compose: Deployed, node: str, services: Sequence[Service]) -> str:
+    """Return the root of the last error in the log of a node that has stopped; empty if there is none.
+
+    Corda prints only the outermost error. Raises LabError.
+    """
+    log = find(compose, node, services)
+    printed = run_docker(log.command(ROOT_SCRIPT), seconds_max=READ_SECONDS_MAX).stdout
+    return Redactor(values_in(log.settings or "")).line(printed).strip().removeprefix("Caused by: ")
 
 
 def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float = math.inf) -> About:

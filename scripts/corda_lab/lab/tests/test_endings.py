@@ -64,8 +64,13 @@ def test_a_container_that_reached_its_memory_limit_is_told_whatever_its_log_says
     assert found == "its container reached its memory limit"
 
 
-def lab_with(folder: Path, monkeypatch: pytest.MonkeyPatch, **states: tuple[str, int, int]) -> Compose:
-    """A lab of two parties: state, exit status and restarts of each service. All others run."""
+def lab_with(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *, root: str = "a.B: no", **states: tuple[str, int, int]
+) -> Compose:
+    """A lab of two parties: state, exit status and restarts of each service. All others run.
+
+    ``root`` is the last cause in the log that a node keeps.
+    """
     services = dict.fromkeys(RUNNING, ("running", 0, 0)) | {"bootstrap": ("exited", 0, 0)} | states
     listed = "\n".join(
         json.dumps(
@@ -86,6 +91,7 @@ case "$*" in
 *" ps --all --format json") echo '{listed}' ;;
 "ps "*) echo '{running}' ;;
 "logs "*) echo 'it cannot be: password=verysecret' ;;
+*"Caused by"*) echo 'Caused by: {root}' ;;
 {inspected}
 esac
 exit 0"""
@@ -106,11 +112,24 @@ def test_what_has_ended_is_named_with_its_status_and_its_cause(tmp_path: Path, m
         ("partya", "PartyA", 1, False),
         ("bridge", "", 127, False),
     ]
-    assert {one.cause for one in found} == {"it cannot be: password=<redacted>"}
-    assert found[0].words == "PartyA ended with exit status 1 (it cannot be: password=<redacted>)"
+    said = "it cannot be: password=<redacted>"
+    assert [one.cause for one in found] == [f"{said}: a.B: no", said]
+    assert found[0].words == f"PartyA ended with exit status 1 ({said}: a.B: no)"
     assert "scripts/lab logs PartyA --errors" in found[0].problem.remedy
     # Its log also has its earlier starts.
     assert "--since 2026-01-02T03:04:05Z lab-partya-1" in (tmp_path / "calls").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "IllegalStateException: File corrupted in chunk 4712, expected page length 4..3072, got 0 [1.4.199/6]",
+        "IllegalStateException: Reading from nio:/a.mv.db failed; file length 11 read length 5 at 12 [1.4.199/1]",
+    ],
+)
+def test_a_damaged_ledger_can_be_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str) -> None:
+    (found,) = endings.endings(lab_with(tmp_path, monkeypatch, root=root, partyb=("exited", 1, 0)))
+    assert "lab up --recover PartyB" in found.problem.remedy
 
 
 @pytest.mark.parametrize(("state", "code", "restarts"), [("restarting", 127, 2), ("running", 0, 3)])
