@@ -73,8 +73,8 @@ class Ending:
         if _DAMAGED.search(self.cause):
             return Problem(
                 f"{self.words}: its database is damaged",
-                remedy=f"`scripts/lab up --recover {self.node}` goes back to the last whole state of the file and keeps it"
-                " beside; then `scripts/lab audit RUN` says what was lost. Or start a new network:"
+                remedy=f"`scripts/lab up --recover {self.node}` goes back to the last whole state of its file, which it"
+                " keeps; then `scripts/lab audit RUN` says what was lost. Or start a new network:"
                 " `scripts/lab down --volumes`.",
             )
         log = f"scripts/lab logs {self.node} --errors" if self.node else f"docker compose logs {self.service}"
