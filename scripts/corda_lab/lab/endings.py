@@ -35,7 +35,7 @@ _STACK = re.compile(r"\s+at \S+\(|\s*\.\.\. \d+ (more|common frames)|\s*Suppress
 _CONSEQUENCE = re.compile(r"Error: (Could not create the Java Virtual Machine|A fatal exception has occurred)")
 """What Java says after the cause."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+\. - )?")
+_CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+ - )?")
 _CORDA_SUFFIX = re.compile(r"\s*\[(errorCode=|Error Code: )[^\]]*\]")
 _ROOT = re.compile(r"Caused by: |.*java\.lang\.OutOfMemoryError")
 _DAMAGED = re.compile(r"File corrupted|\[1\.4\.\d+/\d+\]")

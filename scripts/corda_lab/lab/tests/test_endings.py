@@ -17,7 +17,7 @@ DATABASE = "Could not connect to the database. Please check your JDBC connection
 CORDA = f"""\
 \x1b[31mCorda\x1b[0m
 Logs can be found in : /opt
-[ERROR] 10:11:12+0000 [main] internal.Startup. - {DATABASE} [Error Code: a See https://x] [errorCode=1]
+[ERROR] 10:11:12+0000 [main] internal.NodeStartupLogging - {DATABASE} [Error Code: a See https://x] [errorCode=1]
 """
 RUNNING = ("notary", "partya", "partyb", "bridge", "locust", "prometheus")
 
