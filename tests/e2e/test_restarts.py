@@ -26,7 +26,7 @@ from labkit import Lab
 pytestmark = [pytest.mark.lab("restarts"), pytest.mark.slow]
 
 CYCLES = int(os.environ.get("RESTART_CYCLES", "12"))
-LABS = {
+LABS: dict[str, tuple[str, ...]] = {
     "4.10-h2": ("--corda", "4.10", "--parties", "2"),
     "3.3-h2": ("--corda", "3.3", "--parties", "2"),
     "4.10-postgres": ("--corda", "4.10", "--parties", "2", "--database", "postgres"),

@@ -34,6 +34,7 @@ Invalid maximum heap size: -Xmx9z
 Error: Could not create the Java Virtual Machine.
 Error: A fatal exception has occurred. Program will exit.
 """
+ROOT = "a.B: no"
 SHELL = "/network/bridge.env: line 1: Générale=partyc:10003: command not found"
 
 
@@ -65,7 +66,7 @@ def test_a_container_that_reached_its_memory_limit_is_told_whatever_its_log_says
 
 
 def lab_with(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, root: str = "a.B: no", **states: tuple[str, int, int]
+    folder: Path, monkeypatch: pytest.MonkeyPatch, root: str = ROOT, **states: tuple[str, int, int]
 ) -> Compose:
     """A lab of two parties: state, exit status and restarts of each service. All others run.
 
@@ -107,14 +108,14 @@ def test_a_lab_of_which_all_runs_is_asked_for_no_more(tmp_path: Path, monkeypatc
 
 def test_what_has_ended_is_named_with_its_status_and_its_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states = {"partya": ("exited", 1, 0), "bridge": ("exited", 127, 5), "grafana": ("exited", 1, 0)}
-    found = endings.endings(lab_with(tmp_path, monkeypatch, **states))
+    found = endings.endings(lab_with(tmp_path, monkeypatch, ROOT, **states))
     assert [(one.service, one.node, one.exit_code, one.is_repeated) for one in found] == [
         ("partya", "PartyA", 1, False),
         ("bridge", "", 127, False),
     ]
     said = "it cannot be: password=<redacted>"
-    assert [one.cause for one in found] == [f"{said}: a.B: no", said]
-    assert found[0].words == f"PartyA ended with exit status 1 ({said}: a.B: no)"
+    assert [one.cause for one in found] == [f"{said}: {ROOT}", said]
+    assert found[0].words == f"PartyA ended with exit status 1 ({said}: {ROOT})"
     assert "scripts/lab logs PartyA --errors" in found[0].problem.remedy
     # Its log also has its earlier starts.
     assert "--since 2026-01-02T03:04:05Z lab-partya-1" in (tmp_path / "calls").read_text(encoding="utf-8")
