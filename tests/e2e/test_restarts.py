@@ -175,6 +175,7 @@ def lengths(lab: Lab, compose: Compose, nodes: list[str]) -> dict[str, int]:
 
 def missing_of(compose: Compose, node: str, transactions: list[str]) -> set[str]:
     """Return the transactions that a node does not have."""
+    command: tuple[str, ...]
     if compose.settings["DATABASE"] == "postgres":
         command = ("postgres", "psql", "--username=lab", "--dbname=corda", "--tuples-only", "--no-align")
         query = f"--command=select tx_id from {node.lower()}.node_transactions"
