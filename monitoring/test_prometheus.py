@@ -83,8 +83,11 @@ def test_every_kind_of_notary_has_its_settings() -> None:
 
 
 def test_services_that_wait_start_beside_the_nodes(services: dict[str, Any]) -> None:
-    for name in ("bridge", "locust", "prometheus"):
+    for name in ("locust", "prometheus"):
         assert services[name]["depends_on"].keys() == {"bootstrap"}
+    nodes = {name for name in services if name.startswith(("notary", "party"))}
+    conditions = {name: waited["condition"] for name, waited in services["bridge"]["depends_on"].items()}
+    assert conditions == {"bootstrap": "service_completed_successfully"} | dict.fromkeys(nodes, "service_started")
 
 
 def test_a_node_is_known_by_its_host_name(services: dict[str, Any]) -> None:

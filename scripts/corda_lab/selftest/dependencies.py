@@ -177,8 +177,8 @@ def installed(name: str, version: str, *, folder: str | None = None) -> Message 
     return cast(Message, found[0]) if found else None
 
 
-def direct_artifacts() -> dict[str, str]:
-    """Return what the poms of the lab name themselves: ``group:artifact`` → version.
+def direct_artifacts() -> set[tuple[str, str]]:
+    """Return what the poms of the lab name themselves: ``group:artifact`` and version.
 
     Libraries, plugins, and the programs that are copied into images. Left out are bills of materials, the versions that
     they set, and what is in a profile.
@@ -187,7 +187,7 @@ def direct_artifacts() -> dict[str, str]:
     roots = [ElementTree.parse(ROOT / name).getroot() for name in POMS]
     for root in roots:
         properties |= {one.tag.removeprefix(_POM): one.text or "" for one in root.iterfind(f"{_POM}properties/*")}
-    found = {}
+    found = set()
     parts = [part for root in roots for part in root if part.tag != f"{_POM}profiles"]
     for element in (element for part in parts for element in part.iter()):
         kind = element.tag.removeprefix(_POM)
@@ -199,7 +199,7 @@ def direct_artifacts() -> dict[str, str]:
         artifact = element.findtext(f"{_POM}artifactId") or "palantir-java-format"
         version = resolved(element.findtext(f"{_POM}version") or "", properties)
         if version and group != "org.cordalab":
-            found[f"{group}:{artifact}"] = version
+            found.add((f"{group}:{artifact}", version))
     return found
 
 
@@ -250,7 +250,7 @@ def java_dependencies(repository: Path) -> list[Dependency]:
         for key in parse_listed((ROOT / module / output).read_text(encoding="utf-8")):
             if key[0] != "org.cordalab":
                 parts.setdefault(key, []).append(part)
-    for name, version in direct_artifacts().items():
+    for name, version in sorted(direct_artifacts()):
         group, _, artifact = name.partition(":")
         parts.setdefault((group, artifact, version), []).append("builds and tests")
     return [

@@ -28,7 +28,7 @@ def test_what_was_left_frozen_runs_before_the_lab_is_started(tmp_path: Path, mon
     assert engine.state("partya") == "paused"
     seen: list[str] = []
     monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)
-    monkeypatch.setattr(lifecycle, "up", lambda *_: seen.append(engine.state("partya")))
+    monkeypatch.setattr(lifecycle, "up", lambda *_, **__: seen.append(engine.state("partya")))
     monkeypatch.setattr(leftovers, "collect", lambda _: seen.append("collected"))
     start.start(settings, None)
     assert seen == ["running", "collected"]

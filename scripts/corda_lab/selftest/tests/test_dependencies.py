@@ -33,7 +33,7 @@ def test_python_packages_are_those_that_are_pinned(name: str, part: str) -> None
 
 
 def test_java_artifacts_that_the_poms_name_are_listed() -> None:
-    direct = set(dependencies.direct_artifacts().items())
+    direct = dependencies.direct_artifacts()
     assert ("net.corda:corda", "4.10") in direct
     assert direct <= section("Java").keys(), REMEDY
 

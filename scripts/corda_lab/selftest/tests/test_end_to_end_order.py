@@ -37,7 +37,10 @@ def test_the_tests_of_a_lab_run_together() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     order = modules(done.stdout)
     assert sorted(order) == sorted(path.stem for path in FOLDER.glob("test_*.py")), "every module has one turn"
-    changing = ["test_finance", "test_shapes", "test_more_parties", "test_own_image", "test_reproduce", "test_sweep"]
+    changing = [
+        *("test_finance", "test_shapes", "test_more_parties", "test_restarts", "test_own_image"),
+        *("test_reproduce", "test_sweep"),
+    ]
     assert order[-len(changing) :] == changing
 
 
@@ -45,7 +48,7 @@ def test_the_slow_ones_are_left_out_by_their_marker() -> None:
     done = collect(FOLDER, "-m", "not slow")
     assert done.returncode == 0, done.stdout + done.stderr
     left_out = {path.stem for path in FOLDER.glob("test_*.py")} - set(modules(done.stdout))
-    of_own_labs = {"test_finance", "test_more_parties", "test_own_image"}
+    of_own_labs = {"test_finance", "test_more_parties", "test_own_image", "test_restarts"}
     assert left_out == {
         *of_own_labs,
         "test_bridge_restart",
