@@ -213,6 +213,8 @@ class Compose:
     def running_containers(self) -> dict[str, Container]:
         """Return the running containers by the name of their service. It takes less time than ``services``."""
         filters = [f"label=com.docker.compose.project={self.project}", "label=com.docker.compose.oneoff=False"]
+        # Not one that has ended and is about to be started again.
+        filters += ["status=running", "status=paused"]
         form = '{{.Names}} {{.Label "com.docker.compose.service"}}'
         done = run_docker(["ps", *(part for each in filters for part in ("--filter", each)), "--format", form])
         found = (line.split() for line in done.stdout.splitlines() if line)

@@ -7,7 +7,9 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs
@@ -21,6 +23,8 @@ LOOK_SECONDS = 3.0
 """Interval at which the containers are listed during a wait. Each listing runs the Docker client."""
 RESTARTS_MAX = 1
 """How often the engine may have started a service again that is not ready. A second time, it ends again and again."""
+STAYED_SECONDS = 60.0
+"""A service that has run for so long since it was started last does not end again and again."""
 LOG_LINES = 200
 CORDA_FAILED = 1
 """Exit status of a node that could not start. Then its own log has the causes of the error that it printed."""
@@ -38,8 +42,9 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _CORDA_PREFIX = re.compile(r"^\[(?:ERROR|FATAL)\s*\] \S+ \[[^\]]*\] (?:\S+ - )?")
 _CORDA_SUFFIX = re.compile(r"\s*\[(errorCode=|Error Code: )[^\]]*\]")
 _ROOT = re.compile(r"Caused by: |.*java\.lang\.OutOfMemoryError")
-_DAMAGED = re.compile(r"File corrupted|\[1\.4\.\d+/\d+\]")
-"""What H2 says of a file that it cannot open. The second is how errors of its storage end."""
+_DAMAGED = re.compile(r"File corrupted|\[1\.4\.\d+/(1|3|6|9)\]")
+"""What H2 says of a file that it cannot open. Errors of its storage end like this: a failed read (1), an internal error
+(3), a damaged file (6), a chunk that is missing (9). Others, such as a full disk (2), are no damage."""
 _VM_ERROR = "Error occurred during initialization of VM"
 
 
@@ -70,7 +75,7 @@ class Ending:
     @property
     def problem(self) -> Problem:
         """The problem, with its remedy."""
-        if _DAMAGED.search(self.cause):
+        if self.node and _DAMAGED.search(self.cause):
             return Problem(
                 f"{self.words}: its database is damaged",
                 remedy=f"`scripts/lab up --recover {self.node}` goes back to the last whole state of its file, which it"
@@ -115,7 +120,8 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
             continue
         restarts, killed, started_at, finished_at = told
         is_over = service.state in ("exited", "dead")
-        if not is_over and service.name not in codes and int(restarts) <= RESTARTS_MAX:
+        is_repeated = int(restarts) > RESTARTS_MAX and (service.state == "restarting" or not _has_stayed(started_at))
+        if not is_over and service.name not in codes and not is_repeated:
             continue
         # The log of a container also has its earlier starts.
         since = ("--since", started_at) if is_over else ()
@@ -125,7 +131,9 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
         node = nodes.get(service.name, "")
         causes = [cause(lines, code, was_killed_for_memory=killed == "true").removeprefix(f"{service.name}: ")]
         if node and is_over and code == CORDA_FAILED:
-            causes.append(node_logs.root_cause(lab, node, [service]))
+            # What tells more must not hide what is known.
+            with suppress(LabError):
+                causes.append(node_logs.root_cause(lab, node, [service], started_at))
         yield Ending(
             service=service.name,
             node=node,
@@ -134,6 +142,10 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
             finished_at=finished_at,
             is_repeated=not is_over,
         )
+
+
+def _has_stayed(started_at: str) -> bool:
+    return time.time() - datetime.fromisoformat(started_at).timestamp() > STAYED_SECONDS
 
 
 def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool = False) -> str:

@@ -106,13 +106,15 @@ def whole(settings: Settings) -> Settings:
 def remove_surplus(settings: Settings) -> list[Service]:
     """Remove the containers that would disturb the start, and return the others. Ledgers are kept.
 
-    These are services that the wanted shape does not have, because Compose would leave them running, and an unhealthy
-    bridge: Compose would fail on it at once, although the node that it waits for is about to start.
+    These are services that the wanted shape does not have, because Compose would leave them running, and a bridge of
+    which a node does not run: it is unhealthy, or will be, and Compose would fail on it although the node is about to
+    start.
     """
     compose = Compose(whole(settings))
     wanted = settings.services
     present = compose.services()
-    kept = [each for each in present if each.name in wanted and not (each.name == "bridge" and each.has_failed)]
+    is_bridge_kept = {node.lower() for node in settings.nodes} <= {each.name for each in present if each.is_ready}
+    kept = [each for each in present if each.name in wanted and (each.name != "bridge" or is_bridge_kept)]
     surplus = [service.name for service in present if service not in kept]
     if surplus:
         ui.note(compose.shown("rm", "--stop", "--force", *surplus))
@@ -231,8 +233,7 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     ``mark`` is the record in ``ownership`` during the start. ``recover`` is a node whose database is damaged.
     """
     shape.require_possible(settings)
-    if recover:
-        recovery.require_node(settings, recover)
+    damaged = recovery.node_of(settings, recover) if recover else None
     check_extra_cordapps(settings)
     prepare_engine()
     project.require_own(settings.project)
@@ -240,8 +241,8 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     prepare_images(settings, forced)
     check_machine(settings)
     build(settings)
-    if recover:
-        recovery.recover(settings, recover)
+    if damaged:
+        recovery.recover(settings, damaged)
     ownership.mark(settings.project, mark)
     start(settings, ownership.files_of_start(mark))
     show_links(settings)

@@ -65,7 +65,13 @@ With a further argument, it prints the names only.
 """
 CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
 ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
-ROOT_SCRIPT = 'cat "$1"/logs/node-*.log | grep "^Caused by: " | tail -n 1'
+ROOT_SCRIPT = """\
+cat "$1"/logs/node-*.log | awk -v since="$2" '
+  match($0, /^\\[[A-Z]+ *\\] [0-9T:,-]+Z/) { is_new = substr($0, index($0, "] ") + 2, 19) >= since }
+  is_new && /^Caused by: / { root = $0 }
+  END { print root }'
+"""
+"""Prints the last cause of an error since a time, of which the second is the smallest part."""
 # The command ends when its input does. So nothing goes on in the container when this process has ended, however.
 FOLLOW_SCRIPT = """\
 cd "$1/logs" || exit 3
@@ -145,13 +151,13 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
     return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE, compose.node_conf(node.lower()))
 
 
-def root_cause(compose: Deployed, node: str, services: Sequence[Service]) -> str:
-    """Return the root of the last error in the log of a node that has stopped; empty if there is none.
+def root_cause(compose: Deployed, node: str, services: Sequence[Service], since: str) -> str:
+    """Return the root of the last error that a node has logged since a time (RFC 3339); empty if there is none.
 
-    Corda prints only the outermost error. Raises LabError.
+    The node has stopped. Corda prints only the outermost error. Raises LabError.
     """
     log = find(compose, node, services)
-    printed = run_docker(log.command(ROOT_SCRIPT), seconds_max=READ_SECONDS_MAX).stdout
+    printed = run_docker(log.command(ROOT_SCRIPT, since[:19]), seconds_max=READ_SECONDS_MAX).stdout
     return Redactor(values_in(log.settings or "")).line(printed).strip().removeprefix("Caused by: ")
 
 

@@ -1,6 +1,7 @@
 """What has ended in a lab, and that nothing waits for it. Docker is a small program here."""
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -133,13 +134,29 @@ def test_a_damaged_ledger_can_be_recovered(tmp_path: Path, monkeypatch: pytest.M
     assert "lab up --recover PartyB" in found.problem.remedy
 
 
+@pytest.mark.parametrize("number", [2, 7])
+def test_a_full_disk_and_a_locked_file_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    root = f"IllegalStateException: Writing to nio:/a.mv.db failed [1.4.199/{number}]"
+    (found,) = endings.endings(lab_with(tmp_path, monkeypatch, root=root, partyb=("exited", 1, 0)))
+    assert "--recover" not in found.problem.remedy
+
+
 @pytest.mark.parametrize(("state", "code", "restarts"), [("restarting", 127, 2), ("running", 0, 3)])
 def test_what_ends_again_and_again_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int, restarts: int
 ) -> None:
+    # Its last start is of another day.
+    monkeypatch.setattr(endings, "STAYED_SECONDS", math.inf)
     lab = lab_with(tmp_path, monkeypatch, bridge=(state, code, restarts))
     (found,) = endings.endings(lab, lab.services())
     assert (found.service, found.exit_code, found.is_repeated) == ("bridge", code, True)
+
+
+def test_what_has_run_for_long_does_not_end_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_with(tmp_path, monkeypatch, bridge=("running", 0, 3))
+    assert endings.endings(lab, lab.services()) == []
 
 
 @pytest.mark.parametrize("restarts", [0, 1])

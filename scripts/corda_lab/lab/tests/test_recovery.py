@@ -15,8 +15,8 @@ from corda_lab.paths import ENV_FILE
 def test_a_node_of_the_lab_on_h2_can_be_recovered(node: str, database: str, refused: bool) -> None:
     settings = load_settings(ENV_FILE, {"DATABASE": database})
     if not refused:
-        recovery.require_node(settings, node)
+        assert recovery.node_of(settings, node.lower()) == node
         return
     with pytest.raises(LabError) as raised:
-        recovery.require_node(settings, node)
+        recovery.node_of(settings, node)
     assert raised.value.exit_code == 2
