@@ -31,6 +31,8 @@ CORDA_FAILED = 1
 CAUSE_LENGTH_MAX = 400
 STOPPED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)}
 """Exit statuses of what was ended from outside. Its log does not tell why."""
+ASKED = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
+"""Exit statuses of what has ended because somebody has stopped it."""
 
 _TELLS = re.compile(
     r"error|exception|fatal|fail|can ?not|could not|unable|not found|no such|denied|refused|invalid", re.IGNORECASE
@@ -63,6 +65,8 @@ class Ending:
     """RFC 3339, by the clock of the engine."""
     is_repeated: bool
     """Whether the engine starts it again each time."""
+    logs: str
+    """The command that shows its log."""
 
     @property
     def words(self) -> str:
@@ -75,6 +79,8 @@ class Ending:
     @property
     def problem(self) -> Problem:
         """The problem, with its remedy."""
+        if self.exit_code in ASKED and not self.is_repeated:
+            return Problem(self.words, remedy="It was stopped. `scripts/lab up` starts it again.")
         if self.node and _DAMAGED.search(self.cause):
             return Problem(
                 f"{self.words}: its database is damaged",
@@ -82,7 +88,7 @@ class Ending:
                 " keeps; then `scripts/lab audit RUN` says what was lost. Or start a new network:"
                 " `scripts/lab down --volumes`.",
             )
-        log = f"scripts/lab logs {self.node} --errors" if self.node else f"docker compose logs {self.service}"
+        log = f"scripts/lab logs {self.node} --errors" if self.node else self.logs
         more = " For more memory, add --heap or --memory." if self.node and "memory" in self.cause.lower() else ""
         return Problem(self.words, remedy=f"See `{log}`, mend the cause, and run `scripts/lab up`.{more}")
 
@@ -129,7 +135,10 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
         lines = [redactor.line(line) for line in (log.stdout + log.stderr).splitlines()]
         code = service.exit_code if is_over else codes.get(service.name, service.exit_code)
         node = nodes.get(service.name, "")
-        causes = [cause(lines, code, was_killed_for_memory=killed == "true").removeprefix(f"{service.name}: ")]
+        causes = []
+        if not is_over or code != 0:
+            found = cause(lines, code, was_killed_for_memory=killed == "true")
+            causes.append(found.removeprefix(f"{service.name}: "))
         if node and is_over and code == CORDA_FAILED:
             # What tells more must not hide what is known.
             with suppress(LabError):
@@ -141,6 +150,7 @@ def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int])
             cause=": ".join(filter(None, causes)),
             finished_at=finished_at,
             is_repeated=not is_over,
+            logs=lab.shown("logs", service.name),
         )
 
 

@@ -209,6 +209,10 @@ def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_o
         names = ", ".join(f"{service.name} {service.condition}" for service in unhealthy)
         remedy = f"See `{compose.shown('logs', unhealthy[0].name)}`. Then run `scripts/lab up` again."
         return LabError(f"The lab did not start: {names}", remedy, exit_code=1)
+    if progress.codes:
+        # The engine has started them again since then.
+        names = ", ".join(f"{name} ended with exit status {code}" for name, code in progress.codes.items())
+        return LabError(f"The lab did not start: {names}", "Run `scripts/lab up` again.", exit_code=1)
     words = last_words(log.read_text(encoding="utf-8", errors="replace"))
     reason = f"it was not ready within {UP_SECONDS_MAX:.0f} s" if timed_out else words
     return LabError(f"The lab did not start: {reason}", f"The output of Compose is in {log}.", exit_code=1)

@@ -134,6 +134,14 @@ def test_a_damaged_ledger_can_be_recovered(tmp_path: Path, monkeypatch: pytest.M
     assert "lab up --recover PartyB" in found.problem.remedy
 
 
+@pytest.mark.parametrize("code", [0, 143])
+def test_what_was_stopped_has_nothing_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    (found,) = endings.endings(lab_with(tmp_path, monkeypatch, partyb=("exited", code, 0)))
+    assert found.cause == ("" if code == 0 else "ended by SIGTERM")
+    assert "scripts/lab up" in found.problem.remedy
+    assert "logs" not in found.problem.remedy
+
+
 @pytest.mark.parametrize("number", [2, 7])
 def test_a_full_disk_and_a_locked_file_are_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
