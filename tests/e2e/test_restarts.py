@@ -20,6 +20,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.audit import Audit, ViolationKind, audit_lab
+from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from labkit import Lab
@@ -125,7 +126,6 @@ def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> 
     way, under_load = CASES[cycle]
     compose = Compose(of_running(restarted.settings))
     nodes = [node.lower() for node in compose.settings.nodes]
-    shape = shape_of(compose)
     load = Load(restarted.bridge_url)
     seconds = LOAD_SECONDS[(cycle + cycle // (2 * len(WAYS))) % len(LOAD_SECONDS)]
     if under_load:
@@ -134,13 +134,15 @@ def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> 
         load.run(seconds)
         way(compose, nodes)
 
-    restarted.succeed("up", *shape)
-    compose = Compose(of_running(restarted.settings))
+    # As `lab up`, without looking at images again.
+    lifecycle.start(compose.settings)
     audit = audited_at_rest(compose)
     missing = missing_at_rest(compose, load.acknowledged)
     record = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "lab": " ".join(shape),
+        "corda": compose.settings["CORDA_VERSION"],
+        "database": compose.settings["DATABASE"],
+        "preset": compose.settings["NODE_PRESET"],
         "way": way.__name__,
         "under_load": under_load,
         "acknowledged": len(load.acknowledged),
@@ -157,16 +159,6 @@ def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> 
     assert audit.violations == ()
     if tuple(map(int, compose.settings["CORDA_VERSION"].split("."))) >= AUDITED_FROM:
         assert audit.verdict == "passed", audit.reasons
-
-
-def shape_of(compose: Compose) -> tuple[str, ...]:
-    """Return the options with which the lab was started."""
-    settings = compose.settings
-    return next(
-        options
-        for options in LABS.values()
-        if settings["CORDA_VERSION"] in options and ("postgres" in options) == (settings["DATABASE"] == "postgres")
-    )
 
 
 def lengths(lab: Lab, compose: Compose, nodes: list[str]) -> dict[str, int]:
