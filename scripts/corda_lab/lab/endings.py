@@ -84,8 +84,9 @@ class Ending:
         if self.node and _DAMAGED.search(self.cause):
             return Problem(
                 f"{self.words}: its database is damaged",
-                remedy=f"`scripts/lab up --recover {self.node}` recovers its last whole state and keeps the damaged file."
-                " `scripts/lab audit RUN` then says what was lost. Or start a new network: `scripts/lab down --volumes`.",
+                remedy=f"`scripts/lab up --recover {self.node}` recovers its last whole state, and keeps the damaged"
+                " file. `scripts/lab audit RUN` then says what was lost. Or start a new network:"
+                " `scripts/lab down --volumes`.",
             )
         log = f"scripts/lab logs {self.node} --errors" if self.node else self.logs
         more = " For more memory, add --heap or --memory." if self.node and "memory" in self.cause.lower() else ""
