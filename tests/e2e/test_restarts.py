@@ -41,6 +41,7 @@ IN_FLIGHT = 16
 LOAD_SECONDS = (8.0, 20.0, 60.0)
 """How long the loads are, in turn: files of H2 grow by some four megabytes a second."""
 IOU = {"flow": "Iou", "args": {"iouValue": 1, "otherParty": "PartyB"}}
+FIRST_SECONDS_MAX = 120.0
 REST_SECONDS_MAX = 240.0
 STOP_SECONDS_MAX = 240.0
 POLL_SECONDS = 2.0
@@ -94,9 +95,17 @@ class Load:
                 users.submit(self._start_flows)
             time.sleep(seconds)
             try:
+                self._await_the_first()
                 at_end()
             finally:
                 self._ending.set()
+
+    def _await_the_first(self) -> None:
+        """Wait until a flow was acknowledged. On a busy machine, that may take longer than a short load."""
+        deadline = time.monotonic() + FIRST_SECONDS_MAX
+        while not self.acknowledged:
+            assert time.monotonic() < deadline, f"no flow succeeded in {FIRST_SECONDS_MAX:.0f} s"
+            time.sleep(POLL_SECONDS)
 
     def _start_flows(self) -> None:
         with httpx.Client(base_url=self.url, timeout=60, trust_env=False) as bridge:
