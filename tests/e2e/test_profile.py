@@ -15,7 +15,7 @@ import pytest
 
 from corda_lab.paths import RESULTS
 from corda_lab.profile import histogram, jvm
-from labkit import LAB_SECONDS_MAX, Lab
+from e2e.labkit import LAB_SECONDS_MAX, Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -128,6 +128,7 @@ def test_ctrl_c_stops_the_profile_and_a_second_one_at_once_is_refused(lab: Lab) 
     assert set((RESULTS / "profiles").iterdir()) == stored
 
 
+@pytest.mark.nightly
 def test_a_run_is_profiled_in_its_window_and_says_so(lab: Lab) -> None:
     load = ("--users", "4", "--duration", "6s", "--warm-up", "2s", "--name", "e2e-profile")
     output = lab.succeed("run", "iou", *load, "--profile", "--jfr").stdout
@@ -161,6 +162,7 @@ def test_the_heap_of_a_node_is_counted_by_class(lab: Lab) -> None:
     assert "further classes" in printed
 
 
+@pytest.mark.nightly
 def test_a_heap_dump_is_private_and_leaves_nothing_in_the_container(lab: Lab, tmp_path: Path) -> None:
     target = tmp_path / "partyb.hprof"
     output = lab.succeed("heap", "PartyB", "--dump", str(target)).stdout

@@ -21,7 +21,7 @@ from corda_lab.host.standins import STAND_INS
 from corda_lab.lab import node_logs
 from corda_lab.lab.engine import run_docker
 from corda_lab.steps.node_log import entries
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -265,7 +265,7 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
     assert "started up and registered in" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--bursts", "2", "--rest", "1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
@@ -295,7 +295,7 @@ def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_eac
     assert after == before, "the copies are deleted"
 
 
-@pytest.mark.slow  # Another test interrupts a load that has rows.
+@pytest.mark.nightly  # Another test interrupts a load that has rows.
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

@@ -18,8 +18,8 @@ from corda_lab.cli import (
     reproduce,
     results,
     run,
-    selftest,
     sweep,
+    test,
     top,
     workload,
 )
@@ -93,8 +93,7 @@ placement_app.command()(placement.check)
 app.command()(results.report)
 app.command()(results.compare)
 app.command(name="list")(results.list_runs)
-app.command()(selftest.selfcheck)
-app.command(name="test")(selftest.run_tests)
+app.command(name="test")(test.run_tests)
 for bench_verb in (
     bench.peers,
     bench.bridge,
