@@ -1,6 +1,7 @@
 """Benchmark of the generator: the requests per second that it starts on time with one core and a stub bridge.
 
-    docker run --rm --entrypoint python corda-lab/locust /opt/corda-lab/benchmark_open.py --rate 1000 --arrivals poisson
+    docker compose run --rm --no-deps --entrypoint python --volume "$PWD/tests/evidence:/evidence:ro" locust \\
+        /evidence/generator_rate.py --rate 1000 --arrivals poisson
 
 Run it on an idle machine, in the generator's image or wherever Locust is installed. The stub bridge is a separate
 process, so a second core is needed. The lag is how much later than intended a request started. The target: at 1,000
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+IMAGE = Path("/opt/corda-lab")
+GENERATOR = IMAGE if IMAGE.is_dir() else HERE.parents[1] / "loadgen" / "locust"
 LAG_MS_MAX = 10.0
 WARM_UP_SECONDS = 2.0
 WORKLOAD = """\
@@ -57,7 +60,7 @@ def run(asked: argparse.Namespace, folder: Path) -> tuple[list[dict[str, Any]], 
             "LAB_ROWS_DIR": str(folder / "rows"),
             "LAB_METRICS_PORT": os.environ.get("LAB_METRICS_PORT", "19646"),
         }
-        locust = [str(Path(sys.executable).with_name("locust")), "-f", str(HERE / "locustfile.py"), "--headless"]
+        locust = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), "--headless"]
         load = ["--arrivals", asked.arrivals, "--rate", str(asked.rate), "--users", str(asked.pool)]
         extent = ["--run-time", f"{asked.seconds}s", "--stop-timeout", "10", "--run-id", "benchmark", "--only-summary"]
         try:

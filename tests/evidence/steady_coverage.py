@@ -1,6 +1,6 @@
 """Simulates how well the end of a warm-up is found, and how often an early end of a measurement is correct.
 
-``corda_lab.selftest.interval_coverage`` prints the tables. The lab itself does not use this code.
+``interval_coverage.py`` prints the tables. The lab itself does not use this code.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Simulates how often intervals, comparisons and early ends are correct: the tables of ``docs/validation.md``.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.interval_coverage`` prints the tables as
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python tests/evidence/interval_coverage.py`` prints the tables as
 Markdown. It takes about six minutes, and always prints the same. The lab itself uses none of this code; the bootstrap
 methods are implemented only for the comparison.
 """
@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+import steady_coverage
 from corda_lab.analysis import significance
 from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.results.manifest import Manifest, SweepPlan
 from corda_lab.results.stored import StoredRun
-from corda_lab.selftest import steady_coverage
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval, t_quantile
 from corda_lab.steps.entry import StepEntry, ValidityEntry

@@ -2,9 +2,9 @@
 
 import pytest
 
+import aa_test
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.selftest import aa_test
 from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 
 

@@ -1,6 +1,6 @@
 """Evaluates runs of the sweep ``a-a``: the false alarms, and the scatter of throughput on this machine.
 
-``PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.aa_test results/*-a-a`` reads the stored runs
+``PYTHONPATH=scripts:loadgen/locust .venv/bin/python tests/evidence/aa_test.py results/*-a-a`` reads the stored runs
 and prints Markdown. It compares the two points within each run, and the runs in consecutive pairs: the second with the
 first, the fourth with the third.
 """
@@ -18,7 +18,7 @@ from corda_lab.analysis.significance import PointComparison, judge
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.selftest.interval_coverage import show
+from interval_coverage import show
 
 METRIC = "throughput"
 
