@@ -132,7 +132,6 @@ def profiler(run: StoredRun, step: StepEntry) -> dict[str, str]:
     entries = [entry for entry in run.manifest.profiles if entry.step == step.index and entry.began_at is not None]
     return {
         "profiled nodes": ", ".join(entry.node for entry in entries) or "none",
-        "Flight Recorder": ", ".join(entry.node for entry in entries if entry.recording) or "none",
     }
 
 
