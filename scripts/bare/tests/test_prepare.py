@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bare import plugins, prepare, standin_base, standins
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 CURRENT = f"true {standin_base.REVISION}"
 NAMES = {"JAVA8_IMAGE": "temurin:8", "PYTHON_IMAGE": "python:3.13", "GRAFANA_IMAGE": "grafana:12"}

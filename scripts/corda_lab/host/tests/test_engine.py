@@ -9,7 +9,7 @@ from bare import consent, debian, dockerd, plugins, prepare
 from corda_lab.errors import LabError
 from corda_lab.host import engine, probe, processes
 from corda_lab.host.probe import EngineState
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from corda_lab.lab import interference
 from corda_lab.lab.checks import Check, Examined, Level
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 CONTAINER, OWN = "ab" * 32, "cd" * 32
 SETTINGS = load_settings(ENV_FILE, {})
