@@ -30,8 +30,8 @@ from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import ENVIRONMENT, IOU, plan_of
+from support import simulation
+from support.runs import ENVIRONMENT, IOU, plan_of
 
 TOTAL = WARM_UP_SECONDS + DURATION_SECONDS
 
