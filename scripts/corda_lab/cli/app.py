@@ -43,7 +43,7 @@ def print_version(asked: bool) -> None:
 def agree_to_install(asked: bool) -> None:
     """Agree to changes of the operating system. ``scripts/lab`` does this itself, wherever the option stands."""
     if asked:
-        from corda_lab.host import consent
+        from bare import consent
 
         consent.give()
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from corda_lab.steps.entry import StepEntry
 
 
-QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 60.0, "duration": 60.0}
-"""The options of the first load. Eight users saturate two cores, and each completes many flows within a minute."""
-QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
-"""The longest load that conditions the nodes before the first one. Then its warm-up is short."""
+QUICKSTART = {"users": 8, "warm_up": 5.0, "duration": 30.0}
+"""The options of the first load. Eight users saturate two cores, and each completes many flows in half a minute."""
+QUICKSTART_CONDITIONING_SECONDS_MAX = 150.0
+"""The longest load that conditions the nodes before the first one. It ends when throughput is steady."""
 
 AUDIT_SHOWN_MAX = 5
 """Violations of the ledgers that the summary of a run names."""
@@ -223,8 +223,8 @@ def _run(options: load.LoadOptions, settings: Settings, before: "Conditioning | 
 def quickstart(images: ImagesOption = None) -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
-    Installs and builds whatever is missing. A load conditions the nodes for up to one and a half minutes. After a
-    warm-up until throughput is steady, of up to one minute, the workload is measured for one minute.
+    Installs and builds whatever is missing. A load conditions the nodes until throughput is steady, for up to two and a
+    half minutes. After a short warm-up, the workload is measured for 30 seconds.
 
     Example: `scripts/lab quickstart`
     """
