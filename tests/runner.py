@@ -223,7 +223,7 @@ def linting(runner: Runner) -> Iterator[None]:
     process = start(LINT, log, {"PRE_COMMIT_HOME": str(CACHE / "pre-commit"), **trusted})
     with processes.child(process):
         yield
-        with ui.phase("Format and lint (began before the builds)"):
+        with ui.phase("Format and lint"):
             status, output = finish(process, log, seconds_max=runner.seconds_left)
             results = list(hooks(output))
             for name, seconds, outcome in results:
