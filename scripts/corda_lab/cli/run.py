@@ -46,10 +46,6 @@ PROFILE_HELP = (
     "run: PartyA,Notary; all; bridge. Without names: the nodes that start the flows. It costs some throughput, and the "
     "run says so."
 )
-JFR_HELP = (
-    "With --profile: also make a recording of each node's Flight Recorder, of at most about 64 MiB, for JDK Mission "
-    "Control."
-)
 
 COMPONENTS_SHOWN = 3
 """Components of a profile that the summary of a run names."""
@@ -271,7 +267,6 @@ def run(
     ] = None,
     condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
     profile: Annotated[list[str] | None, typer.Option(PROFILE, metavar="[NODES]", help=PROFILE_HELP)] = None,
-    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     **given: Any,
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
@@ -294,7 +289,7 @@ def run(
     from corda_lab.runs import conditioning
 
     options = load_options(workload, given, settings=settings)
-    options = replace(options, profile=_profiled(profile), jfr=jfr)
+    options = replace(options, profile=_profiled(profile))
     _run(options, load_settings(), conditioning.before_run(options) if condition else None)
 
 

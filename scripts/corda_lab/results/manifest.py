@@ -262,8 +262,6 @@ class ProfileEntry(ManifestPart):
     """How long samples were taken."""
     window_seconds: float = 0.0
     """How much of that time was in the measuring window of the load."""
-    recording: str | None = None
-    """Its recording of Flight Recorder in the folder of the run; None without one."""
     problem: str | None = None
     """Why it failed; None if it did not."""
 
