@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corda_lab.paths import ROOT
-from corda_lab.selftest.suite import sources
+from support.sources import sources
 
 FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 400
@@ -44,7 +44,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/workloads/flows.py",
     ),
     "what Docker and Compose print": (
-        "scripts/corda_lab/host/dockerd.py",
+        "scripts/bare/dockerd.py",
         "scripts/corda_lab/host/probe.py",
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",

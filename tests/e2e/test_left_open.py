@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from corda_lab.lab import lifecycle, shape
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 FLOWS = "/v1/nodes/PartyA/flows"
 LIMIT = 2

@@ -17,8 +17,8 @@ from corda_lab.cli import (
     reproduce,
     results,
     run,
-    selftest,
     sweep,
+    test,
     top,
     workload,
 )
@@ -43,7 +43,7 @@ def print_version(asked: bool) -> None:
 def agree_to_install(asked: bool) -> None:
     """Agree to changes of the operating system. ``scripts/lab`` does this itself, wherever the option stands."""
     if asked:
-        from corda_lab.host import consent
+        from bare import consent
 
         consent.give()
 
@@ -90,5 +90,4 @@ placement_app.command()(placement.check)
 app.command()(results.report)
 app.command()(results.compare)
 app.command(name="list")(results.list_runs)
-app.command()(selftest.selfcheck)
-app.command(name="test")(selftest.run_tests)
+app.command(name="test")(test.run_tests)
