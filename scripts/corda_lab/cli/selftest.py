@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from corda_lab.cli.options import ImagesOption, forced_images
+from corda_lab.lab.settings import load_settings
 from corda_lab.selftest.parts import EVERY_TIME, UNIT, LongSuite, SuitePart
 
 
@@ -15,8 +16,7 @@ def run_tests(
     suite: Annotated[
         list[LongSuite] | None,
         typer.Option(
-            help="Run only this long suite. slow: end-to-end tests that take minutes each. chaos: the next pieces of "
-            "the campaign of faults, for hours or until Ctrl-C. soak: two hours of load. matrix: every version of "
+            help="Run only this long suite. slow: end-to-end tests that take minutes each. matrix: every version of "
             "Corda on every database, an hour. swarm: the lab on three engines of this machine; needs root on Linux. "
             "Repeatable."
         ),
@@ -25,19 +25,21 @@ def run_tests(
 ) -> None:
     """Run formatters, linters, unit tests and end-to-end tests. The last line is `N passed, N failed`.
 
-    The suites slow, chaos and soak store what they have seen in docs/reliability/, and write docs/reliability.md.
-
     Example: `scripts/lab test --unit`
 
     One of the long suites: `scripts/lab test --suite slow`
     """
-    from corda_lab.reliability import suites
+    from corda_lab.selftest import suite as selftest_suite
+    from corda_lab.selftest import swarm
     from corda_lab.selftest.suite import Totals
 
     parts = [*(part or ()), *(UNIT if unit else ()), *([SuitePart.END_TO_END] if e2e else [])]
     chosen: list[SuitePart | LongSuite] = [*parts, *(suite or ())]
     totals = Totals()
-    suites.run(totals, chosen or EVERY_TIME, forced_images(images))
+    if others := [one for one in chosen or EVERY_TIME if one is not LongSuite.SWARM]:
+        selftest_suite.run(totals, load_settings(), others, forced_images(images))
+    if LongSuite.SWARM in chosen:
+        swarm.run(totals, forced_images(images))
     print(totals.closing_line, flush=True)
     if totals.failed or not totals.passed:
         raise typer.Exit(1)

@@ -20,10 +20,6 @@ class LongSuite(Enum):
 
     SLOW = "slow"
     """End-to-end tests that take minutes each."""
-    CHAOS = "chaos"
-    """The campaign of faults on H2 and PostgreSQL, piece by piece over days."""
-    SOAK = "soak"
-    """Two hours of load: what grows?"""
     MATRIX = "matrix"
     """Every version of Corda on every database."""
     SWARM = "swarm"

@@ -318,7 +318,7 @@ def run(
 ) -> None:
     """Run the chosen parts, and add to the totals. Prepares the engine and the images if a part needs them.
 
-    Of the long suites, these are ``slow`` and ``matrix``. The package ``reliability`` has the others.
+    Of the long suites, these are ``slow`` and ``matrix``.
     """
     CACHE.mkdir(parents=True, exist_ok=True)
     ensure_tools()
