@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from corda_lab.audit import audit_loads
+from corda_lab.audit.requests import Load
 from corda_lab.chaos import show, trial
 from corda_lab.chaos.model import Trial, audit_problems
 from corda_lab.chaos.trial import Made
@@ -133,7 +134,8 @@ def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
                     ui.warn("Its flows were not audited, and later audits would not know them: no more trials are made")
                 break
     trials = [one.trial for one in made]
-    problems = problems_together(made, lab) if len(made) > 1 else []
+    audited = tuple(one.load for one in made if one.load is not None)
+    problems = problems_together(trials, audited, lab) if 1 < len(made) == len(audited) else []
     show.summary(trials, problems)
     ui.note(f"the runs: {', '.join(one.run for one in trials if one.run) or 'none'}")
     return not problems and not any(one.problems for one in trials)
@@ -155,18 +157,12 @@ def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
     return subject
 
 
-def problems_together(made: Sequence[Made], lab: RunningLab) -> list[str]:
+def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: RunningLab) -> list[str]:
     """What an audit of everything since the first trial says: what one was told of, and a later one lost."""
-    loads = tuple(one.load for one in made if one.load is not None)
     try:
         found = audit_loads(lab.compose, loads, TOGETHER_SECONDS_MAX)
     except Exception as error:
         # What the trials have seen must not be lost with it.
         found = Audit(verdict="cannot tell", reasons=(reason_of(error),))
-    ui.note(f"all ledgers after {plural(len(made), 'trial')}: {found.summary}")
-    return audit_problems(found, stranded_in([one.trial for one in made]))
-
-
-def stranded_in(trials: Sequence[Trial]) -> frozenset[str]:
-    """The ids of the transactions that Corda has stranded in any of some trials."""
-    return frozenset(identity for one in trials for identity in one.stranded_ids)
+    ui.note(f"all ledgers after {plural(len(trials), 'trial')}: {found.summary}")
+    return audit_problems(found, {identity for one in trials for identity in one.stranded_ids})

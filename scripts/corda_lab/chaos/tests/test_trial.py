@@ -320,10 +320,11 @@ def test_no_trial_is_made_after_one_that_was_not_audited(
     trials: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An audit of all trials would take its transactions for those of a stranger."""
-    monkeypatch.setattr(command, "audit_loads", lambda *_: PASSED)
+    audits: list[object] = []
+    monkeypatch.setattr(command, "audit_loads", lambda *given: audits.append(given))
     seeds = trials(seed_8="The lab was not back")
     assert not command.run(loads(7, 8, 9), lab_of(Answers()))
-    assert seeds == [7, 8]
+    assert (seeds, audits) == ([7, 8], [])
 
 
 def test_nodes_without_client_ids_are_refused(trials: Callable[..., list[int]]) -> None:
