@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from corda_lab.chaos.model import TRIAL
-from corda_lab.faults import shown, wounds
+from corda_lab.faults import shown
+from corda_lab.faults.wound import HELPER
 from corda_lab.results import folders
 from faultkit import await_healthy, inspected, lasting
 from labkit import Lab
@@ -144,5 +145,5 @@ def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
 
 
 def test_no_helper_is_left(lab: Lab) -> None:
-    command = ["docker", "ps", "--all", "--quiet", "--filter", f"label={wounds.HELPER}"]
+    command = ["docker", "ps", "--all", "--quiet", "--filter", f"label={HELPER}"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == ""
