@@ -130,7 +130,7 @@ def test_ctrl_c_stops_the_profile_and_a_second_one_at_once_is_refused(lab: Lab) 
 
 def test_a_run_is_profiled_in_its_window_and_says_so(lab: Lab) -> None:
     load = ("--users", "4", "--duration", "6s", "--warm-up", "2s", "--name", "e2e-profile")
-    output = lab.succeed("run", "iou", *load, "--profile", "--jfr").stdout
+    output = lab.succeed("run", "iou", *load, "--profile").stdout
     run = lab.results()[-1]
     (entry,) = json.loads((run / "run.json").read_text())["profiles"]
     assert entry["problem"] is None
@@ -152,25 +152,25 @@ def test_a_run_is_profiled_in_its_window_and_says_so(lab: Lab) -> None:
 
 
 def test_the_heap_of_a_node_is_counted_by_class(lab: Lab) -> None:
-    live = json.loads(lab.succeed("heap", "partyb", "--json").stdout)
+    live = json.loads(lab.succeed("profile", "heap", "partyb", "--json").stdout)
     assert (live["node"], live["is_live"]) == ("PartyB", True)
     assert live["bytes"] == sum(one["bytes"] for one in live["classes"])
     assert {"char[]", "java.lang.String"} <= {one["name"] for one in live["classes"]}
-    printed = lab.succeed("heap", "PartyB", "--all", "--top", "3").stdout
+    printed = lab.succeed("profile", "heap", "PartyB", "--all", "--top", "3").stdout
     assert "objects, garbage included" in printed
     assert "further classes" in printed
 
 
 def test_a_heap_dump_is_private_and_leaves_nothing_in_the_container(lab: Lab, tmp_path: Path) -> None:
     target = tmp_path / "partyb.hprof"
-    output = lab.succeed("heap", "PartyB", "--dump", str(target)).stdout
+    output = lab.succeed("profile", "heap", "PartyB", "--dump", str(target)).stdout
     assert "holds the node's keys and passwords" in output
     assert target.stat().st_mode & 0o777 == 0o600
     assert target.stat().st_size > 10 * MIB
     with target.open("rb") as dump:
         assert dump.read(12) == b"JAVA PROFILE"
     assert "lab-heap" not in lab.inside("partyb", TEMPORARY)
-    again = lab.run("heap", "PartyB", "--dump", str(target))
+    again = lab.run("profile", "heap", "PartyB", "--dump", str(target))
     assert (again.returncode, again.stderr.splitlines()[0]) == (2, f"error: --dump: {target} exists already")
 
 
