@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corda_lab.paths import ROOT
-from corda_lab.selftest.suite import sources
+from support.sources import sources
 
 FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 400

@@ -19,7 +19,7 @@ from corda_lab.lab.deployed import Service
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
 from corda_lab.results.audits import Audit, ViolationKind
-from ledger_databases import H2, Content, Form, Postgres, moment, tables, text
+from e2e.ledger_databases import H2, Content, Form, Postgres, moment, tables, text
 
 DATABASES = ("h2", "postgres")
 NODES = ("Notary", "PartyA", "PartyB")

@@ -20,7 +20,7 @@ from corda_lab.audit.sources import LABEL
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from labkit import Lab
+from e2e.labkit import Lab
 from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")

@@ -7,9 +7,9 @@ import pytest
 
 from corda_lab.bench import bridge_knobs
 from corda_lab.lab import shape
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 FLOWS = "/v1/nodes/PartyA/flows"
 LIMIT = 2

@@ -12,9 +12,9 @@ from corda_lab.bench.overhead.measurement import OverheadBench
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab.engine import run_docker
 from corda_lab.results.folders import read_model
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 NODES = ("partya", "partyb")
 """The nodes that time flows of the workload."""

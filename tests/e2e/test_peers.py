@@ -6,9 +6,9 @@ from corda_lab.bench.file import BENCH
 from corda_lab.bench.peers.measurement import PEERS, PeersBench
 from corda_lab.lab.engine import run_docker
 from corda_lab.results.folders import read_model
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 
 def test_every_peer_is_measured_and_leaves_nothing_behind(lab: Lab) -> None:

@@ -18,9 +18,9 @@ from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
-from labkit import Lab
-from ledger_databases import H2, Form, Postgres, moment
-from ledger_lab import (
+from e2e.labkit import Lab
+from e2e.ledger_databases import H2, Form, Postgres, moment
+from e2e.ledger_lab import (
     BEGAN,
     DATABASES,
     GHOST,
@@ -39,7 +39,7 @@ from ledger_lab import (
 )
 from support.ledgers import with_quantity
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -21,13 +21,13 @@ from corda_lab.host.standins import STAND_INS
 from corda_lab.lab import node_logs
 from corda_lab.lab.engine import run_docker
 from corda_lab.steps.node_log import entries
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 FILES = {
     *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "samples.parquet", "stages.parquet"),
-    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json"),
+    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json", "profiles"),
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
@@ -37,10 +37,14 @@ SERIES_PER_NODE_MAX = 400
 
 SCRAPE_SECONDS_MAX = 0.3
 
+PROFILER_STATUS = "/network/bin/asprof status --libpath /network/bin/libasyncProfiler.so 1"
+
 
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
-    lab.succeed("run", "iou", "--users", "4", "--duration", "30s", "--warm-up", "6s", "--name", "e2e")
+    """The run that most tests of this module look at, with a profile of the node that starts its flows."""
+    load = ("--users", "4", "--duration", "30s", "--warm-up", "6s")
+    lab.succeed("run", "iou", *load, "--profile", "--name", "e2e")
     return lab.results()[-1]
 
 
@@ -151,6 +155,21 @@ def test_a_scrape_of_a_node_takes_little_while_load_runs(lab: Lab, run: Path) ->
     taken = {series.labels["node"]: series.points[0][1] for series in found}
     assert taken.keys() == NODES
     assert max(taken.values()) < SCRAPE_SECONDS_MAX
+
+
+def test_the_run_was_profiled_in_its_window_and_says_so(lab: Lab, run: Path) -> None:
+    (entry,) = json.loads((run / "run.json").read_text())["profiles"]
+    assert entry["problem"] is None
+    assert (entry["node"], entry["step"], entry["file"]) == ("PartyA", 1, "profiles/partya-cpu.html")
+    assert 0 < entry["window_seconds"] <= entry["seconds"]
+    found = json.loads((run / entry["file"]).with_suffix(".json").read_text())
+    assert found["flows"]["ended"] > 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "Where the CPU time went" in page
+    assert 'href="profiles/partya-cpu.html"' in page
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    assert "profiled" in {flag["code"] for flag in step["flags"]}
+    assert "not active" in lab.inside("partya", PROFILER_STATUS)
 
 
 def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> None:
@@ -265,7 +284,7 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
     assert "started up and registered in" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--set", "bursts=2", "--set", "rest=1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
@@ -295,7 +314,7 @@ def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_eac
     assert after == before, "the copies are deleted"
 
 
-@pytest.mark.slow  # Another test interrupts a load that has rows.
+@pytest.mark.nightly  # Another test interrupts a load that has rows.
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

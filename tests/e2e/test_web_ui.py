@@ -12,8 +12,8 @@ import httpx
 import polars
 import pytest
 
+from e2e.labkit import Browser, Lab, await_idle_web_ui
 from lab_workload.row import ROWS_DIRECTORY
-from labkit import Browser, Lab, await_idle_web_ui
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -106,7 +106,7 @@ def test_a_load_from_the_browser_ends_as_a_report_by_one_command(lab: Lab, brows
     assert load["run"] not in lab.inside("locust", f"ls {ROWS_DIRECTORY}")
 
 
-@pytest.mark.slow  # It takes the same way as the test before.
+@pytest.mark.nightly  # It takes the same way as the test before.
 def test_open_load_keeps_its_rate_from_the_browser(lab: Lab, browser: Browser) -> None:
     started = time.time()
     seen = browser.run("start_run.py", "http://locust:8089", "/shared", "constant", "2", network=lab.network)
@@ -158,7 +158,7 @@ def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser
     assert all(node in table for node in NODES)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_measured_apart(
     lab: Lab, locust: httpx.Client
 ) -> None:

@@ -67,7 +67,7 @@ GROUPS: Mapping[str, Mapping[str, Verb]] = {
         "chaos": Verb("chaos:chaos", "Inject faults under load, then audit"),
     },
     "Test the lab": {
-        "test": Verb("selftest:run_tests", "Run the tests of the lab itself"),
+        "test": Verb("test:run_tests", "Run the tests of the lab itself"),
     },
 }
 """All verbs by name, in the groups and the order of ``--help``."""

@@ -2,13 +2,15 @@
 
 import re
 from itertools import chain
+from pathlib import Path
 
+import pytest
 import yaml
 
 from corda_lab import __version__
 from corda_lab.paths import ROOT
 
-WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+WORKFLOWS = ROOT / ".github" / "workflows"
 
 
 def test_the_changelog_begins_with_this_version() -> None:
@@ -21,15 +23,16 @@ def test_the_workflow_runs_on_pythons_that_the_launcher_accepts() -> None:
     launcher = (ROOT / "scripts" / "lab").read_text(encoding="utf-8")
     found = re.search(r"sys\.version_info < \((\d+), (\d+)\)", launcher)
     assert found
-    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load((WORKFLOWS / "ci.yml").read_text(encoding="utf-8"))["jobs"]
     pythons = [tuple(map(int, version.split("."))) for version in jobs["python"]["strategy"]["matrix"]["python"]]
     assert min(pythons) >= (int(found[1]), int(found[2]))
 
 
-def test_every_action_is_pinned_to_a_commit_and_names_its_release() -> None:
-    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"].values()
+@pytest.mark.parametrize("workflow", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.stem)
+def test_every_action_is_pinned_to_a_commit_and_names_its_release(workflow: Path) -> None:
+    lines = workflow.read_text(encoding="utf-8")
+    jobs = yaml.safe_load(lines)["jobs"].values()
     used = [step["uses"] for step in chain.from_iterable(job["steps"] for job in jobs) if "uses" in step]
-    lines = WORKFLOW.read_text(encoding="utf-8")
     assert used
     for action in used:
         assert re.search(rf"{re.escape(action)}  # v\d+\.\d+\.\d+$", lines, re.MULTILINE), action

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.host.dockerd import process_start_seconds
-from corda_lab.selftest import engines
-from corda_lab.selftest.engines import Engine
+from swarm import engines
+from swarm.engines import Engine
 
 INTERFACE_MAX = 15
 """Characters of the name of a network interface in Linux."""

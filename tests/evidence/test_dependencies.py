@@ -3,11 +3,11 @@
 import re
 from email import message_from_string
 
+import dependencies
 import pytest
 
 from corda_lab import __version__
 from corda_lab.paths import ROOT
-from corda_lab.selftest import dependencies
 
 ROW = re.compile(r"^\| (?!name |-)([^|]+) \| ([^|]+) \| ([^|]+) \|(?: ([^|]+) \|)?$", re.MULTILINE)
 REMEDY = "Write docs/dependencies.md again: CONTRIBUTING.md, Dependencies."

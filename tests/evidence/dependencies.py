@@ -2,7 +2,7 @@
 
 Also writes the hashes with which Maven compares what it fetches, ``.mvn/checksums/``.
 
-    PYTHONPATH=scripts:loadgen/locust .venv/bin/python -m corda_lab.selftest.dependencies
+    PYTHONPATH=scripts:loadgen/locust .venv/bin/python tests/evidence/dependencies.py
 
 Needs Maven with JDK 21 or newer, and reaches pip's index and Maven Central. A test compares the document with the pins
 in the checkout, so a release cannot forget it.
