@@ -123,7 +123,7 @@ def options_of(folder: Path) -> LoadOptions:
     if load is None:
         raise LabError(
             f"--replay: {folder.name} is a sweep, whose faults are in its file",
-            f"Use `scripts/lab rerun {folder.name}`.",
+            f"Use `scripts/lab run --like {folder.name}`.",
         )
     return load
 

@@ -13,7 +13,7 @@ from corda_lab.text.words import LINE_LENGTH, wrapped
 INTRODUCTION = """\
 # Reproduction of published figures
 
-`scripts/lab reproduce --book` writes this document from the repeats in `docs/reproduction/`. Do not edit it.
+`scripts/lab reproduce book` writes this document from the repeats in `docs/reproduction/`. Do not edit it.
 
 A *figure* is a published experiment that the lab repeats: a file in [configs/figures](../configs/figures/README.md),
 with sentences of the document that published it. A *claim* is what a *sentence* says, made into a number of measured
@@ -193,7 +193,7 @@ def _checks(book: Book) -> Iterator[str]:
     yield wrapped(
         "Each command measures a figure and judges it again, together with the repeats in `docs/reproduction/`; "
         "`--from RUN` judges the repeats of one run alone. `--quick` runs the short form. "
-        "`scripts/lab reproduce --all --quick` measures what was not measured yet on a machine like the one it runs "
+        "`scripts/lab reproduce all --quick` measures what was not measured yet on a machine like the one it runs "
         f"on. {book.total_time} "
         f"{ESTIMATES} "
         "The digest of a figure's file changes with its words, claims and regions: it is the beginning of what "

@@ -1,4 +1,4 @@
-"""``lab reproduce --list``: every figure with its claims, how long it takes, and its last verdicts."""
+"""``lab reproduce list``: every figure with its claims, how long it takes, and its last verdicts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

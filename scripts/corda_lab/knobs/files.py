@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import BY_VARIABLE, KNOBS, SIZE, Knob
 from corda_lab.paths import ENV_FILE, ROOT
 
@@ -76,15 +75,15 @@ def _env_lines(knob: Knob) -> list[str]:
 
 def _table(knobs: Sequence[Knob]) -> str:
     rows = [
-        (_flags(knob), f"`{knob.variable}`", f"`{knob.default}`" if knob.default else "", knob.help) for knob in knobs
+        (
+            f"`{knob.flag}`" if knob.is_common else "",
+            f"`{knob.variable}`",
+            f"`{knob.default}`" if knob.default else "",
+            knob.help,
+        )
+        for knob in knobs
     ]
     heap = next(place for place, knob in enumerate(knobs) if knob.variable == "NODE_HEAP")
     rows.insert(heap, (f"`{SIZE.flag}`", "`NODE_HEAP`, `NODE_MEMORY`, `NODE_CORES`", "", SIZE.help))
     head = "| option of `lab up` | variable | default | what it sets |\n|---|---|---|---|\n"
     return head + "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
-
-
-def _flags(knob: Knob) -> str:
-    if not knob.name:
-        return ""
-    return f"`{knob.flag}`, `{knob.negative_flag}`" if knob.kind is Kind.FLAG else f"`{knob.flag}`"

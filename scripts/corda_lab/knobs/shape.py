@@ -58,6 +58,11 @@ class Knob(Option):
     label: Callable[[str], str] = str
     """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
 
+    @property
+    def key(self) -> str:
+        """Its name in ``--set``: the variable."""
+        return self.variable
+
 
 @dataclass(frozen=True)
 class Size:
@@ -70,8 +75,8 @@ class Size:
 SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
 """The sizes in R3's sizing guide, by name."""
 _SIZES_IN_WORDS = ", ".join(f"{name} ({size.heap}, {plural(size.cores, 'core')})" for name, size in SIZES.items())
-SIZE = Option(name="size", kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
-"""Sets the heap and the cores at once. ``--heap`` and ``--cores`` override it."""
+SIZE = Option(name="size", is_common=True, kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
+"""Sets NODE_HEAP and NODE_CORES at once, which ``--set`` overrides."""
 
 
 def _image_label(image: str) -> str:
@@ -126,6 +131,7 @@ KNOBS = (
     Knob(
         variable="CORDA_VERSION",
         name="corda",
+        is_common=True,
         kind=Kind.TEXT,
         choices=CORDA_VERSIONS,
         default="4.10",
@@ -146,6 +152,7 @@ KNOBS = (
     Knob(
         variable="DATABASE",
         name="database",
+        is_common=True,
         kind=Kind.FILE,
         folder="databases",
         default="h2",
@@ -156,6 +163,7 @@ KNOBS = (
     Knob(
         variable="NOTARY",
         name="notary",
+        is_common=True,
         kind=Kind.FILE,
         folder="notaries",
         default="simple",
@@ -167,6 +175,7 @@ KNOBS = (
     Knob(
         variable="PARTIES",
         name="parties",
+        is_common=True,
         kind=Kind.COUNT,
         at_least=PARTIES_MIN,
         at_most=PARTIES_MAX,
@@ -191,6 +200,7 @@ KNOBS = (
     Knob(
         variable="CORDAPP",
         name="cordapp",
+        is_common=True,
         kind=Kind.TEXT,
         choices=CORDAPPS,
         default=LAB_CORDAPP,
@@ -202,6 +212,7 @@ KNOBS = (
     Knob(
         variable="NODE_PRESET",
         name="preset",
+        is_common=True,
         kind=Kind.FILE,
         folder="nodes",
         default="stock",
@@ -214,7 +225,7 @@ KNOBS = (
         name="heap",
         kind=Kind.SIZE,
         default="1g",
-        help="Heap of each node's JVM, such as 1g. --heap also sets the memory limit.",
+        help="Heap of each node's JVM, such as 1g. Set with `lab up`, it also sets the memory limit.",
         note="1g is enough for some forty different attachments of 10 MB. One of 50 MB needs more: Corda shuts a"
         " node down when its heap is exhausted.",
         label="heap {}".format,
@@ -224,7 +235,7 @@ KNOBS = (
         name="memory",
         kind=Kind.SIZE,
         default="2g",
-        help="Memory limit of each node's container, such as 2g. Large messages need more than --heap sets.",
+        help="Memory limit of each node's container, such as 2g. A new heap sets it too; large messages need more.",
         note="In addition to the heap, it must have room for metaspace, code cache and direct buffers. The message"
         " broker's journal alone takes 200 MB of direct buffers, and the JVM lets them grow to the size of the heap.",
         label=_no_label,
@@ -249,6 +260,7 @@ KNOBS = (
     Knob(
         variable="LINKS",
         name="link",
+        is_common=True,
         kind=Kind.WORDS,
         default="",
         help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms.",
@@ -270,7 +282,7 @@ KNOBS = (
         name="bridge_heap",
         kind=Kind.SIZE,
         default=BRIDGE_HEAP_DEFAULT,
-        help="Heap of the bridge's JVM, such as 1g. --bridge-heap also sets the memory limit.",
+        help="Heap of the bridge's JVM, such as 1g. Set with `lab up`, it also sets the memory limit.",
         service=BRIDGE,
         is_live=True,
         label=_bridge_heap_label,
@@ -294,8 +306,8 @@ KNOBS = (
         default="shared",
         help="RPC connections: shared by all requests, or left-open, one for each flow start, never closed.",
         note="left-open measures what such connections cost a node. It is no way to run flows: after"
-        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503. `lab up --rpc left-open`"
-        " also sets BRIDGE_HEAP and BRIDGE_MEMORY; with plain Compose, set them to 1g and 3456m.",
+        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503. `lab up --set"
+        " BRIDGE_RPC=left-open` also sets BRIDGE_HEAP and BRIDGE_MEMORY; with plain Compose, set them to 1g and 3456m.",
         service=BRIDGE,
         label=_rpc_label,
     ),

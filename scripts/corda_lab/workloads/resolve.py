@@ -8,7 +8,7 @@ from corda_lab.errors import FinalError
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps import plan as steps_plan
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from lab_workload.flows import Party
 from lab_workload.network import Asked, BoundPart, Network, bind
 from lab_workload.problems import Problem, WorkloadError, in_file_order
@@ -43,7 +43,7 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is"
                 f" {settings['NODE_HEAP']}"
             )
-            remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger --heap."
+            remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger NODE_HEAP."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
@@ -56,7 +56,7 @@ def check_uploads(workload: Workload, settings: Settings) -> None:
         if step.megabytes and needed > limit:
             text = f"{step.megabytes} MB are more than the bridge accepts ({UPLOAD_MAX}={limit})"
             wanted = -(-needed // 1024**2)
-            remedy = f"Start the lab with --attachment-max {wanted}m --bridge-heap {max(384, 8 * wanted)}m."
+            remedy = f"Start the lab with --set {UPLOAD_MAX}={wanted}m --set BRIDGE_HEAP={max(384, 8 * wanted)}m."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
@@ -106,7 +106,7 @@ def _as_option(problem: Problem) -> Problem:
     """Name the option of the run in a problem that is not in the file."""
     if problem.path is not None or not problem.location:
         return problem
-    return replace(problem, location=(f"--{problem.location[0]}",))
+    return replace(problem, location=(LOAD_OPTIONS[str(problem.location[0])].flag,))
 
 
 def _part_of(bound: BoundPart, node: str) -> steps_plan.LoadPart:
