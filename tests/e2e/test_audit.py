@@ -14,8 +14,7 @@ import polars as pl
 import pytest
 
 from corda_lab.audit import Audit, ViolationKind, audit_lab, dumps, sources
-from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import Wanted
+from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.audit.sources import LABEL
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape

@@ -31,7 +31,7 @@ from e2e.labkit import Lab
 pytestmark = [pytest.mark.lab("postgres"), pytest.mark.nightly]
 
 SHAPE = (
-    *("--corda", "4.5", "--database", "postgres", "--parties", "2"),
+    *("--corda", "4.6", "--database", "postgres", "--parties", "2"),
     *("--link", "partya-partyb=+40ms", "--link", "partya-postgres=+8ms"),
 )
 NODES = ("notary", "partya", "partyb")
@@ -74,7 +74,7 @@ def shaped(lab: Lab) -> Lab:
     shape = (*SHAPE, "--preset", PRESET)
     refused = lab.run("up", *shape)
     assert refused.returncode == 2
-    assert "another configuration (corda 4.10, but 4.5 is configured; database h2, but postgres" in refused.stderr
+    assert "another configuration (corda 4.10, but 4.6 is configured; database h2, but postgres" in refused.stderr
     lab.succeed("down", "--volumes")
     lab.succeed("up", *shape)
     return lab
@@ -154,7 +154,7 @@ def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
     (environment,) = json.loads((shaped.results()[-1] / "run.json").read_text())["environments"]
-    assert environment["shape"]["CORDA_VERSION"] == "4.5"
+    assert environment["shape"]["CORDA_VERSION"] == "4.6"
     assert environment["shape"]["DATABASE"] == "postgres"
     assert environment["shape"]["NODE_PRESET"] == PRESET
     assert environment["shape"]["LINKS"] == "partya-partyb=+40ms partya-postgres=+8ms"

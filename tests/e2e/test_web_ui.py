@@ -133,18 +133,12 @@ def top(lab: Lab) -> dict[str, Any]:
     return told
 
 
-def test_the_tab_and_lab_top_show_what_each_node_does(lab: Lab, browser: Browser, locust: httpx.Client) -> None:
+def test_lab_top_shows_what_each_node_does(lab: Lab, locust: httpx.Client) -> None:
     with load(locust):
-        seen = browser.run("nodes_tab.py", "http://locust:8089", "/shared", str(len(NODES)), network=lab.network)
         deadline = time.monotonic() + SHOWN_SECONDS_MAX
         while not ((told := top(lab))["load"] and told["load"]["achieved_per_second"]):
             assert time.monotonic() < deadline, told
         table = lab.succeed("status", "--watch").stdout
-
-    assert seen["titles"][:3] == ["Node", "Health", "Flows in flight"]
-    assert [(row[0], row[1]) for row in seen["rows"]] == [(node, "ready") for node in NODES]
-    assert seen["console_errors"] == []
-    assert (browser.folder / "nodes.png").stat().st_size > 10_000
 
     assert sorted((node["name"], node["health"]) for node in told["nodes"]) == [(node, "ready") for node in NODES]
     for node in told["nodes"]:

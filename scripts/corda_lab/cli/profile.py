@@ -13,24 +13,17 @@ from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, lock, project
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile import disk, histogram, jvm, take
-from corda_lab.profile import dump as dumps
+from corda_lab.profile import histogram, jvm, take
 from corda_lab.profile.events import check_seconds, find_event
 from corda_lab.profile.histogram import Histogram
-from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
-from corda_lab.results.profiles import RECORDING, Event, Profile
+from corda_lab.results.profiles import Event, Profile
 from corda_lab.runs.running import deployed
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural, size
 
 TOP_DEFAULT = 20
 TOP_MAX = 100_000
-
-JFR_HELP = (
-    "Also make a recording of the JVM's Flight Recorder meanwhile, of at most about 64 MiB, for JDK Mission Control. "
-    "Not for the bridge."
-)
 
 
 def profile(
@@ -43,7 +36,6 @@ def profile(
             help="cpu: CPU time. alloc: memory allocated. lock: time waited for locks. wall: the time of all threads.",
         ),
     ] = Event.CPU.value,
-    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Profile a running node, or the bridge: a flame graph, and the ten components that take the most.
@@ -58,11 +50,11 @@ def profile(
     check_seconds(seconds)
     lab = deployed(load_settings())
     if as_json:
-        _, found = take.take(node, chosen, seconds, lab, lambda _: None, jfr=jfr)
+        _, found = take.take(node, chosen, seconds, lab, lambda _: None)
         print(found.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take.take(node, chosen, seconds, lab, ticker.show, jfr=jfr)
+        path, found = take.take(node, chosen, seconds, lab, ticker.show)
     _show_profile(found, path)
 
 
@@ -83,8 +75,6 @@ def _show_profile(found: Profile, path: Path) -> None:
         ui.console.print(text, style="yellow", markup=False)
     ui.console.print(f"flame graph: {path}", markup=False)
     ui.console.print(f"components:  {path.with_suffix('.md')}", markup=False)
-    if found.recording_bytes is not None:
-        ui.console.print(f"recording:   {path.with_suffix(RECORDING)} ({size(found.recording_bytes)})", markup=False)
 
 
 def heap(
@@ -93,14 +83,6 @@ def heap(
     everything: Annotated[
         bool, typer.Option("--all", help="Count garbage too. Then nothing is collected before.")
     ] = False,
-    dump: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a heap dump to this file, which must not exist. It holds the node's keys and passwords, "
-            "and the node stands still while it is written. Only you can read it (mode 0600). Not for the bridge.",
-        ),
-    ] = None,
     during_run: Annotated[
         bool, typer.Option("--during-run", help="Do it even if a command is measuring this lab. That bends its values.")
     ] = False,
@@ -112,13 +94,9 @@ def heap(
     another command uses the lab, such as `lab run`, it is refused.
 
     Example: `scripts/lab profile heap PartyA --top 10`
-
-    A heap dump: `scripts/lab profile heap PartyA --dump partya.hprof`
     """
     if not 1 <= top <= TOP_MAX:
         raise LabError(f"--top: {top} is out of range", f"Use 1 to {TOP_MAX}.")
-    if dump is not None:
-        dumps.require_target(dump)
     project.settle()
     settings = load_settings()
     with ExitStack() as stack:
@@ -127,13 +105,9 @@ def heap(
         lifecycle.require_engine()
         lab = deployed(settings)
         name = jvm.find_name(node, lab.settings)
-        if dump is not None:
-            disk.require_disk(name == jvm.BRIDGE, "--dump")
         found = jvm.find(name, lab)
         counted = histogram.count(found, histogram.ALL if everything else histogram.LIVE)
         _show_heap(counted, top, as_json=as_json)
-        if dump is not None:
-            _dump(found, counted, dump, as_json=as_json)
 
 
 def _hold(stack: ExitStack, settings: Settings) -> None:
@@ -166,11 +140,3 @@ def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
             f"{size(sum(one.bytes for one in rest))}",
             markup=False,
         )
-
-
-def _dump(found: Jvm, counted: Histogram, target: Path, *, as_json: bool) -> None:
-    """Write the heap dump, and warn what is in it. With JSON on standard output, the words go to standard error."""
-    console = ui.error_console if as_json else ui.console
-    console.print(f"warning: the heap dump {dumps.WARNING}", style="yellow", markup=False)
-    written = dumps.write(found, counted, target, lambda text: console.print(f"    {text}", markup=False))
-    console.print(f"heap dump: {target} ({size(written)}, mode {dumps.MODE:o})", markup=False)
