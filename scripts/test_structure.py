@@ -44,7 +44,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/workloads/flows.py",
     ),
     "what Docker and Compose print": (
-        "scripts/corda_lab/host/dockerd.py",
+        "scripts/bare/dockerd.py",
         "scripts/corda_lab/host/probe.py",
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host.dockerd import process_start_seconds
+from bare.dockerd import process_start
 from swarm import engines
 from swarm.engines import Engine
 
@@ -30,7 +30,7 @@ def test_the_process_of_a_record_is_ended_only_if_it_is_the_same(
 ) -> None:
     monkeypatch.setattr(engines, "STOP_SECONDS_MAX", 5.0)
     with subprocess.Popen(["sleep", "60"]) as process:
-        started = process_start_seconds(process.pid)
+        started = process_start(process.pid)
         engines.end({"pid": process.pid, "start_seconds": -1.0})
         assert process.poll() is None
         engines.end(json.loads(json.dumps({"pid": process.pid, "start_seconds": started})))

@@ -8,6 +8,7 @@ Needs Maven with JDK 21 or newer, and reaches pip's index and Maven Central. A t
 in the checkout, so a release cannot forget it.
 """
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -22,7 +23,6 @@ from typing import cast
 
 from corda_lab import __version__, atomic
 from corda_lab.errors import LabError
-from corda_lab.host.fetched import file_hash
 from corda_lab.host.processes import last_words
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ROOT
@@ -267,7 +267,8 @@ def java_dependencies(repository: Path) -> list[Dependency]:
 def checksums(repository: Path) -> str:
     """Return the hashes of all artifacts in a local repository, sorted by path: lines ``hash  path``."""
     artifacts = {path.relative_to(repository).as_posix(): path for path in repository.rglob("*") if is_artifact(path)}
-    return "".join(f"{file_hash(artifacts[name])}  {name}\n" for name in sorted(artifacts))
+    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in artifacts.items()}
+    return "".join(f"{hashes[name]}  {name}\n" for name in sorted(artifacts))
 
 
 def is_artifact(path: Path) -> bool:

@@ -3,9 +3,9 @@
 import re
 from email import message_from_string
 
-import dependencies
 import pytest
 
+import dependencies
 from corda_lab import __version__
 from corda_lab.paths import ROOT
 

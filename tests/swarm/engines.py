@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bare.dockerd import process_start
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.dockerd import process_start_seconds
 from corda_lab.host.processes import checked, come_true, last_words, run_bounded
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
@@ -162,7 +162,7 @@ def _start(engine: Engine) -> None:
             cwd="/",
             start_new_session=True,
         )
-    record = {"pid": process.pid, "start_seconds": process_start_seconds(process.pid)}
+    record = {"pid": process.pid, "start_seconds": process_start(process.pid)}
     atomic.write_text(engine.folder / "engine.json", json.dumps(record))
 
 
@@ -241,7 +241,7 @@ def end(record: Mapping[str, float]) -> None:
         with suppress(ChildProcessError):
             # Our own child is there until somebody asks for its status.
             os.waitpid(pid, os.WNOHANG)
-        return process_start_seconds(pid) != started
+        return process_start(pid) != started
 
     if not is_gone():
         os.kill(pid, signal.SIGKILL)

@@ -15,13 +15,11 @@ from corda_lab.cli.options import (
     Where,
     declared,
     forced_images,
-    needed,
-    refuse,
     shape_variables,
 )
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
-from corda_lab.host import dockerd
+from corda_lab.host import engine
 from corda_lab.knobs.shape import BY_NAME, SIZE
 from corda_lab.lab import doctor as doctor_module
 from corda_lab.lab import lifecycle, project, shape
@@ -36,19 +34,19 @@ from corda_lab.text import ui
 COLOURS = {Level.OK: "green", Level.UNKNOWN: "dim", Level.WARNING: "yellow", Level.FAILURE: "red"}
 
 
-def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement: PlacementOption = None) -> None:
+def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> None:
     """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
 
-    With --on swarm, check every host of a placement, and measure the network and the clocks between them.
+    With --placement, check every host of it, and measure the network and the clocks between them.
 
     Exit status 2 if a check fails. A warning is no failure.
 
     Example: `scripts/lab doctor`
     """
     project.settle()
-    checks = examine(on, placement)
+    checks = examine(placement)
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
@@ -61,11 +59,10 @@ def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement:
         raise typer.Exit(2)
 
 
-def examine(on: Where, placement: str | None) -> list[Check]:
+def examine(placement: str | None) -> list[Check]:
     """Run the checks of this machine, or of the hosts of a placement."""
-    if on is Where.SWARM:
-        return swarm.examine(swarm.prepare(load_settings(), needed(placement)))
-    refuse(placement)
+    if placement is not None:
+        return swarm.examine(swarm.prepare(load_settings(), placement))
     return doctor_module.examine(shape.of_running(load_settings()))
 
 
@@ -88,7 +85,6 @@ def up(
         ),
     ] = None,
     images: ImagesOption = None,
-    on: OnOption = Where.MACHINE,
     placement: PlacementOption = None,
     recover: Annotated[
         str | None,
@@ -103,7 +99,7 @@ def up(
     What you leave out comes from .env, where every variable is explained. CorDapps in cordapps/extra/ are checked and
     installed on every node.
 
-    With --on swarm, this machine must be a manager of the swarm.
+    With --placement, this machine must be a manager of the swarm.
 
     Example: `scripts/lab up --parties 5 --database postgres --set NODE_HEAP=2g`
     """
@@ -118,12 +114,11 @@ def up(
     }
     known = load_settings()
     settings = shape.with_options(known, shape_variables(given, variables, known), size=size)
-    if on is Where.SWARM:
+    if placement is not None:
         if recover:
             raise LabError("--recover is not for a lab on several hosts", "Leave it out, or start a new network.")
-        _start_stack(settings, needed(placement), images=forced_images(images))
+        _start_stack(settings, placement, images=forced_images(images))
     else:
-        refuse(placement)
         start.start(settings, forced_images(images), recover=recover)
     lifecycle.print_urls(settings)
 
@@ -147,11 +142,11 @@ def down(
     ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
     on: OnOption = Where.MACHINE,
-    placement: PlacementOption = None,
+    placement: Annotated[
+        str | None, typer.Option(metavar="PLACEMENT", help="With --on swarm: also stop the hosts of this placement.")
+    ] = None,
 ) -> None:
     """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
-
-    With --on swarm, the hosts are those on which the lab was started; --placement adds others.
 
     Example: `scripts/lab down --volumes`
     """
@@ -160,7 +155,8 @@ def down(
     if on is Where.SWARM:
         _stop_stack(settings, placement, volumes=volumes)
         return
-    refuse(placement)
+    if placement is not None:
+        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
     with inject.removing(settings.project):
         loads = () if volumes else by_hand.here().loads
         if volumes:
@@ -169,7 +165,7 @@ def down(
             by_hand.keep_all(settings)
         lifecycle.down(settings, volumes=volumes)
     by_hand.told_kept(loads)
-    if stop_engine and dockerd.stop_engine_if_ours():
+    if stop_engine and engine.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 

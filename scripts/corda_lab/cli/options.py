@@ -13,7 +13,6 @@ from corda_lab.lab.lifecycle import ImageChoice
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps import load
-from corda_lab.swarm.folder import StackFolder
 from corda_lab.text.durations import parse_duration
 from lab_workload import overrides
 from lab_workload.names import did_you_mean
@@ -44,16 +43,14 @@ class Where(StrEnum):
     SWARM = "swarm"
 
 
-OnOption = Annotated[
-    Where,
-    typer.Option("--on", help="machine: this one. swarm: the hosts of a placement (docs/scale-out.md)."),
-]
+OnOption = Annotated[Where, typer.Option("--on", help="swarm: the lab on several hosts (docs/scale-out.md).")]
 PlacementOption = Annotated[
     str | None,
     typer.Option(
         "--placement",
         metavar="PLACEMENT",
-        help="With --on swarm: what runs on which host, a name in configs/placements/ or a path.",
+        help="Several hosts instead of this machine: what runs on which, a name in configs/placements/ or a path "
+        "(docs/scale-out.md).",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -183,34 +180,6 @@ def refuse_beside_like(given: Sequence[str]) -> None:
     """Raise LabError if other options are given with ``--like``, which repeats a run to the letter."""
     if given:
         raise LabError(f"{given[0]}: is not for --like, which repeats a run to the letter", "Leave it out.")
-
-
-def needed(placement: str | None) -> str:
-    """Return the placement of a lab on several hosts. Raises LabError without one."""
-    if placement is None:
-        raise LabError(
-            "--placement: is missing, and says what runs on which host",
-            "Choose a file of configs/placements/, such as --placement one-node-per-host.",
-        )
-    return placement
-
-
-def refuse(placement: str | None) -> None:
-    """Raise LabError if a placement is given for a lab on one machine."""
-    if placement is not None:
-        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
-
-
-def placement_of(on: Where, placement: str | None, settings: Settings) -> str | None:
-    """Return the placement of a lab that is about to start; None on one machine. Raises LabError without one.
-
-    Without the option, it is that of the stack that is up.
-    """
-    if on is Where.MACHINE:
-        refuse(placement)
-        return None
-    known = StackFolder.of(settings.project).deployed()
-    return needed(known.placement if placement is None and known else placement)
 
 
 def forced_images(images: ImageSource | None) -> ImageChoice | None:

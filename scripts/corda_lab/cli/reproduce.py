@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from corda_lab.cli.options import ImagesOption, forced_images
 from corda_lab.errors import LabError
 from corda_lab.figures import command
 from corda_lab.figures.places import Places
@@ -31,7 +30,6 @@ def reproduce(
     replace: Annotated[
         bool, typer.Option("--replace", help="Delete the existing lab and its ledger first, as `lab sweep` does.")
     ] = False,
-    images: ImagesOption = None,
 ) -> None:
     """Repeat a published figure, and judge every claim that was made about it.
 
@@ -53,7 +51,7 @@ def reproduce(
     project.settle()
     settings = load_settings()
     machine_only(settings)
-    wanted = command.Wanted("quick" if quick else "full", add, forced_images(images), replace)
+    wanted = command.Wanted("quick" if quick else "full", add, replace=replace)
     if figure == ALL:
         if not command.everything(wanted, settings):
             raise typer.Exit(1)

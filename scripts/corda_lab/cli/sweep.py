@@ -7,11 +7,8 @@ import typer
 from corda_lab.cli.options import (
     AnywayOption,
     ImagesOption,
-    OnOption,
     PlacementOption,
-    Where,
     forced_images,
-    placement_of,
     refuse_beside_like,
 )
 from corda_lab.errors import LabError
@@ -50,7 +47,6 @@ def sweep(
     quick: QuickOption = False,
     replace: ReplaceOption = False,
     images: ImagesOption = None,
-    on: OnOption = Where.MACHINE,
     placement: PlacementOption = None,
     like: Annotated[
         str | None,
@@ -67,7 +63,7 @@ def sweep(
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
     continue with `scripts/lab sweep resume`.
 
-    With --on swarm, each lab is a stack on the hosts of the placement. A resumed sweep goes on where it began.
+    With --placement, each lab is a stack on several hosts. A resumed sweep goes on where it began.
 
     Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
     confirmed), otherwise 1.
@@ -77,7 +73,7 @@ def sweep(
     The same again: `scripts/lab sweep --like latest`
     """
     if like is not None:
-        others = {"FILE": file, "--quick": quick, "--on": on is Where.SWARM, "--placement": placement}
+        others = {"FILE": file, "--quick": quick, "--placement": placement}
         refuse_beside_like([flag for flag, value in others.items() if value])
         project.settle()
         stored_run, request = rerun.read(like), SweepRequest(None, forced_images(images), replace)
@@ -88,9 +84,8 @@ def sweep(
     if anyway:
         raise LabError("--anyway: is only for --like", "Leave it out.")
     project.settle()
-    settings = load_settings()
-    chosen = placement_of(on, placement, settings)
-    _show(command.begin(SweepRequest(file, forced_images(images), replace, quick, placement=chosen), settings))
+    request = SweepRequest(file, forced_images(images), replace, quick, placement=placement)
+    _show(command.begin(request, load_settings()))
 
 
 def plan(
@@ -103,19 +98,17 @@ def plan(
             help="Instead, show how many repeats it takes to see a difference this small, such as 5%.",
         ),
     ] = None,
-    on: OnOption = Where.MACHINE,
     placement: PlacementOption = None,
 ) -> None:
     """Show the steps of a sweep and how long they take. Nothing runs.
 
     Example: `scripts/lab sweep plan smoke`
     """
-    settings = load_settings()
-    request = SweepRequest(file, quick=quick, placement=placement_of(on, placement, settings))
+    request = SweepRequest(file, quick=quick, placement=placement)
     if detect is not None:
         command.show_detection(request, detect)
     else:
-        command.dry_run(request, settings)
+        command.dry_run(request, load_settings())
 
 
 def resume(file: KeptArgument = None, replace: ReplaceOption = False, images: ImagesOption = None) -> None:

@@ -23,15 +23,9 @@ from corda_lab.swarm.members import Member
 from support.docker import docker_client
 
 
-def test_a_lab_on_several_hosts_needs_a_placement() -> None:
-    with pytest.raises(LabError, match="--placement: is missing") as caught:
-        lab.examine(Where.SWARM, None)
-    assert "one-node-per-host" in caught.value.remedy
-
-
-def test_a_placement_is_not_for_one_machine() -> None:
+def test_a_placement_is_not_for_one_machine(done: list[str]) -> None:
     with pytest.raises(LabError, match="--placement: is for the lab on several hosts"):
-        lab.examine(Where.MACHINE, "one-node-per-host")
+        lab.down(placement="one-node-per-host")
 
 
 @pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
@@ -94,7 +88,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
     assert found is not None
     monkeypatch.setattr(deployment, "find", lambda _: found)
     monkeypatch.setattr(inject, "is_left", lambda _: True)
-    lab.up(on=Where.SWARM, placement="three")
+    lab.up(placement="three")
     assert done[0] == f"heal {found.project}"
 
     def lost(_: str) -> None:

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from corda_lab.errors import LabError
-from corda_lab.host import consent
+from bare import consent
+from bare.commands import PreparationError
 
 ACTION = "install docker.io"
 
@@ -55,12 +55,13 @@ def test_nobody_is_asked_where_the_input_is_closed(monkeypatch: pytest.MonkeyPat
 
 def test_no_gets_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    with pytest.raises(LabError, match=r"have to install docker\.io, but the answer was no\. Nothing was") as caught:
+    with pytest.raises(
+        PreparationError, match=r"have to install docker\.io, but the answer was no\. Nothing was"
+    ) as caught:
         consent.require(ACTION, by_hand="run `apt-get install docker.io`.")
     assert "--install" in caught.value.remedy
     assert "LAB_INSTALL=yes" in caught.value.remedy
     assert "run `apt-get install docker.io`." in caught.value.remedy
-    assert caught.value.exit_code == 2
 
 
 def test_without_a_terminal_nobody_has_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +79,7 @@ def test_variable_needs_no_question(monkeypatch: pytest.MonkeyPatch, value: str,
 
 def test_variable_with_another_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(consent.VARIABLE, "perhaps")
-    with pytest.raises(LabError, match="LAB_INSTALL: 'perhaps' is neither yes nor no"):
+    with pytest.raises(PreparationError, match="LAB_INSTALL: 'perhaps' is neither yes nor no"):
         consent.refusal(ACTION)
 
 

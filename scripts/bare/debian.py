@@ -9,18 +9,12 @@ import pwd
 import re
 import shlex
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
-from corda_lab.errors import LabError
-from corda_lab.host import fetched
-from corda_lab.host.processes import COMMAND_SECONDS_MAX, last_words
-from corda_lab.text import ui
+from bare.commands import COMMAND_SECONDS_MAX, PreparationError, last_words, note, run, warn
 
 OS_RELEASE = Path("/etc/os-release")
 APT_ETC = Path("/etc/apt")
@@ -44,10 +38,6 @@ UNSIGNED = (
 """Options of apt that would accept lists or packages without a signature."""
 AGE_CHECKS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
 """apt's checks of the age of package lists. The host's own configuration decides about them."""
-
-HASH_PACKAGES = "xargs --no-run-if-empty sha256sum"
-"""Shell command that prints the hashes of packages. apt passes their files to its standard input before it installs
-them."""
 
 _ROLLING_SUITES = frozenset({"stable", "oldstable", "testing", "unstable", "sid"})
 
@@ -98,29 +88,12 @@ def can_install() -> bool:
 
 
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:
-    """Run a command of the package system and return its output. Raises LabError with its last lines if it fails."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds_max,
-            env=environment,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise LabError(
-            f"{what} did not end within {seconds_max:.0f} s", "Check the network and the apt sources of this host."
-        ) from None
-    except OSError as error:
-        raise LabError(f"{what} could not start: {error}", "Install apt and dpkg, or use an image registry.") from None
+    """Run a command of the package system and return its output. Raises PreparationError with its last lines."""
+    environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    done = run(command, seconds_max=seconds_max, environment=environment, cwd=cwd)
     if done.returncode != 0:
         words = last_words(done.stderr or done.stdout)
-        raise LabError(f"{what} failed with status {done.returncode}: {words}", _remedy(words, command))
+        raise PreparationError(f"{what} failed with status {done.returncode}: {words}", _remedy(words, command))
     return done.stdout
 
 
@@ -134,28 +107,21 @@ def _remedy(words: str, command: Sequence[str]) -> str:
     return f"Run `{shlex.join(command)}` by hand to see its whole output."
 
 
-def apt_install(packages: Iterable[str]) -> None:
-    """Install packages and their dependencies from the host's apt sources, and record their hashes.
+def apt_install(packages: Iterable[str], *, say: Callable[[str], None] = note) -> None:
+    """Install packages and their dependencies from the host's apt sources. Needs root. Raises PreparationError.
 
-    Needs root. Only packages from signed lists are installed, whatever the host's configuration allows. Raises
-    LabError.
+    Lists and packages without a signature are refused, unless a source of the host says that it needs none.
     """
     wanted = list(packages)
-    _require_signed_sources()
-    ui.note(f"installing with apt-get: {' '.join(wanted)}")
+    say(f"installing with apt-get: {' '.join(wanted)}")
     options = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"]
     options += [word for name in UNSIGNED for word in ("-o", f"{name}=false")]
     _run(["apt-get", *options, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update")
-    with tempfile.TemporaryDirectory(prefix="corda-lab-apt-") as directory:
-        hashes = Path(directory) / "packages.sha256"
-        hashes.touch()
-        options += ["-o", f"DPkg::Pre-Install-Pkgs::={HASH_PACKAGES} >> {shlex.quote(str(hashes))}"]
-        _run(
-            ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
-            seconds_max=APT_INSTALL_SECONDS_MAX,
-            what=f"apt-get install {' '.join(wanted)}",
-        )
-        fetched.record(fetched.parse_hashes(hashes.read_text(encoding="utf-8")))
+    _run(
+        ["apt-get", *options, "install", "--yes", "--no-install-recommends", *wanted],
+        seconds_max=APT_INSTALL_SECONDS_MAX,
+        what=f"apt-get install {' '.join(wanted)}",
+    )
 
 
 def lifted_checks() -> list[str]:
@@ -184,15 +150,6 @@ def _stanzas(text: str) -> list[dict[str, str]]:
             stanzas.append(fields)
     return stanzas
 
-
-_UNCHECKED = r"(?:trusted|allow-insecure|allow-weak|allow-downgrade-to-insecure)"
-_SAYS_NO = r"(?:no|false|without|off|disable|0)"
-TRUSTS_ALL = re.compile(
-    rf"^\s*deb\s+\[[^\]]*\b{_UNCHECKED}\+?=(?!{_SAYS_NO}[\s\]])|^{_UNCHECKED}:(?![ \t]*{_SAYS_NO}[ \t]*$)",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""A source, in either of apt's formats, whose packages need no valid signature. apt has many words for yes: all that is
-none of its words for no counts as one."""
 
 _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
 
@@ -249,22 +206,6 @@ def _source_files() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
 
 
-def unsigned_sources(files: Mapping[str, str]) -> list[str]:
-    """Return the names of those apt sources from which apt would take packages without a valid signature."""
-    return [name for name, text in files.items() if TRUSTS_ALL.search(text)]
-
-
-def _require_signed_sources() -> None:
-    """Raise LabError if a source of this host switches the check of signatures off, which no option can undo."""
-    names = unsigned_sources(_source_files())
-    if names:
-        raise LabError(
-            f"{', '.join(names)} in {APT_ETC}: a source has trusted=yes or an option like it, so apt would install"
-            " packages without a valid signature",
-            "Remove these words, or install what is missing by hand.",
-        )
-
-
 def private_apt_config(directory: Path) -> str:
     """Return an apt configuration that keeps all lists, caches and sources inside ``directory``.
 
@@ -313,21 +254,22 @@ def _make_folders(directory: Path) -> None:
 def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
     """Download packages from Debian sid and unpack them below ``directory``, without installing them.
 
-    Returns the folder with their files. The system's apt sources and package state do not change. Raises LabError.
+    Returns the folder with their files. The system's apt sources and package state do not change.
+    Raises PreparationError.
     """
     source = host_source()
     if source is None:
-        raise LabError(
+        raise PreparationError(
             f"This host's apt sources contain no Debian archive to download {' and '.join(packages)} from",
             "Add the Debian archive to /etc/apt/sources.list.d, or install Docker's own packages.",
         )
     if not source.signed_by and not KEYRING.exists():
-        raise LabError(
+        raise PreparationError(
             f"{KEYRING} is missing, so the signature of Debian's archive cannot be checked",
             "Install the package debian-archive-keyring, or Docker's own packages.",
         )
     if lifted := lifted_checks():
-        ui.warn(f"this host's apt configuration accepts old package lists ({' and '.join(lifted)})")
+        warn(f"this host's apt configuration accepts old package lists ({' and '.join(lifted)})")
     _make_folders(directory)
     (directory / "debian.sources").write_text(source.with_suite("sid"), encoding="utf-8")
     config = directory / "apt.conf"
@@ -341,9 +283,7 @@ def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
         what=f"Download of {' and '.join(packages)} from Debian sid",
         cwd=download,
     )
-    archives = sorted(download.glob("*.deb"))
-    fetched.record({unquote(archive.name): fetched.file_hash(archive) for archive in archives})
-    for archive in archives:
+    for archive in sorted(download.glob("*.deb")):
         _run(
             ["dpkg-deb", "--extract", str(archive), str(directory / "unpacked")],
             seconds_max=DOWNLOAD_SECONDS_MAX,

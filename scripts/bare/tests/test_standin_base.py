@@ -1,14 +1,13 @@
-"""The base of the stand-ins: built only from signed packages, which it lists with their hashes."""
+"""The base of the stand-ins: built only from signed packages."""
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from corda_lab.errors import LabError
-from corda_lab.host import consent, debian, standin_base
+from bare import consent, debian, standin_base
+from bare.commands import PreparationError
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def test_debootstrap_must_check_the_signature_of_the_archive(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(programs, "unshare", f'echo "$@" > {tmp_path}/arguments; echo "E: no signature" >&2; exit 1')
-    with pytest.raises(LabError, match="debootstrap failed: E: no signature"):
+    with pytest.raises(PreparationError, match="debootstrap failed: E: no signature"):
         standin_base.build()
     arguments = (tmp_path / "arguments").read_text(encoding="utf-8").split()
     assert "--force-check-gpg" in arguments
@@ -50,7 +49,7 @@ def test_what_is_missing_is_installed_only_with_consent(
     (tmp_path / "debian.gpg" if missing == "debian-archive-keyring" else programs / missing).unlink()
     monkeypatch.setattr(debian, "can_install", lambda: True)
     monkeypatch.setenv(consent.VARIABLE, "no")
-    with pytest.raises(LabError, match=f"have to install {missing} with apt-get, but LAB_INSTALL says no"):
+    with pytest.raises(PreparationError, match=f"have to install {missing} with apt-get, but LAB_INSTALL says no"):
         standin_base.build()
 
 
@@ -66,15 +65,6 @@ def root(tmp_path: Path) -> Path:
     (root / "etc/ssl/certs/ca-certificates.crt").touch()
     (root / "var/cache/apt/archives/bash_5.2_amd64.deb").write_bytes(b"bash")
     return root
-
-
-def test_base_lists_its_packages_and_every_installation_extends_the_list(programs: Path, root: Path) -> None:
-    standin_base._prepare_base(root)
-    listed = (root / standin_base.PACKAGES_FILE.lstrip("/")).read_text(encoding="utf-8")
-    assert listed == f"{hashlib.sha256(b'bash').hexdigest()}  bash_5.2_amd64.deb\n"
-    settings = (root / "etc/apt/apt.conf.d/90standin").read_text(encoding="utf-8")
-    assert f"sha256sum >> {standin_base.PACKAGES_FILE}" in settings
-    assert not list((root / "var/cache/apt/archives").iterdir())
 
 
 def test_age_of_package_lists_is_checked_as_on_the_host(programs: Path, root: Path) -> None:

@@ -1,7 +1,6 @@
 """Builds the base image of the stand-ins: a minimal Debian, from packages whose lists Debian has signed.
 
-It has the apt sources of trixie and sid, the certificates that this host trusts, and a list of its packages with their
-hashes, which every installation in a stand-in extends.
+It has the apt sources of trixie and sid, and the certificates that this host trusts.
 """
 
 import os
@@ -11,11 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from corda_lab.errors import LabError
-from corda_lab.host import consent, debian, processes
-from corda_lab.host.fetched import file_hash
-from corda_lab.host.processes import COMMAND_SECONDS_MAX, checked
-from corda_lab.paths import CACHE
+from bare import consent, debian
+from bare.commands import CACHE, COMMAND_SECONDS_MAX, PreparationError, checked, last_words
 
 BASE_SUITE = "trixie"
 BASE_IMAGE = f"corda-lab/standin-base:{BASE_SUITE}"
@@ -23,9 +19,6 @@ STANDIN_LABEL = "org.cordalab.standin"
 REVISION_LABEL = "org.cordalab.standin.revision"
 REVISION = "2"
 """Revision of the recipes, which all stand-ins inherit from the base. A higher one has them built again."""
-
-PACKAGES_FILE = "/var/lib/corda-lab/packages.sha256"
-"""The list of what is installed in a stand-in, in the form of sha256sum."""
 
 DEBOOTSTRAP_SECONDS_MAX = 600
 BUILD_SECONDS_MAX = 900
@@ -90,9 +83,9 @@ def build() -> None:
 
 
 def _ensure_debootstrap() -> Path:
-    """Make sure that debootstrap can check signatures, and return Debian's keyring. Raises LabError."""
+    """Make sure that debootstrap can check signatures, and return Debian's keyring. Raises PreparationError."""
     if os.geteuid() != 0:
-        raise LabError(
+        raise PreparationError(
             "Building stand-in images needs root (debootstrap installs a Debian system from packages)",
             "Run this command once as root or with sudo. Afterwards, every user can use the images.",
         )
@@ -103,7 +96,7 @@ def _ensure_debootstrap() -> Path:
         return debian.KEYRING
     packages = " ".join(missing)
     if not debian.can_install():
-        raise LabError(
+        raise PreparationError(
             f"Building stand-in images needs packages that are not installed: {packages}",
             "Install them, or point the *_IMAGE variables in .env to a mirror.",
         )
@@ -121,11 +114,10 @@ def _prepare_base(root: Path) -> None:
     (root / "etc/apt/preferences.d/sid").write_text(
         "Package: *\nPin: release n=sid\nPin-Priority: 100\n", encoding="utf-8"
     )
-    # The age of package lists is checked as on this host. Every package that is installed is added to the list.
+    # The age of package lists is checked as on this host.
     lifted = "".join(f'{name} "false";\n' for name in debian.lifted_checks())
     (root / "etc/apt/apt.conf.d/90standin").write_text(
         f"{lifted}"
-        f'DPkg::Pre-Install-Pkgs {{ "{debian.HASH_PACKAGES} >> {PACKAGES_FILE}"; }};\n'
         'Acquire::Languages "none";\n'
         'Acquire::GzipIndexes "true";\n'
         'Acquire::Retries "3";\n'
@@ -158,7 +150,6 @@ def _prepare_base(root: Path) -> None:
         what="update-ca-certificates",
         remedy="Check the certificates in this host's CA bundle.",
     )
-    _list_packages(root)
     for pattern in ("var/cache/apt/*.bin", "var/cache/apt/archives/*.deb", "var/log/*.log", "var/lib/apt/lists/*_*"):
         for path in root.glob(pattern):
             path.unlink()
@@ -168,14 +159,6 @@ def _prepare_base(root: Path) -> None:
     (root / "usr/share/man/man1").mkdir(parents=True)
     for name in ("etc/hostname", "etc/resolv.conf"):
         (root / name).unlink(missing_ok=True)
-
-
-def _list_packages(root: Path) -> None:
-    """Write the hashes of the packages of which the base consists, while debootstrap's downloads are still there."""
-    listed = root / PACKAGES_FILE.lstrip("/")
-    listed.parent.mkdir(parents=True)
-    packages = sorted((root / "var/cache/apt/archives").glob("*.deb"))
-    listed.write_text("".join(f"{file_hash(package)}  {package.name}\n" for package in packages), encoding="utf-8")
 
 
 def _import_base(root: Path) -> None:
@@ -192,11 +175,11 @@ def _import_base(root: Path) -> None:
             )
         except subprocess.TimeoutExpired:
             tar.kill()
-            raise LabError(
+            raise PreparationError(
                 f"Importing {BASE_IMAGE} did not end within {BUILD_SECONDS_MAX:.0f} s",
                 "Check the engine: `docker info`, and its free disk space.",
             ) from None
     if done.returncode != 0 or tar.returncode != 0:
-        raise LabError(
-            f"Importing {BASE_IMAGE} failed: {processes.last_words(done.stderr)}", "Check the engine's free disk space."
+        raise PreparationError(
+            f"Importing {BASE_IMAGE} failed: {last_words(done.stderr)}", "Check the engine's free disk space."
         )

@@ -1,6 +1,5 @@
 """Reading a host's own package sources, and fetching from them only what is signed."""
 
-import hashlib
 import os
 import pwd
 from collections.abc import Callable
@@ -8,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.errors import LabError
-from corda_lab.host import debian, fetched, processes
-from corda_lab.host.debian import PackageArchive
+from bare import debian
+from bare.commands import PreparationError, last_words
+from bare.debian import PackageArchive
 
 DEB822 = """\
 # The archive
@@ -116,8 +115,6 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(fetched, "RECORD", tmp_path / "fetched.json")
-    monkeypatch.setattr(fetched, "LAUNCHER_RECORD", tmp_path / "packages.sha256")
 
     def put(name: str, script: str) -> None:
         (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -141,66 +138,14 @@ def test_checks_of_age_are_lifted_only_by_the_host(
     assert debian.lifted_checks() == lifted
 
 
-@pytest.mark.parametrize(
-    ("text", "trusts"),
-    [
-        ("deb [trusted=yes] http://mirror.example/debian bookworm main\n", True),
-        ("deb [arch=amd64 Trusted=Yes] http://mirror.example/debian bookworm main\n", True),
-        ("deb [allow-insecure=yes] http://mirror.example/debian bookworm main\n", True),
-        ("Types: deb\nURIs: http://mirror.example/debian\nTrusted: yes\n", True),
-        ("Types: deb\nURIs: http://mirror.example/debian\nAllow-Insecure: yes\n", True),
-        ("deb [trusted=true] http://mirror.example/debian bookworm main\n", True),
-        ("deb [trusted=1 arch=amd64] http://mirror.example/debian bookworm main\n", True),
-        ("deb [arch=amd64 trusted+=on] http://mirror.example/debian bookworm main\n", True),
-        ("deb [allow-weak=enable] http://mirror.example/debian bookworm main\n", True),
-        ("deb [allow-downgrade-to-insecure=with] http://mirror.example/debian bookworm main\n", True),
-        ("Types: deb\nTrusted: on\nURIs: http://mirror.example/debian\n", True),
-        ("Types: deb\nAllow-Weak:true\nURIs: http://mirror.example/debian\n", True),
-        ("deb [trusted=off arch=amd64] http://mirror.example/debian bookworm main\n", False),
-        ("Types: deb\nURIs: http://mirror.example/debian\nTrusted: False\n", False),
-        ("Types: deb\nURIs: http://mirror.example/debian\nAllow-Insecure:\tno\n", False),
-        ("# deb [trusted=yes] http://mirror.example/debian bookworm main\n", False),
-        ("deb [trusted=no] http://mirror.example/debian bookworm main\n", False),
-        ("Types: deb\nURIs: http://mirror.example/debian\nSigned-By: /usr/share/keyrings/archive.gpg\n", False),
-    ],
-)
-def test_sources_that_need_no_signature_are_found(text: str, *, trusts: bool) -> None:
-    assert debian.unsigned_sources({"a.list": text}) == (["a.list"] if trusts else [])
-
-
-def test_nothing_is_installed_while_a_source_needs_no_signature(
-    tmp_path: Path, programs: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "sources.list").write_text("deb [trusted=yes] http://mirror.example/debian bookworm main\n")
-    monkeypatch.setattr(debian, "APT_ETC", tmp_path)
-    programs("apt-get", f"touch {tmp_path}/called")
-    with pytest.raises(LabError, match=r"sources\.list in .*: a source has trusted=yes"):
-        debian.apt_install(["docker.io"])
-    assert not (tmp_path / "called").exists()
-
-
-def test_packages_are_installed_from_signed_lists_and_recorded_with_their_hashes(
-    tmp_path: Path, programs: Callable[[str, str], None]
-) -> None:
-    package = tmp_path / "docker.io_1%3a20.10_amd64.deb"
-    package.write_bytes(b"a package")
-    # As apt does it: the files that are about to be installed are the input of every command of the list.
-    programs(
-        "apt-get",
-        f"""
-echo "$@" >> {tmp_path}/calls
-for argument; do
-  case "$argument" in DPkg::Pre-Install-Pkgs::=*) echo {package} | sh -c "${{argument#*::=}}";; esac
-done
-""",
-    )
+def test_packages_are_installed_from_signed_lists(tmp_path: Path, programs: Callable[[str, str], None]) -> None:
+    programs("apt-get", f'echo "$@" >> {tmp_path}/calls')
     debian.apt_install(["docker.io"])
     update, install = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     assert update.endswith("update")
     for call in (update, install):
         assert all(f"{name}=false" in call for name in debian.UNSIGNED)
     assert install.endswith("install --yes --no-install-recommends docker.io")
-    assert fetched.recorded() == {"docker.io_1:20.10_amd64.deb": hashlib.sha256(b"a package").hexdigest()}
 
 
 @pytest.fixture
@@ -216,10 +161,9 @@ def sid(tmp_path: Path, programs: Callable[[str, str], None], monkeypatch: pytes
     return folder
 
 
-def test_packages_of_another_suite_are_unpacked_and_recorded(sid: Path) -> None:
+def test_packages_of_another_suite_are_unpacked(sid: Path) -> None:
     unpacked = debian.unpack_from_sid(["docker-compose"], sid)
     assert (unpacked / "usr/plugin").read_text(encoding="utf-8") == "compose\n"
-    assert fetched.recorded() == {"docker-compose_2.40.3-3_amd64.deb": hashlib.sha256(b"compose\n").hexdigest()}
     assert "Signed-By: /usr/share/keyrings/archive.gpg" in (sid / "debian.sources").read_text(encoding="utf-8")
 
 
@@ -233,7 +177,7 @@ def test_user_of_apt_can_reach_the_folders_into_which_it_downloads(sid: Path) ->
 
 def test_expired_list_is_an_error_with_its_own_remedy(sid: Path, programs: Callable[[str, str], None]) -> None:
     programs("apt-get", "echo 'E: Release file for http://x/InRelease is expired (invalid since 3d).' >&2; exit 100")
-    with pytest.raises(LabError, match="is expired") as caught:
+    with pytest.raises(PreparationError, match="is expired") as caught:
         debian.unpack_from_sid(["docker-compose"], sid)
     assert "no longer vouches" in caught.value.remedy
 
@@ -251,9 +195,9 @@ def test_archive_whose_signature_cannot_be_checked_is_refused(
 ) -> None:
     monkeypatch.setattr(debian, "host_source", lambda: PackageArchive("http://mirror.example/debian", ""))
     monkeypatch.setattr(debian, "KEYRING", tmp_path / "absent.gpg")
-    with pytest.raises(LabError, match=r"absent\.gpg is missing, so the signature .* cannot be checked"):
+    with pytest.raises(PreparationError, match=r"absent\.gpg is missing, so the signature .* cannot be checked"):
         debian.unpack_from_sid(["docker-compose"], sid)
 
 
 def test_tail_is_one_line_of_the_last_words() -> None:
-    assert processes.last_words("first\n\n second \nthird\n", 2) == "second | third"
+    assert last_words("first\n\n second \nthird\n", 2) == "second | third"

@@ -9,15 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from corda_lab import atomic
-from corda_lab.errors import LabError
-from corda_lab.host import processes
-from corda_lab.host.probe import EngineState, probe
-from corda_lab.host.processes import come_true, run_bounded
-from corda_lab.paths import CACHE, ROOT
-from corda_lab.text import ui
+from bare.commands import CACHE, ROOT, PreparationError, come_true, last_words, note, run, write_whole
 
 ENGINE_FILE = CACHE / "engine.json"
 DOCKERD_LOG = CACHE / "dockerd.log"
@@ -38,27 +30,40 @@ START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 
 
+def engine_version() -> str:
+    """Return the version of the engine that the docker client uses; empty if none answers."""
+    done = run(["docker", "version", "--format", "{{.Server.Version}}"])
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def chosen_endpoint() -> str:
+    """Return the engine that the user selected by DOCKER_HOST or a context; empty for the default engine."""
+    if host := os.environ.get("DOCKER_HOST"):
+        return f"DOCKER_HOST={host}"
+    context = run(["docker", "context", "show"]).stdout.strip()
+    return f"the docker context {context}" if context not in {"", "default"} else ""
+
+
 def _is_ready() -> bool:
-    return probe().state is EngineState.READY
+    return bool(engine_version())
 
 
-def process_start_seconds(pid: int) -> float | None:
-    """Return the start time of a process in seconds since boot; None if it is not running (a zombie is not)."""
+def process_start(pid: int) -> int | None:
+    """Return the start time of a process in clock ticks since boot; None if it is not running (a zombie is not)."""
     try:
-        process = psutil.Process(pid)
-        if process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}:
-            return None
-        # Relative to the boot time: if the clock is set while the process runs, both times change by the same amount.
-        return round(process.create_time() - psutil.boot_time(), 2)
-    except (psutil.Error, ValueError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return None
+    # The name before it is in parentheses, and may contain any character.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
 
 
 def process_name(pid: int) -> str:
     """Return the name of a running process; empty if there is no process with this id."""
     try:
-        return psutil.Process(pid).name()
-    except (psutil.Error, ValueError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
         return ""
 
 
@@ -81,7 +86,7 @@ def remove_stale_pid_file(pid_file: Path, program: str) -> int | None:
     names any running process.
     """
     pid = read_pid(pid_file)
-    if pid is not None and process_start_seconds(pid) is not None and process_name(pid) == program:
+    if pid is not None and process_start(pid) is not None and process_name(pid) == program:
         return pid
     pid_file.unlink(missing_ok=True)
     return None
@@ -112,19 +117,19 @@ def start_engine() -> None:
     if running is None:
         _start_dockerd()
         return
-    ui.note(f"dockerd is already starting (process {running})")
+    note(f"dockerd is already starting (process {running})")
     if not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
-        raise LabError(
+        raise PreparationError(
             f"dockerd (process {running}) is running, but did not answer within {START_SECONDS_MAX} s",
             "Check its log, stop it and run this command again.",
         )
 
 
 def _start_with_systemd() -> None:
-    done = run_bounded(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
+    done = run(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
     if done.returncode != 0 or not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
-        raise LabError(
-            f"`systemctl start docker` failed: {processes.last_words(done.stderr) or 'the engine does not answer'}",
+        raise PreparationError(
+            f"`systemctl start docker` failed: {last_words(done.stderr) or 'the engine does not answer'}",
             "See `journalctl --unit docker`.",
         )
     _note_engine({"method": "systemd", "boot_id": _boot_id()})
@@ -135,7 +140,7 @@ def _start_dockerd() -> None:
     remove_stale_pid_file(CONTAINERD_PID_FILE, "containerd")
     for path in CONTAINERD_SOCKETS:
         if remove_dead_socket(path):
-            ui.note(f"deleted {path}, which an earlier engine left behind")
+            note(f"deleted {path}, which an earlier engine left behind")
     CACHE.mkdir(parents=True, exist_ok=True)
     with DOCKERD_LOG.open("ab") as log:
         log_start = log.tell()
@@ -147,7 +152,7 @@ def _start_dockerd() -> None:
             start_new_session=True,
             cwd="/",
         )
-    ui.note(f"started dockerd (process {process.pid}, log in {DOCKERD_LOG.relative_to(ROOT)})")
+    note(f"started dockerd (process {process.pid}, log in {DOCKERD_LOG.relative_to(ROOT)})")
     note_process(process.pid)
     ended_or_ready = come_true(lambda: process.poll() is not None or _is_ready(), seconds_max=START_SECONDS_MAX)
     if ended_or_ready and process.poll() is None:
@@ -155,18 +160,18 @@ def _start_dockerd() -> None:
     stop_engine_if_ours()
     with DOCKERD_LOG.open("rb") as log:
         log.seek(log_start)
-        words = processes.last_words(log.read().decode(errors="replace"), 3)
+        words = last_words(log.read().decode(errors="replace"), 3)
     what = f"ended with status {process.returncode}" if ended_or_ready else f"did not answer in {START_SECONDS_MAX} s"
-    raise LabError(f"dockerd {what}: {words}", f"The whole log is in {DOCKERD_LOG}.")
+    raise PreparationError(f"dockerd {what}: {words}", f"The whole log is in {DOCKERD_LOG}.")
 
 
 def note_process(pid: int) -> None:
     """Record that the lab started this engine process."""
-    _note_engine({"method": "dockerd", "pid": pid, "start_seconds": process_start_seconds(pid), "boot_id": _boot_id()})
+    _note_engine({"method": "dockerd", "pid": pid, "started": process_start(pid), "boot_id": _boot_id()})
 
 
 def _note_engine(content: dict[str, Any]) -> None:
-    atomic.write_text(ENGINE_FILE, json.dumps(content, indent=2) + "\n")
+    write_whole(ENGINE_FILE, json.dumps(content, indent=2) + "\n")
 
 
 def started_by_us() -> dict[str, Any] | None:
@@ -181,26 +186,29 @@ def started_by_us() -> dict[str, Any] | None:
     if content.get("boot_id") != _boot_id():
         return None
     if content.get("method") == "dockerd":
-        start_seconds = process_start_seconds(int(content["pid"]))
-        return content if start_seconds is not None and start_seconds == content.get("start_seconds") else None
+        started = process_start(int(content["pid"]))
+        return content if started is not None and started == content.get("started") else None
     return content
 
 
 def stop_engine_if_ours() -> bool:
-    """Stop the engine that ``ensure_engine`` started, and no other. Return whether there was one. Raises LabError."""
+    """Stop the engine that ``start_engine`` started, and no other. Return whether there was one.
+
+    Raises PreparationError.
+    """
     content = started_by_us()
     if content is None:
         ENGINE_FILE.unlink(missing_ok=True)
         return False
     if content["method"] == "systemd":
         # Also stop the socket unit, which would start the engine again at the next request.
-        run_bounded(["systemctl", "stop", "docker.socket", "docker.service"], seconds_max=STOP_SECONDS_MAX)
+        run(["systemctl", "stop", "docker.socket", "docker.service"], seconds_max=STOP_SECONDS_MAX)
     else:
         pid = int(content["pid"])
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        if not come_true(lambda: process_start_seconds(pid) != content["start_seconds"], seconds_max=STOP_SECONDS_MAX):
-            raise LabError(
+        if not come_true(lambda: process_start(pid) != content["started"], seconds_max=STOP_SECONDS_MAX):
+            raise PreparationError(
                 f"dockerd (process {pid}) did not stop within {STOP_SECONDS_MAX} s", f"See its log, {DOCKERD_LOG}."
             )
     ENGINE_FILE.unlink(missing_ok=True)
