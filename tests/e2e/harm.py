@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import httpx
 
-import hostile
-import ledger_rows
 from corda_lab.profile import histogram, jvm
-from labkit import Lab
+from e2e import hostile, ledger_rows
+from e2e.labkit import Lab
 
 READY_SECONDS_MAX = 5.0
 """How soon after an attack the bridge has to be ready."""

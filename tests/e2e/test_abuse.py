@@ -11,11 +11,11 @@ from functools import partial
 import httpx
 import pytest
 
-import hostile
-from faultkit import lasting
-from harm import READY_SECONDS_MAX, counted, require_unchanged
-from hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
-from labkit import Lab
+from e2e import hostile
+from e2e.faultkit import lasting
+from e2e.harm import READY_SECONDS_MAX, counted, require_unchanged
+from e2e.hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -122,7 +122,7 @@ def test_slow_clients_are_cut_off(lab: Lab) -> None:
 
 
 # It takes the half a minute that a body may take.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_body_that_does_not_come_is_not_awaited_for_long(lab: Lab) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         assert statuses(attacker.ask(post(100) + b'{"flow"')) == [408]
@@ -217,7 +217,7 @@ def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kep
 
 
 # It takes the time that a node has for an answer.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
     asked = get("/v1/nodes/PartyC/vault/count?stateType=org.cordalab.states.IouState")
     with hostile.attack(lab.bridge_url) as attacker, lasting(lab.compose, "pause", SILENT):
@@ -236,7 +236,7 @@ def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
 
 
 # Three rounds of everything take some minutes.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
@@ -302,7 +302,7 @@ def test_generated_bad_requests(lab: Lab) -> None:
     fuzz(lab, REQUESTS_SHORT)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> None:
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)

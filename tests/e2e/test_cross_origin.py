@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-import hostile
-from harm import READY_SECONDS_MAX, counted, require_unchanged
-from labkit import Browser, Lab, await_idle_web_ui
+from e2e import hostile
+from e2e.harm import READY_SECONDS_MAX, counted, require_unchanged
+from e2e.labkit import Browser, Lab, await_idle_web_ui
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 RUN_SECONDS_MAX = 60.0
 FORBIDDEN, UNKNOWN_HOST, BLOCKED = 403, 421, "blocked"
@@ -99,7 +99,6 @@ def test_a_foreign_page_does_not_stop_a_run(lab: Lab, browser: Browser, locust: 
         await_idle_web_ui(locust)
 
 
-@pytest.mark.slow
 def test_what_a_foreign_page_tries_leaves_memory_and_ledgers_as_they_were(
     lab: Lab, browser: Browser, bridge: httpx.Client
 ) -> None:

@@ -1,1 +1,0 @@
-"""Measures the lab itself, beside what people would use instead: ``lab bench``."""

@@ -1,1 +1,0 @@
-"""``lab bench kills``: kills parts of the lab during loads, and proves what became of every flow."""
