@@ -41,7 +41,7 @@ TRIALS: dict[str, tuple[str, ...]] = {
 def database(request: pytest.FixtureRequest) -> Iterator[None]:
     """A new lab on a database, with links. It is up."""
     name: str = request.param
-    with own_lab.fresh_lab("chaos", RESULTS, {"DATABASE": name, "LINKS": LINKS[name]}, None):
+    with own_lab.fresh_lab("chaos", RESULTS / name, {"DATABASE": name, "LINKS": LINKS[name]}, None):
         yield
 
 
