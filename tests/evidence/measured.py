@@ -102,7 +102,7 @@ class Usage:
     """
 
     def __init__(self, containers: Sequence[str]) -> None:
-        self._meters = control_groups.meters(containers) or []
+        self._meters = list(control_groups.meters_by_name(containers).values())
         self._at: list[float] = []
         self._values: list[tuple[float, int]] = []
         self._done = threading.Event()
