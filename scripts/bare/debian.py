@@ -42,49 +42,29 @@ AGE_CHECKS = ("Acquire::Check-Valid-Until", "Acquire::Check-Date")
 _ROLLING_SUITES = frozenset({"stable", "oldstable", "testing", "unstable", "sid"})
 
 
-@dataclass(frozen=True)
-class Platform:
-    """The operating system, from ``os-release``. ``id`` is empty if there is no such file."""
-
-    id: str
-    id_like: tuple[str, ...]
-    codename: str
-
-    @property
-    def is_debian(self) -> bool:
-        return self.id == "debian"
-
-    @property
-    def has_apt(self) -> bool:
-        """Whether it is Debian, Ubuntu or a derivative."""
-        return bool({"debian", "ubuntu"} & {self.id, *self.id_like})
-
-
-def parse_os_release(text: str) -> Platform:
-    """Parse the ``KEY=value`` lines of an ``os-release`` file."""
-    values = {
-        key.strip(): value.strip().strip("\"'")
-        for key, separator, value in (line.partition("=") for line in text.splitlines())
-        if separator
-    }
-    return Platform(
-        id=values.get("ID", ""),
-        id_like=tuple(values.get("ID_LIKE", "").split()),
-        codename=values.get("VERSION_CODENAME", ""),
-    )
-
-
-def host_platform() -> Platform:
-    """Return the platform of this host."""
+def os_release() -> dict[str, str]:
+    """Return the values of this host's ``os-release``; none if it has no such file."""
     try:
-        return parse_os_release(OS_RELEASE.read_text(encoding="utf-8"))
+        text = OS_RELEASE.read_text(encoding="utf-8")
     except OSError:
-        return Platform(id="", id_like=(), codename="")
+        return {}
+    return dict(re.findall(r"^(\w+)=[\"']?(.*?)[\"']?$", text, re.MULTILINE))
+
+
+def is_debian() -> bool:
+    """Return whether this host is Debian itself."""
+    return os_release().get("ID") == "debian"
+
+
+def has_apt() -> bool:
+    """Return whether this host is Debian, Ubuntu or a derivative."""
+    values = os_release()
+    return bool({"debian", "ubuntu"} & {values.get("ID"), *values.get("ID_LIKE", "").split()})
 
 
 def can_install() -> bool:
     """Return whether packages can be installed: apt exists, and the user is root."""
-    return host_platform().has_apt and os.geteuid() == 0 and shutil.which("apt-get") is not None
+    return has_apt() and os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def _run(command: Sequence[str], *, seconds_max: float, what: str, cwd: Path | None = None) -> str:
@@ -133,22 +113,14 @@ def lifted_checks() -> list[str]:
 
 def _stanzas(text: str) -> list[dict[str, str]]:
     """Parse the paragraphs of a deb822 file. A field of several lines keeps its line breaks."""
-    stanzas: list[dict[str, str]] = []
-    for paragraph in re.split(r"\n\s*\n", text):
-        fields: dict[str, str] = {}
-        last = ""
-        for line in paragraph.splitlines():
-            if line.startswith("#"):
-                continue
-            if line[:1] in {" ", "\t"} and last:
-                fields[last] += "\n" + line
-            elif ":" in line:
-                name, _, value = line.partition(":")
-                last = name.strip().lower()
-                fields[last] = value.strip()
-        if fields:
-            stanzas.append(fields)
-    return stanzas
+    without_comments = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    return [
+        {
+            name.lower(): value.strip(" \t")
+            for name, value in re.findall(r"^([^\s:]+):(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE)
+        }
+        for paragraph in re.split(r"\n\s*\n", without_comments)
+    ]
 
 
 _ONE_LINE = re.compile(r"^deb\s+(?P<options>\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
@@ -197,7 +169,7 @@ def find_source(files: Mapping[str, str], codename: str) -> PackageArchive | Non
 
 def host_source() -> PackageArchive | None:
     """Return the archive of this host's release; None if its apt sources do not contain it."""
-    return find_source(_source_files(), host_platform().codename)
+    return find_source(_source_files(), os_release().get("VERSION_CODENAME", ""))
 
 
 def _source_files() -> dict[str, str]:

@@ -48,7 +48,7 @@ def ensure(*, install: bool = True) -> str:
     )
     if not install or not debian.can_install():
         raise problem
-    is_debian = debian.host_platform().is_debian
+    is_debian = debian.is_debian()
     origin = f"Debian sid, into {PLUGIN_DIRECTORY}" if is_debian else "the distribution's packages"
     consent.require(
         f"install Docker's {' and '.join(missing)}, for all users, from {origin}",

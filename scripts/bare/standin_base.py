@@ -63,7 +63,7 @@ def build() -> None:
     # mounts is unmounted when it ends, before the folder is deleted.
     with tempfile.TemporaryDirectory(prefix="standin-base-", dir=CACHE) as directory:
         root = Path(directory) / "root"
-        source = debian.host_source() if debian.host_platform().is_debian else None
+        source = debian.host_source() if debian.is_debian() else None
         mirror = [uri for uri in (source.uris.split() if source else []) if re.match(r"https?://", uri)][:1]
         checked(
             [

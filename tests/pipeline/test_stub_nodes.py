@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings
 from pipeline import measure
 from pipeline.cases import Case, all_cases
@@ -18,6 +19,7 @@ CASES = [
 @pytest.fixture(scope="module")
 def stub_lab() -> Iterator[StubLab]:
     measure.remove_results()
+    project.settle()
     lab = StubLab(own_settings(load_settings()))
     try:
         lab.build(all_cases()[0])

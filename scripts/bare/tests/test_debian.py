@@ -26,17 +26,23 @@ Components: main
 """
 
 
-def test_os_release_tells_distribution_family_and_codename() -> None:
+def use_release(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "os-release").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(debian, "OS_RELEASE", tmp_path / "os-release")
+
+
+def test_os_release_tells_distribution_family_and_codename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = 'PRETTY_NAME="Linux Mint 22"\nID=linuxmint\nID_LIKE="ubuntu debian"\nVERSION_CODENAME=wilma\n'
-    platform = debian.parse_os_release(text)
-    assert platform == debian.Platform(id="linuxmint", id_like=("ubuntu", "debian"), codename="wilma")
-    assert platform.has_apt
-    assert not platform.is_debian
+    use_release(text, tmp_path, monkeypatch)
+    assert debian.os_release()["VERSION_CODENAME"] == "wilma"
+    assert debian.has_apt()
+    assert not debian.is_debian()
 
 
 @pytest.mark.parametrize("text", ["ID=fedora\n", "", "no assignment here\n"])
-def test_other_systems_have_no_apt(text: str) -> None:
-    assert not debian.parse_os_release(text).has_apt
+def test_other_systems_have_no_apt(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_release(text, tmp_path, monkeypatch)
+    assert not debian.has_apt()
 
 
 def test_archive_of_the_release_is_found_in_deb822_sources() -> None:

@@ -90,7 +90,7 @@ def _remedy(state: EngineState) -> str:
         return "Start Docker Desktop and enable its WSL integration for this distribution."
     if debian.can_install():
         return "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd."
-    if debian.host_platform().has_apt:
+    if debian.has_apt():
         if state is EngineState.NO_CLIENT:
             return "Run this command as root, or run `sudo apt-get install docker.io` first."
         return "Run this command as root, or run `sudo systemctl start docker` (or `sudo dockerd`) first."

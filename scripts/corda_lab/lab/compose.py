@@ -38,7 +38,7 @@ START_SECONDS_MAX = 150.0
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
 BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX")
-"""Variables of the bridge that a bench may set, besides those of the shape."""
+"""Variables of the bridge that Compose gets besides those of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
 

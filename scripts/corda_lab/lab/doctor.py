@@ -236,7 +236,7 @@ def check_disk(settings: Settings) -> Check:
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
-    """Check that a node of the configured version would load every jar in ``cordapps/extra/``, and its settings."""
+    """Check that a node of the configured version would load every jar in ``cordapps/extra/``."""
     jars = cordapps.extra_jars()
     problems = cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"])
     if problems:

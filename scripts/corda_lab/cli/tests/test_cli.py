@@ -19,6 +19,7 @@ from corda_lab.paths import ROOT
 from corda_lab.results import folders
 from support.commands import PYTHONPATH
 
+VERBS_MAX, OPTIONS_MAX = 18, 90
 COMMANDS = verbs.Commands(verbs.VERBS)
 LARGE = {"httpx", "jinja2", "matplotlib", "numpy", "plotly", "polars", "scipy"}
 """Libraries that ``lab --help`` does not wait for."""
@@ -88,6 +89,12 @@ def test_the_overview_imports_no_large_library() -> None:
     done = python(code)
     assert (done.returncode, done.stderr) == (0, "\n")
     assert "Usage: scripts/lab" in done.stdout
+
+
+def test_verbs_and_options_stay_few_enough_to_be_known() -> None:
+    options = [option for command in COMMANDS.values() for option in command.params if option.opts[0].startswith("-")]
+    assert len(verbs.VERBS) <= VERBS_MAX
+    assert len(options) <= OPTIONS_MAX
 
 
 @pytest.mark.parametrize("verb", COMMANDS)

@@ -100,6 +100,6 @@ def test_nothing_changes_the_lab_of_another_checkout(
     docker(f"echo {other}")
     with pytest.raises(LabError, match=f"^The lab corda-lab belongs to another checkout: {other}$") as caught:
         project.require_own("corda-lab")
-    assert f"Write `name: {project.own_name(checkout)}` into compose.override.yaml here." in caught.value.remedy
+    assert f"Write `name: {project.own_name(checkout)}` into compose.override.yaml here" in caught.value.remedy
     shutil.rmtree(other)
     project.require_own("corda-lab")
