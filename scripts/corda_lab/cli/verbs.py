@@ -114,8 +114,8 @@ class Commands(Mapping[str, TyperCommand]):
 
     def _about_modes(self, name: str) -> str | None:
         """Name the modes of a verb, which its help does not show otherwise."""
-        modes = [f"`scripts/lab {each} --help`" for each in self._places if each.startswith(f"{name} ")]
-        return f"More: {', '.join(modes)}" if modes else None
+        modes = [f"`{each} --help`" for each in self._places if each.startswith(f"{name} ")]
+        return f"More: scripts/lab {', '.join(modes)}" if modes else None
 
 
 class Lab(TyperGroup):

@@ -179,7 +179,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None
         (["report", "web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
-        (["compare", "a", "b", "--metric", "p59"], "--metric: unknown metric 'p59', did you mean 'p50'?"),
+        (["compare", "a", "b", "--metric", "p59"], "--metric: unknown metric 'p59', did you mean"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
         (["reproduce"], "FIGURE: is missing"),
         (["reproduce", "all", "--add", "2"], "--add: does not apply to all"),
