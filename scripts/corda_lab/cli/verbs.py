@@ -138,7 +138,7 @@ class Lab(TyperGroup):
 def overview() -> str:
     """Return the help of the command line: the verbs in their groups, each with what it is for."""
     width = max(map(len, VERBS))
-    lines = ["Usage: scripts/lab COMMAND …      Benchmark a real Corda network on this machine.", ""]
+    lines = ["Usage: scripts/lab COMMAND …    Benchmark a real Corda network on this machine.", ""]
     for title, verbs in GROUPS.items():
         lines += [title, *(f"  {name:<{width}}  {verb.summary}" for name, verb in verbs.items()), ""]
     lines += ["Options", *(f"  {name:<{width}}  {text}" for name, text in OPTIONS.items())]
