@@ -14,7 +14,6 @@ from corda_lab.clients.prometheus import Alert
 from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
-from corda_lab.text.sparklines import sparkline
 from lab_workload.node_state import LastFailure, NodeState
 
 TITLES = (
@@ -119,7 +118,7 @@ def _cells(node: NodeState, view: LabView) -> list[Text]:
         Text(node.name),
         Text(node.health, style="green" if node.is_healthy else "yellow" if node.is_ready else "red"),
         Text(words.per_second(node.flows_per_second)),
-        Text(sparkline(view.history.get(node.name, ())), style="cyan"),
+        Text(words.sparkline(view.history.get(node.name, ())), style="cyan"),
         Text(_count(node.flows_in_flight)),
         Text(UNKNOWN if node.cpu_cores is None else f"{node.cpu_cores:.2f}"),
         Text(_heap(node)),

@@ -13,9 +13,10 @@ from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, lock, project
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile import histogram, jvm, take
+from corda_lab.profile import histogram, jvm
 from corda_lab.profile.events import check_seconds, find_event
 from corda_lab.profile.histogram import Histogram
+from corda_lab.profile.session import take
 from corda_lab.results import profiles
 from corda_lab.results.profiles import Event, Profile
 from corda_lab.runs.running import deployed
@@ -50,16 +51,15 @@ def profile(
     check_seconds(seconds)
     lab = deployed(load_settings())
     if as_json:
-        _, found = take.take(node, chosen, seconds, lab, lambda _: None)
+        _, found = take(node, chosen, seconds, lab, lambda _: None)
         print(found.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take.take(node, chosen, seconds, lab, ticker.show)
+        path, found = take(node, chosen, seconds, lab, ticker.show)
     _show_profile(found, path)
 
 
 def _show_profile(found: Profile, path: Path) -> None:
-
     ui.console.print(profiles.headline(found), style="bold", markup=False)
     ui.console.print(profiles.load_words(found.flows), markup=False)
     if waiting := profiles.waiting_words(found):

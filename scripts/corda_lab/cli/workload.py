@@ -15,7 +15,6 @@ from corda_lab.runs import counters, preflight
 from corda_lab.runs.running import RunningLab
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
-from corda_lab.workloads import check as check_workloads
 from corda_lab.workloads import flows as node_flows
 from corda_lab.workloads import new as new_workload
 from corda_lab.workloads import resolve, trial
@@ -155,7 +154,7 @@ def check(
     """
     bridge = _bridge()
     is_up = bridge.is_ready()
-    found = check_workloads.problems_of(
+    found = resolve.problems_of(
         WORKLOADS, names or (), (lambda workload: resolve.lab_problems(workload, bridge)) if is_up else None
     )
     for name, problems in found.items():

@@ -1,7 +1,8 @@
 """Reads workload files for the command line, and binds them to the running network with ``lab_workload``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError
@@ -13,7 +14,7 @@ from lab_workload.flows import Party
 from lab_workload.network import Asked, BoundPart, Network, bind
 from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.starts import flow_starts
-from lab_workload.workload import Workload, load_workload
+from lab_workload.workload import Workload, load_workload, workload_names
 
 UPLOAD_MAX = "BRIDGE_MAX_ATTACHMENT_BYTES"
 """The variable that limits the size of an attachment at the bridge."""
@@ -32,6 +33,23 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
         return load_workload(WORKLOADS, name, (NOTARY, *PARTIES), overrides)
     except WorkloadError as error:
         raise FinalError(problems=error.problems, remedy="Workloads are the files in configs/workloads/.") from None
+
+
+def problems_of(
+    folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[Problem]] | None
+) -> dict[str, list[Problem]]:
+    """Return the problems of the named workloads, or of all if ``names`` is empty: name → problems.
+
+    ``against_lab`` checks a valid file against the running nodes; it is None if the lab is not up.
+    """
+    found: dict[str, list[Problem]] = {}
+    for name in names or workload_names(folder):
+        try:
+            workload = load_workload(folder, name, (NOTARY, *PARTIES))
+            found[name] = against_lab(workload) if against_lab else []
+        except WorkloadError as error:
+            found[name] = list(error.problems)
+    return found
 
 
 def check_attachments(workload: Workload, settings: Settings) -> None:
