@@ -137,6 +137,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
         (["up", "--set", "heap=2g"], "--set: unknown setting 'heap', did you mean 'NODE_HEAP'?"),
         (["up", "--set", "NODE_HEEP=2g"], "--set: unknown setting 'NODE_HEEP', did you mean 'NODE_HEAP'?"),
+        (["up", "--set", "RPC_PASSWORD=x"], "--set RPC_PASSWORD: is read by every command"),
         (["up", "--set", "BRIDGE_PORT=1"], "--set BRIDGE_PORT: is read by every command"),
         (["up", "--parties", "3", "--set", "PARTIES=4"], "--set PARTIES: is given twice"),
         (["run", "iou", "--rate", "5"], "--rate: is only for open load"),
