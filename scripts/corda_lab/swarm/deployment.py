@@ -268,7 +268,7 @@ class DeployedStack:
         if worker and self.known.workers:
             if worker > len(self.known.workers):
                 raise LabError(
-                    f"--workers: the placement has {len(self.known.workers)}, so there is no worker {worker}",
+                    f"--set workers: the placement has {len(self.known.workers)}, so there is no worker {worker}",
                     "Reduce it, or give hosts more workers in the placement, and deploy it again.",
                 )
             return Engine(self.known.workers[worker - 1])

@@ -8,8 +8,8 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.cli import lab, status
-from corda_lab.cli.app import app
 from corda_lab.cli.options import Where
+from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import lifecycle as machine
@@ -23,21 +23,12 @@ from corda_lab.swarm.members import Member
 from support.docker import docker_client
 
 
-def test_a_lab_on_several_hosts_needs_a_placement() -> None:
-    with pytest.raises(LabError, match="--placement: is missing") as caught:
-        lab.examine(Where.SWARM, None)
-    assert "one-node-per-host" in caught.value.remedy
-
-
-def test_a_placement_is_not_for_one_machine() -> None:
+def test_a_placement_is_not_for_one_machine(done: list[str]) -> None:
     with pytest.raises(LabError, match="--placement: is for the lab on several hosts"):
-        lab.examine(Where.MACHINE, "one-node-per-host")
+        lab.down(placement="one-node-per-host")
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["quickstart", "reproduce iitb-latency --quick", "reproduce --all"],
-)
+@pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
 def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr(lock, "held", lambda _: nullcontext())
@@ -97,7 +88,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
     assert found is not None
     monkeypatch.setattr(deployment, "find", lambda _: found)
     monkeypatch.setattr(inject, "is_left", lambda _: True)
-    lab.up(images=None, on=Where.SWARM, placement="three", size=None)
+    lab.up(placement="three")
     assert done[0] == f"heal {found.project}"
 
     def lost(_: str) -> None:

@@ -226,7 +226,7 @@ def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
     spread = DeployedStack(SETTINGS, stack.folder, placed)
     assert [spread.load_engine(index).name for index in range(4)] == ["three", "two", "two", "four"]
     assert Engine("four") in spread.engines
-    with pytest.raises(LabError, match="--workers: the placement has 3"):
+    with pytest.raises(LabError, match="--set workers: the placement has 3"):
         spread.load_engine(4)
 
 
