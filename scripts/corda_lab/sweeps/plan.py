@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
-from corda_lab.lab import possible, shape
+from corda_lab.lab import doctor, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut
@@ -279,7 +279,7 @@ def _impossible(point: SweepPoint, settings: Settings) -> str:
         wanted = settings_of(point.variables, settings)
         workload = read_workload(point.workload, point.overrides)
         parties = workload.requires.parties if workload.requires else None
-        lacking = possible.lacking(wanted)
+        lacking = doctor.lacking(wanted)
         if parties and wanted.party_count < parties:
             has = f"the shape has {wanted.party_count}"
             lacking.append(f"the workload {workload.name} needs {parties} parties, and {has}")
