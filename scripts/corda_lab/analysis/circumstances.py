@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.analysis.points import Point
-from corda_lab.knobs.shape import KNOBS
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -79,7 +78,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
 
 def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
     """The part of the circumstances that is known without a load: kind → name → text."""
-    shape = dict(flat(_whole_shape(environment)))
+    shape = dict(flat(environment.shape))
     return {
         "shape": shape,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
@@ -104,16 +103,6 @@ def placement(environment: Environment) -> dict[str, str]:
     hosts = {f"host {name}": host.words for name, host in found.hosts.items()}
     file = {"file": f"{found.name}, {found.sha256[:12]}", "overlay": found.overlay}
     return {"hosts": plural(len(hosts), "host"), **file, **hosts}
-
-
-def _whole_shape(environment: Environment) -> dict[str, str]:
-    """The shape with a value for every knob. A knob that is younger than the run was a mere setting, or had no effect.
-
-    So the same lab has the same shape, whichever version of the lab stored the run.
-    """
-    younger = [knob for knob in KNOBS if knob.service and knob.variable not in environment.shape]
-    before = {knob.variable: str(environment.settings.get(knob.variable, knob.default)) for knob in younger}
-    return {**environment.shape, **before}
 
 
 def measuring(run: StoredRun) -> dict[str, str]:
@@ -193,7 +182,7 @@ def is_same_fact(first: str, second: str) -> bool:
 
 
 UNKNOWN = "null"
-"""The text of a fact that the operating system did not report, or that an older version of the lab did not store."""
+"""The text of a fact that the operating system did not report."""
 
 ALIKE = {"links": is_same_link, "speed": is_same_speed, "host": is_same_fact}
 """Kinds whose values are measured or may be unknown, and when two of them count as equal."""

@@ -13,8 +13,7 @@ def up(environment: Environment) -> str:
     shape, placed = environment.shape, environment.placement
     words = ["scripts/lab", "up"]
     for knob in BY_NAME.values():
-        # A run that is older than a knob has no value for it.
-        words += knob.words(shape.get(knob.variable, ""))
+        words += knob.words(shape[knob.variable])
     words += ["--on", "swarm", "--placement", placed.name] if placed else []
     own_image = shape.get("CORDA_IMAGE", "")
     is_own = own_image and not own_image.startswith(LAB_IMAGES)

@@ -49,7 +49,7 @@ class Image(ManifestPart):
 class Host(ManifestPart):
     """The machine. Fields that the operating system does not report are None.
 
-    Schemas 5 and 6 did not store ``governor`` (that of the CPU frequency, or several) and ``turbo``.
+    ``governor`` is that of the CPU frequency, or several.
     """
 
     cpu_model: str | None
@@ -109,7 +109,7 @@ class Environment(ManifestPart):
 
     ``host`` is this machine; of a lab on several hosts, it is the one that drove the load, and ``placement`` has those
     that were measured. ``fetched`` has what was fetched, by kind: name with version → hash, and ``preset_sha256`` the
-    hash of the text of the nodes' preset. Earlier versions of the lab did not store the last three.
+    hash of the text of the nodes' preset.
     """
 
     git: GitState
@@ -240,8 +240,6 @@ class SweepPlan(ManifestPart):
     """The points that the machine could not have. The sweep says that they may be left out."""
     profile: Literal["saturated"] | None = None
     """The point that was to be profiled after the last step, under an extra load."""
-    definitions: dict[str, int] = {}
-    """The versions of the definitions of values when it began, of those that are not 1, by name."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
 
@@ -300,8 +298,7 @@ class Manifest(ManifestPart):
     kind: Literal["run", "sweep"]
     id: str
     name: str
-    lab_version: str | None = None
-    """The version of the lab; None in schema 5, which did not store it."""
+    lab_version: str
     command: str
     """The command that was typed. Of a load that was started in the web UI: the one that repeats it."""
     started: Literal["command line", "web UI"] = "command line"
@@ -314,7 +311,7 @@ class Manifest(ManifestPart):
     environments: list[Environment]
     sweep: SweepPlan | None
     load: LoadOptions | None = None
-    """The options of a run of one step, with which it can be repeated; None in schemas 5 and 6."""
+    """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
     profiles: list[ProfileEntry] = []
     """The profiles in the folder of the run, and those that failed."""

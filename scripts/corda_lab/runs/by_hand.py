@@ -45,7 +45,6 @@ NEWEST = "latest"
 ALL = "all"
 
 CUT_OFF = "its load generator was killed, so the requests that were in flight have no row"
-EARLIER = "it was started by an earlier version of the lab, which noted neither its options nor its counters"
 DELETED = "the lab was deleted before a run was made of it"
 
 State = Literal["in progress", "ready", "cut off"]
@@ -75,7 +74,7 @@ class UncollectedLoad:
 
     identity: str
     load: LoadByHand | None
-    """None if it is of an earlier version."""
+    """None if its file is damaged."""
     end: RunEnd | None
     after: Counters | None
     rows: int
@@ -87,11 +86,6 @@ class UncollectedLoad:
         if self.in_progress:
             return "in progress"
         return "ready" if self.end is not None and self.load is not None else "cut off"
-
-    @property
-    def why_cut_off(self) -> str:
-        """Why no run can be made of it."""
-        return EARLIER if self.load is None else CUT_OFF
 
     def listed(self, number: int) -> ListedLoad:
         """Its line in ``lab list``."""
@@ -189,7 +183,7 @@ def _is_rows(name: str, identity: str) -> bool:
 
 
 def _read(text: str | None, model: type[Model]) -> Model | None:
-    """Parse a file; None without one, or if it is damaged or of another version."""
+    """Parse a file; None without one, or if it is damaged."""
     try:
         return None if text is None else model.read(text)
     except ValueError:

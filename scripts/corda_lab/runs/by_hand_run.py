@@ -160,8 +160,8 @@ class Maker:
         if one.end is None:
             by_hand.require_ended(self._lab.compose, one.identity)
         if one.load is None or one.end is None:
-            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off)
-            leftovers.keep_logs(self._lab.compose, kept, one.why_cut_off)
+            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
+            leftovers.keep_logs(self._lab.compose, kept, by_hand.CUT_OFF)
             return Made(kept, None)
         identity = one.run_id(wanted.name)
         if leftovers.is_stored(identity) and is_of(identity, one.identity):

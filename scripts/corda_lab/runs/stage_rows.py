@@ -102,10 +102,8 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node], *, torn_max: i
                 row = json.loads(line)
                 stages = {column_of(name): float(value) for name, value in row["stages"].items()}
                 record = {name: row[name] for name in (*ROW_TEXTS, *ROW_TIMES)}
-                # CorDapps that were built before lack the list.
-                entries = row.get("entries")
-                record[ENTRY_STAGES] = None if entries is None else [stage for stage, _ in entries]
-                record[ENTRY_OFFSETS] = None if entries is None else [float(offset) for _, offset in entries]
+                record[ENTRY_STAGES] = [stage for stage, _ in row["entries"]]
+                record[ENTRY_OFFSETS] = [float(offset) for _, offset in row["entries"]]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 torn += 1
                 if torn <= torn_max:

@@ -18,7 +18,7 @@ _REMEDIES: Mapping[WebUiState, str] = {
 
 
 def status(url: str) -> WebUiStatus | None:
-    """Return what the web UI does; None if it does not answer, or is of an earlier version, which does not say it."""
+    """Return what the web UI does; None if it does not answer."""
     try:
         answer = httpx.get(f"{url}{STATUS_PATH}", timeout=ANSWER_SECONDS_MAX, trust_env=False)
         return WebUiStatus.read(answer.text) if answer.is_success else None

@@ -33,9 +33,6 @@ from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
 
-RENAMED = {"same-twice": "a-a", "slowed": "known-slowdown"}
-"""New names of sweeps by their names in 0.1.0. To be removed after 0.2."""
-
 
 @dataclass(frozen=True)
 class SweepRequest:
@@ -64,10 +61,6 @@ def find_file(text: str) -> Path:
     for path in (Path(text), SWEEPS / f"{text}.yaml"):
         if path.is_file():
             return path if path.is_absolute() or not path.resolve().is_relative_to(ROOT) else path.resolve()
-    if new_name := RENAMED.get(Path(text).stem):
-        raise LabError(
-            f"FILE: the sweep {Path(text).stem!r} is now called {new_name!r}", f"Run `scripts/lab sweep {new_name}`."
-        )
     names = sorted(path.stem for path in SWEEPS.glob("*.yaml"))
     hint = did_you_mean(text, names) or f"; choose from {', '.join(names)}"
     raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files in configs/sweeps/.")

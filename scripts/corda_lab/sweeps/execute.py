@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corda_lab.analysis.metrics import versions
 from corda_lab.errors import LabError
 from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
@@ -57,13 +56,8 @@ def sweep_manifest(
     sweep: SweepFile,
     search: dict[str, SearchOutcome] | None,
     left_out: Sequence[LeftOut] = (),
-    definitions: Mapping[str, int] | None = None,
 ) -> SweepPlan:
-    """Return the entry ``sweep`` of ``run.json``.
-
-    ``left_out`` are the points that the machine could not have, and ``definitions`` the versions of the definitions of
-    values; None for those of today.
-    """
+    """Return the entry ``sweep`` of ``run.json``. ``left_out`` are the points that the machine could not have."""
     fields = sweep.fields
     stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
@@ -93,7 +87,6 @@ def sweep_manifest(
         },
         left_out=list(left_out),
         profile=fields.profile,
-        definitions=versions() if definitions is None else dict(definitions),
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
@@ -171,7 +164,6 @@ def begin(
             rerun=rerun,
             images=dict(images),
             placement=placement,
-            definitions=versions(),
         ),
     )
 
@@ -260,7 +252,7 @@ def finish(
     """Store the complete steps as a run with a report, and return its folder."""
     with ui.phase("Storing the run and its report"):
         return kept.finish(
-            sweep_manifest(sweep, search, kept.plan.left_out, kept.plan.definitions),
+            sweep_manifest(sweep, search, kept.plan.left_out),
             dict(ui.phase_times.seconds),
             grafana=link,
         )

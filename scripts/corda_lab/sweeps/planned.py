@@ -209,5 +209,3 @@ class PlanFile(BaseModel):
     """The images that the steps must have, because the sweep repeats another: name → id."""
     placement: str | None = None
     """What runs on which host, as it was given; None if the sweep runs on one machine."""
-    definitions: dict[str, int] = {}
-    """The versions of the definitions of values, of those that are not 1. Resumed steps may have later ones."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.figures.file import Figure, read_figure
+from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
@@ -152,3 +153,12 @@ def stored_run(results: Path, folder: Path, *, quick: bool = False, system: Simu
     identity = f"20260102T030405Z-{file.run_name}"
     chosen = replace(system or SimulatedSweep(with_stages=False), identity=identity)
     return stored.read(store_file(results, chosen, file))
+
+
+def without(repeat: Repeat, metric: str) -> Repeat:
+    """A repeat that has no value of a metric."""
+    points = [
+        one.model_copy(update={"metrics": {name: value for name, value in one.metrics.items() if name != metric}})
+        for one in repeat.points
+    ]
+    return repeat.model_copy(update={"points": points})

@@ -101,7 +101,7 @@ def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_ope
     assert found.p99_ms == step.latency_intended_ms.p99 != step.latency_ms.p99
 
 
-CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {min(folders.READABLE) - 1}, "steps": '
+CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {folders.SCHEMA - 1}, "steps": '
 
 
 @pytest.mark.parametrize("text", ["{", CURRENT + "[]}", CURRENT + "5}", OLD + "[{}]}", CURRENT + "[{}]}"])

@@ -86,7 +86,6 @@ def test_every_load_is_listed_with_its_state_newest_first(directory: Path, volum
         (3, IDENTITY, "ready", "iou", 2, len(SIMULATED)),
     ]
     assert lines[2].started_at == "2023-11-14T22:13:20+00:00"
-    assert [load.why_cut_off for load in found.loads[:2]] == [by_hand.EARLIER, by_hand.CUT_OFF]
     assert found.loads[2].after == AFTER
 
 
@@ -143,7 +142,7 @@ def test_rows_of_which_no_run_can_be_made_are_kept_with_the_reason(directory: Pa
     three_loads(directory)
     _, copy, _ = by_hand.uncollected(volume, None).loads
 
-    identity = by_hand.keep_rows(volume, copy, copy.why_cut_off)
+    identity = by_hand.keep_rows(volume, copy, by_hand.CUT_OFF)
 
     assert not any(name.startswith(COPY) for name in names(directory))
     assert f"{IDENTITY}.ndjson" in names(directory), "a load of the same second is another one"
