@@ -71,7 +71,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
         **surroundings(environment),
         "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
-        "profiler": profiler(run, step),
+        "profiler": profiler(run),
         "speed": speed(step),
     }
 
@@ -108,7 +108,7 @@ def placement(environment: Environment) -> dict[str, str]:
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
-        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
+        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "fresh"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
         return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
     step = run.steps[0]
@@ -116,9 +116,9 @@ def measuring(run: StoredRun) -> dict[str, str]:
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def profiler(run: StoredRun, step: StepEntry) -> dict[str, str]:
-    """The nodes that were profiled under the load of a step, which costs it CPU time."""
-    entries = [entry for entry in run.manifest.profiles if entry.step == step.index and entry.began_at is not None]
+def profiler(run: StoredRun) -> dict[str, str]:
+    """The nodes that were profiled under the load of a run, which costs it CPU time."""
+    entries = [entry for entry in run.manifest.profiles if entry.began_at is not None]
     return {
         "profiled nodes": ", ".join(entry.node for entry in entries) or "none",
         "Flight Recorder": ", ".join(entry.node for entry in entries if entry.recording) or "none",

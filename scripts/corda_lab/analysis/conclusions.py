@@ -45,7 +45,7 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
     uses = {point.key: saturation.uses(run, point, samples) for point in points}
     entries = [
         ("Varied", varied(run)),
-        *(("Differences", one) for one in ([] if searches else differences(run, judged))),
+        *(("Differences", one) for one in ([] if searches else differences(judged))),
         ("Why no higher rate", failure_sentence(searches)),
         *(("Limit", one) for one in limits(run, points, judged, searches, uses)),
         ("Validity", validity_words(run)),
@@ -72,7 +72,7 @@ def varied(run: StoredRun) -> str:
         what = "the rate, in a search" + (f" for each combination of {what}" if names else "")
     first, last = points_first_last(run)
     repeats = run.sweep.repeats
-    each = f"{repeats} repeats of each point, in {run.sweep.order} order" if repeats > 1 else "one repeat of each point"
+    each = f"{repeats} repeats of each point, in interleaved order" if repeats > 1 else "one repeat of each point"
     workloads = listed(list(dict.fromkeys(step.workload for step in run.steps)))
     total = f"{plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"
     return joined([what, total if run.sweep.find_max and repeats == 1 else f"{each}: {total}"])

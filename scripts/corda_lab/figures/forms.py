@@ -85,7 +85,7 @@ def takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Tak
 def whole_takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes:
     """Return how long a sweep takes in its form on a machine that can have all of its points."""
     fields = sweep.fields
-    turns = ordered(points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+    turns = ordered(points_of(sweep), repeats=fields.repeats, seed=fields.seed)
     steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
     return _takes(sweep, steps, settings, stored)
 

@@ -125,12 +125,8 @@ def run_manifest(
     command: str | None = None,
     rerun: Rerun | None = None,
     grafana: str | None = None,
-    profiles: Sequence[TakenProfile] = (),
 ) -> Manifest:
-    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running.
-
-    ``profiles`` are those of extra loads, besides those of the steps.
-    """
+    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running."""
     windows = [one.step.window for one in steps]
     return Manifest(
         schema=folders.SCHEMA,
@@ -146,7 +142,7 @@ def run_manifest(
         environments=environments_of(steps),
         sweep=sweep,
         rerun=rerun,
-        profiles=[one.entry for one in (*(own for step in steps for own in step.profiles), *profiles)],
+        profiles=[own.entry for step in steps for own in step.profiles],
         grafana=grafana,
     )
 

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
@@ -127,16 +126,10 @@ class Environment(ManifestPart):
 
 
 class Span(ManifestPart):
-    """The shortest and the longest duration of a warm-up or a measuring window."""
+    """The shortest and the longest duration of a load, or of its warm-up."""
 
     seconds_min: float
     seconds_max: float
-
-
-class MeasureSpan(Span):
-    """The duration of a measuring window. It ends early once throughput is known to ``precision``, a share."""
-
-    precision: float | None
 
 
 class BurstCount(ManifestPart):
@@ -152,8 +145,8 @@ class FlowCountPlan(ManifestPart):
     after: int = 0
 
 
-MeasurePlan = MeasureSpan | BurstCount | FlowCountPlan
-"""What ends a step."""
+MeasurePlan = float | BurstCount | FlowCountPlan
+"""What ends a step: the length of the measuring window in seconds, or a count."""
 
 
 class ConditionPlan(Span):
@@ -222,13 +215,11 @@ class SweepPlan(ManifestPart):
     name: str = ""
     quick: bool = False
     description: str | None = None
-    confidence: float = CONFIDENCE
     x: str | None = None
     """The parameter on the x axis; None if the points have no order."""
     vary: dict[str, list[ParameterValue]] = {}
     """The values of every parameter that varies."""
     repeats: int = 1
-    order: str = "listed"
     seed: int | None = None
     fresh: Literal["shape", "repeat", "step"] = "shape"
     condition: ConditionPlan | None = None
@@ -238,22 +229,14 @@ class SweepPlan(ManifestPart):
     own_spans: dict[str, OwnSpans] = {}
     left_out: list[LeftOut] = []
     """The points that the machine could not have. The sweep says that they may be left out."""
-    profile: Literal["saturated"] | None = None
-    """The point that was to be profiled after the last step, under an extra load."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
 
 
 class ProfileEntry(ManifestPart):
-    """A profile of the CPU time of a node, or of the bridge, under a load of the run. Times are in seconds."""
+    """A profile of the CPU time of a node, or of the bridge, under the load of a run. Times are in seconds."""
 
     node: str
-    step: int | None = None
-    """The step whose load it was. None: an extra load, which is in no value."""
-    point: str = ""
-    """The point of the sweep whose load was repeated for it; empty if it was the load of a step."""
-    reason: str = ""
-    """Why it was that point."""
     file: str | None = None
     """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
     began_at: float | None = None

@@ -1,7 +1,6 @@
-"""Decides during a load whether it has been measured for long enough."""
+"""Decides during a load when its warm-up is over, and whether its measuring window is over too."""
 
 from corda_lab.stats import steady
-from corda_lab.stats.intervals import t_quantile
 from corda_lab.steps.load import LoadOptions, Stopping
 
 
@@ -14,9 +13,6 @@ class EarlyStop:
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
-        if options.stopping is not None and options.stopping.precision is not None:
-            # Import scipy during the warm-up. Otherwise the first check would import it within the measuring window.
-            t_quantile(options.stopping.confidence, 1)
 
     def note(self, elapsed_seconds: float, completed: float) -> None:
         """Record the number of completed requests at a time after the start of the load."""
@@ -29,7 +25,7 @@ class EarlyStop:
         if stopping is None or self._options.is_counted or len(self._seen) < 2:
             return None
         elapsed = self._seen[-1][0]
-        if elapsed < stopping.warm_up_seconds_min + stopping.duration_seconds_min:
+        if elapsed < stopping.warm_up_seconds_min + self._options.duration_seconds:
             return None
         times = self._completion_times()
         if not times:
@@ -45,17 +41,7 @@ class EarlyStop:
             bin_seconds=steady.bin_seconds_for(elapsed),
         )
         measured = elapsed - warm_up.cut_seconds - steady.LOOK_SECONDS
-        if measured >= self._options.duration_seconds:
-            return warm_up
-        if stopping.precision is None or measured < stopping.duration_seconds_min:
-            return None
-        series = steady.completions_per_bin(
-            times, started_at=warm_up.cut_seconds, stopped_at=elapsed, bin_seconds=steady.LOOK_SECONDS
-        )
-        may_end = steady.may_end(
-            series, stopping.precision, bin_seconds=steady.LOOK_SECONDS, confidence=stopping.confidence
-        )
-        return warm_up if may_end else None
+        return warm_up if measured >= self._options.duration_seconds else None
 
     def _steady(
         self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float

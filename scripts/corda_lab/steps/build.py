@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.stats import intervals, steady
+from corda_lab.stats import steady
 from corda_lab.steps import bursts, costs, counts, host_use, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
@@ -18,7 +18,6 @@ from corda_lab.steps.entry import (
     GeneratorEntry,
     OpenLoadEntry,
     PartEntry,
-    PrecisionEntry,
     RequestValues,
     ResourcesEntry,
     SetupEntry,
@@ -170,25 +169,6 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
         change_percent_max=change_percent_max,
         bin_seconds=bin_seconds,
         **limits,
-    )
-
-
-def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not."""
-    if options.is_burst:
-        return PrecisionEntry(wanted=None, reached=None, ended_early=False)
-    stopping = options.stopping
-    series = steady.completions_per_bin(
-        requests.filter(rows.is_done())["ended_at"].to_list(),
-        started_at=window.started_at,
-        stopped_at=window.ended_at,
-        bin_seconds=steady.bin_seconds_for(window.seconds),
-    )
-    return PrecisionEntry(
-        wanted=stopping.precision if stopping else None,
-        reached=steady.relative_half_width(series, stopping.confidence if stopping else intervals.CONFIDENCE),
-        # After a short warm-up, a load that was stopped early may still have the full measuring window.
-        ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )
 
 
@@ -360,7 +340,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=window_entry(seen.end, window, measured.warm_up),
         warm_up=measured.warm_up,
-        precision=precision_of(options, measured.requests, window, seen.end),
         by_node=by_node,
         open_load=open_load_of(options, seen, window),
         bursts=found,

@@ -162,14 +162,6 @@ class ConditioningEntry(Entry):
     steady: bool
 
 
-class PrecisionEntry(Entry):
-    """Half the width of the interval of the mean throughput within the step, as a share of that mean."""
-
-    wanted: float | None
-    reached: float | None
-    ended_early: bool
-
-
 class RequestCounts(Entry):
     """The number of requests by outcome: over the whole run, and of those that ended in the measuring window."""
 
@@ -649,7 +641,6 @@ class StepEntry(RequestValues):
     conditioning: ConditioningEntry | None = None
     """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
-    precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
     by_node: tuple[NodeValues, ...] = ()
     """The values of every node that started flows, if there were several."""

@@ -17,7 +17,6 @@ from corda_lab.results.manifest import (
     FlowCountPlan,
     LeftOut,
     MeasurePlan,
-    MeasureSpan,
     OwnSpans,
     Rerun,
     SearchOutcome,
@@ -29,7 +28,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import AT
 from corda_lab.steps.reasons import sentences
-from corda_lab.sweeps import plan, saturated, store
+from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
@@ -70,11 +69,9 @@ def sweep_manifest(
         name=sweep.name,
         quick=sweep.is_quick,
         description=fields.description,
-        confidence=fields.confidence,
         x=x,
         vary=vary,
         repeats=fields.repeats,
-        order=fields.order,
         seed=fields.seed,
         fresh=fields.fresh,
         condition=_conditioning(fields),
@@ -121,9 +118,7 @@ def _measure(fields: SweepFields | StepFields) -> MeasurePlan | None:
         return BurstCount(bursts=ending.bursts)
     if isinstance(ending, FlowsFields):
         return FlowCountPlan(flows=ending.flows, after=ending.after)
-    if ending is None:
-        return None
-    return MeasureSpan(seconds_min=ending.min, seconds_max=ending.max, precision=ending.precision)
+    return ending
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -206,7 +201,6 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         is_whole = search is not None
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
-    saturated.profile(sweep, kept, runner, sweep_manifest(sweep, search, kept.plan.left_out))
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)

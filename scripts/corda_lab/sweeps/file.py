@@ -13,9 +13,9 @@ from corda_lab.sweeps.schema import (
     Condition,
     ConditionFields,
     LoadFields,
-    MeasureFields,
     ShapeFields,
     SweepFields,
+    is_timed,
 )
 from lab_workload.problems import WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
@@ -57,8 +57,7 @@ def quick(sweep: SweepFile) -> SweepFile:
     if short is None:
         raise LabError(
             f"{sweep.source.path}: quick: is missing, so --quick does not know what to leave out",
-            "Add it, for example `quick: {vary: {load.users: [1, 16]}, measure: {min: 20s, max: 20s}}`, or leave out "
-            "--quick.",
+            "Add it, for example `quick: {vary: {load.users: [1, 16]}, measure: 20s}`, or leave out --quick.",
         )
     changes: dict[str, object] = {
         "vary": {
@@ -81,16 +80,16 @@ def quick(sweep: SweepFile) -> SweepFile:
     if short.condition is not None:
         changes["condition"] = _condition(fields.condition, short.condition)
     found = fields.model_copy(update=changes)
-    if not _is_timed(found):
+    if not _has_timed(found):
         # What is counted has no warm-up, even if the whole sweep is measured by time.
         found = found.model_copy(update={"warm_up": None})
     return replace(sweep, fields=found, is_quick=True)
 
 
-def _is_timed(fields: SweepFields) -> bool:
+def _has_timed(fields: SweepFields) -> bool:
     """Return whether any step of a sweep is measured by time."""
     own = [step.measure or fields.measure for step in fields.steps or ()] or [fields.measure]
-    return any(isinstance(measure, MeasureFields) for measure in own)
+    return any(map(is_timed, own))
 
 
 def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:

@@ -21,7 +21,6 @@ from corda_lab.sweeps.planned import (
     PlannedCondition,
     PlannedStep,
     model_of,
-    peak_sources,
 )
 from corda_lab.sweeps.points import SweepPoint, points_of, text_of
 from corda_lab.sweeps.schema import (
@@ -29,7 +28,7 @@ from corda_lab.sweeps.schema import (
     BurstsFields,
     FlowsFields,
     Measure,
-    MeasureFields,
+    is_timed,
 )
 from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.problems import Problem
@@ -113,23 +112,23 @@ def _fault_problems(step: PlannedStep, wanted: Settings, room: Room) -> Iterator
     """What is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
     for problem in inject.problems_of(step.faults, wanted, room.hosts):
         yield Problem(problem.text, ("load", *problem.location), problem.remedy)
-    surely = step.warm_up[0] + step.measure[0]
+    surely = step.warm_up[0] + step.measure
     for place, fault in enumerate(step.faults):
         if fault.ends_load:
             remedy = "`scripts/lab chaos` kills the generator, and looks at what is left."
             yield Problem(f"{fault.name} ends the load, so the step has no result", ("load", "faults", place), remedy)
         elif not step.is_counted and fault.at_seconds >= surely:
             text = f"{fault.name} begins at {fault.at_seconds:g} s, but the load may end after {surely:g} s"
-            yield Problem(text, ("load", "faults", place, "at"), "Increase measure.min, or begin it earlier.")
+            yield Problem(text, ("load", "faults", place, "at"), "Increase measure, or begin it earlier.")
 
 
 def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:
-    if point.is_multiple and not peak_sources(point, points):
-        rate = point.load["rate"]
+    same = ((other.workload, other.shape_key) for other in points if other.is_peak)
+    if point.is_multiple and (point.workload, point.shape_key) not in same:
         yield Problem.of(
             "load.rate",
-            f"{rate} needs a point of the workload {point.workload} whose rate is no multiple",
-            "Add one, for example a named step with peak: true and closed load.",
+            f"{point.load['rate']} needs a peak of the workload {point.workload} on the same shape",
+            "Add a named step with peak: true and closed load.",
         )
 
 
@@ -165,7 +164,7 @@ def step_of(
     phase: Phase = "measure",
     key: str | None = None,
     rate: float | None = None,
-    measure: tuple[float, float] | None = None,
+    measure: float | None = None,
     seed: int | None = None,
 ) -> PlannedStep:
     """Return the step that measures a point once. Arguments that are None come from the sweep."""
@@ -185,12 +184,10 @@ def step_of(
         variables=point.variables,
         seed=fields.seed + repeat - 1 if seed is None else seed,
         warm_up=_warm_up(point),
-        measure=measure or _limits(ending),
+        measure=measure or _seconds_max(ending),
         bursts=ending.bursts if isinstance(ending, BurstsFields) else None,
         flows=ending.flows if isinstance(ending, FlowsFields) else None,
         flows_after=ending.after if isinstance(ending, FlowsFields) else 0,
-        precision=ending.precision if isinstance(ending, MeasureFields) else None,
-        confidence=fields.confidence,
         condition=_condition(sweep, point, load),
         may_break=point.may_break,
         faults=point.faults,
@@ -201,26 +198,26 @@ def step_of(
 
 def _warm_up(point: SweepPoint) -> tuple[float, float]:
     """Return the shortest and the longest warm-up in seconds. Only steps that are measured by time have one."""
-    if point.warm_up is None or not isinstance(point.measure, MeasureFields):
+    if point.warm_up is None or not is_timed(point.measure):
         return 0.0, 0.0
     return point.warm_up.min, point.warm_up.max
 
 
-def _limits(ending: Measure) -> tuple[float, float]:
-    """Return the shortest and the longest measuring window in seconds."""
-    if isinstance(ending, MeasureFields):
-        return ending.min, ending.max
+def _seconds_max(ending: Measure) -> float:
+    """Return the measuring window in seconds; the longest one of a step that ends by count."""
+    if isinstance(ending, float):
+        return ending
     if isinstance(ending, BurstsFields):
         most = BURST_SECONDS_MAX * ending.bursts
     else:
         most = FLOW_SECONDS_MAX * (ending.flows + ending.after)
-    return 1.0, min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
+    return min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
 
 
 def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, ParameterValue]) -> PlannedCondition | None:
     """Return the load that conditions the nodes. A step without a warm-up has none: it shows how nodes warm up."""
     wanted = sweep.fields.condition
-    is_cold = isinstance(point.measure, MeasureFields) and _warm_up(point)[1] == 0
+    is_cold = is_timed(point.measure) and _warm_up(point)[1] == 0
     if wanted == "none" or is_cold:
         return None
     given = wanted.load.model_dump(exclude_none=True)
@@ -304,7 +301,5 @@ def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedSte
         )
     return [
         step_of(sweep, point, index, repeat)
-        for index, (point, repeat) in enumerate(
-            ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh), start=1
-        )
+        for index, (point, repeat) in enumerate(ordered(points, repeats=fields.repeats, seed=fields.seed), start=1)
     ]

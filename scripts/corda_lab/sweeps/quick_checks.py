@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from corda_lab.sweeps.checks import NOT_TIMED, arrivals_of, burst_problems, search_limit_problems, span_problems
-from corda_lab.sweeps.schema import MeasureFields, QuickFields, StepFields, SweepFields
+from corda_lab.sweeps.schema import QuickFields, StepFields, SweepFields, is_timed
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem
 from lab_workload.yaml_source import Source
@@ -57,18 +57,17 @@ def _quick_ending_problems(fields: SweepFields, short: QuickFields, source: Sour
     if not fields.steps:
         inheriting.append(None)
     measure = short.measure or fields.measure
-    is_timed = isinstance(measure, MeasureFields)
     if short.measure is not None and inheriting:
         place: Location = ("quick", "measure")
         yield from unique(burst_problems(measure, arrivals_of(fields, step), place, source) for step in inheriting)
         is_warm = [one is not None and one.warm_up is not None for one in inheriting]
-        if is_timed and (short.warm_up or fields.warm_up) is None and not all(is_warm):
+        if is_timed(measure) and (short.warm_up or fields.warm_up) is None and not all(is_warm):
             yield source.problem(("quick", "warm_up"), "is missing, both here and for the whole sweep")
-    any_timed = (is_timed and inheriting) or any(isinstance(step.measure, MeasureFields) for step in steps)
+    any_timed = (is_timed(measure) and inheriting) or any(step.measure and is_timed(step.measure) for step in steps)
     if short.warm_up is not None and not any_timed:
         yield source.problem(("quick", "warm_up"), NOT_TIMED)
-    if short.measure is not None and fields.find_max is not None and not is_timed:
-        yield source.problem(("quick", "measure"), "must have min and max in a search")
+    if short.measure is not None and fields.find_max is not None and not is_timed(measure):
+        yield source.problem(("quick", "measure"), "must be a duration in a search")
 
 
 def unique(groups: Iterable[Iterable[Problem]]) -> Iterator[Problem]:

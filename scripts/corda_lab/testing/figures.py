@@ -29,7 +29,7 @@ vary:
 x: load.users
 repeats: 3
 warm_up: {min: 5s, max: 5s}
-measure: {min: 10s, max: 10s}
+measure: 10s
 quick:
   vary: {shape.database: [h2], load.users: [1, 16]}
 """

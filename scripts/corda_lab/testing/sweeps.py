@@ -23,7 +23,6 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, SearchOutcome
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
@@ -91,12 +90,10 @@ class SimulatedSweep:
     """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
-    confidence: float = CONFIDENCE
     states_by: str | None = None
     """The varied parameter that is the number of states per flow."""
     errors_every: int = 0
     with_stages: bool = True
-    order: str = "interleaved"
     busy_percent: float = 97.0
     stolen_percent: float = 0.0
     speed: float = 1.0
@@ -417,10 +414,8 @@ def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] 
         "load": {"arrivals": "poisson", "users": 60, **sweep.load} if find_max else dict(sweep.load),
         "vary": {name: list(values) for name, values in sweep.vary.items()},
         "repeats": 1 if find_max else sweep.repeats,
-        "order": sweep.order,
         "warm_up": {"min": f"{sweep.warm_up_seconds:g}s", "max": f"{sweep.warm_up_seconds:g}s"},
         "measure": {"min": f"{sweep.seconds:g}s", "max": f"{sweep.seconds:g}s"},
-        "confidence": f"{100 * sweep.confidence:g}%",
         "thresholds": dict(sweep.thresholds),
     }
     if "workload" not in sweep.vary:
@@ -474,7 +469,7 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     file, points = simulator.file, points_of(simulator.file)
     if file.fields.find_max is None:
         fields = file.fields
-        order = ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+        order = ordered(points, repeats=fields.repeats, seed=fields.seed)
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}
