@@ -7,7 +7,7 @@ from corda_lab.analysis.circumstances import circumstances, differences, surroun
 from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.runs import ENVIRONMENT, ON_HOSTS
+from support.runs import ENVIRONMENT, ON_HOSTS
 
 
 def profiled(run: StoredRun, *entries: ProfileEntry) -> dict[str, dict[str, str]]:

@@ -20,7 +20,7 @@ from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.members import Member
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 def test_a_lab_on_several_hosts_needs_a_placement() -> None:

@@ -21,7 +21,7 @@ from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.planned import PlanFile
-from corda_lab.testing.figures import (
+from support.figures import (
     FIGURE,
     SECOND,
     SWEEP,

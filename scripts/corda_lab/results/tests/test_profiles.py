@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.results import profiles
-from corda_lab.testing.profiler import profile_of, taken_in
+from support.profiler import profile_of, taken_in
 
 
 def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.host_clocks import HostClocks, with_notary_times
 from corda_lab.steps import clocks
 from corda_lab.steps.entry import ClockEntry, ClockReading
-from corda_lab.testing.runs import ON_HOSTS
+from support.runs import ON_HOSTS
 
 SETTINGS = load_settings(ENV_FILE, {})
 ONE, TWO = Engine("one"), Engine("two")

@@ -7,7 +7,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.engine import Engine
 from corda_lab.swarm import clocks
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 HOST = Engine("one")
 

@@ -17,7 +17,7 @@ from corda_lab.swarm import deployment
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.stack_containers import parse_containers
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 KNOWN = Deployment(

@@ -12,7 +12,7 @@ from corda_lab.lab.engine import Container, Engine
 from corda_lab.swarm import host_meters
 from corda_lab.swarm.host_meters import LIMITS, StackMeters, Watched, parse_lines
 from corda_lab.swarm.inside import meters
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 ID, OTHER = "a" * 64, "b" * 64
 

@@ -10,7 +10,7 @@ from corda_lab.swarm import publish
 from corda_lab.swarm.images import ImageCommand, StackImage
 from corda_lab.swarm.publish import copy_image_files, parse_command
 from corda_lab.swarm.shared_files import NetworkFiles
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 def test_the_command_of_an_image_is_read() -> None:

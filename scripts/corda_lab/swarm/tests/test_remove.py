@@ -11,7 +11,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import overlays, remove
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.hosts import Host
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 HOSTS = [Host("a"), Host("b")]
 CLIENT = """\

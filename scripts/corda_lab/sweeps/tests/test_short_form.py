@@ -12,7 +12,7 @@ from corda_lab.sweeps.schema import (
     FlowsFields,
     SpanFields,
 )
-from corda_lab.testing.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
+from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 WHOLE = """\
 description: Quickly.
