@@ -23,7 +23,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 DIGEST_LENGTH = 16
 
-NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "confidence", "thresholds", "quick", "beside"}
+NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "thresholds", "quick", "beside"}
 """Fields of a sweep file that change nothing about one repeat. All others enter its digest."""
 
 

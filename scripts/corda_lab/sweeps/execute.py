@@ -83,7 +83,6 @@ def sweep_manifest(
             if step.warm_up or step.measure
         },
         left_out=list(left_out),
-        profile=fields.profile,
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )

@@ -1,4 +1,4 @@
-"""The end of warm-up and the early end of a measurement, on series whose truth is known."""
+"""The end of a warm-up, on series whose truth is known."""
 
 import math
 import random
