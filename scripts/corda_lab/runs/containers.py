@@ -39,7 +39,7 @@ WORKERS_START_SECONDS_MAX = 120
 WORKERS_END_SECONDS_MAX = 60
 POLL_SECONDS = 3.0
 """Polling interval during the load. Each poll runs the Docker client, which takes CPU time from the measured system."""
-SETUP_POLL_SECONDS = 1.0
+SETUP_POLL_SECONDS = 0.5
 KILLED = 137
 """Exit status of a container whose process was ended by SIGKILL: by a person, or by the kernel for its memory."""
 FLUSH_SECONDS = 2

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import databases
+from corda_lab.runs.running import ask_all
 from corda_lab.steps.costs import DATABASE, Reading
 from corda_lab.steps.entry import DatabaseSize
 
@@ -81,10 +82,11 @@ def parse_processes(text: str) -> float | None:
 
 def read(compose: Deployed, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
     """Take a reading now. What a node does not answer is left out. ``database_size`` matters with H2 only."""
-    seen: dict[str, NodeReading] = {}
-    for node in nodes:
-        done = compose.run("exec", "-T", node.lower(), "sh", "-c", NODE_COMMAND, check=False)
-        seen[node] = parse_node(done.stdout)
+
+    def read_node(node: str) -> NodeReading:
+        return parse_node(compose.run("exec", "-T", node.lower(), "sh", "-c", NODE_COMMAND, check=False).stdout)
+
+    seen = ask_all(read_node, nodes)
     written = {node: one.written for node, one in seen.items()}
     used: float | None = None
     if compose.settings.values.get("DATABASE") == "postgres":

@@ -172,7 +172,7 @@ def await_ready(lab: RunningLab) -> None:
     since = time.time()
     if not endings.come_true(
         lab.compose,
-        lambda: lab.bridge.is_ready() and counters.says_it_is_at_rest(lab, since),
+        lambda: lab.bridge.is_ready() and not counters.awaited_of(lab, since),
         seconds_max=READY_SECONDS_MAX,
     ):
         remedy = "See `scripts/lab status` and `docker compose logs bridge`."
