@@ -50,7 +50,7 @@ from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
 from golden_cases import Case, case

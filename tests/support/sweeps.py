@@ -43,7 +43,7 @@ from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from corda_lab.bench.file import BenchPart
 from corda_lab.bench.usage import Readings, recorded
 from corda_lab.lab.compose import Compose
-from corda_lab.runs.timeline import Timeline
+from corda_lab.runs.sampling import Timeline
 from corda_lab.steps.rows import Window
 
 INTERVAL_SECONDS = 0.5

@@ -13,7 +13,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import estimate, plan
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial
 from corda_lab.chaos.vaults import MISSING
 from corda_lab.results.audits import CHECKS
-from corda_lab.steps.fault_schedule import PARTY
-from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, POSTGRES, PROMETHEUS, FaultEntry, FaultKind
+from corda_lab.steps.faults import BRIDGE, GENERATOR, KINDS, PARTY, POSTGRES, PROMETHEUS, FaultEntry, FaultKind
 from corda_lab.text.words import plural
 
 DATABASES = ("h2", "postgres")

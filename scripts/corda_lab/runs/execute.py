@@ -20,7 +20,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, storing, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -288,7 +288,7 @@ def execute(
         else:
             measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
-            folder = storing.store(files.single(run.identity, measured, options, rerun), measured)
+            folder = recording.store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)
     return folder, measured.step
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.steps import rows, validity
-from corda_lab.steps.build import part_entries
-from corda_lab.steps.by_node import node_values
+from corda_lab.steps.build import node_values, part_entries
 from corda_lab.steps.entry import (
     PASSED,
     CostsEntry,

@@ -8,7 +8,6 @@ import polars as pl
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps import bursts, costs, counts, host_use, open_load, resolutions, rows, stages, usage
-from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -16,6 +15,7 @@ from corda_lab.steps.entry import (
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
+    NodeValues,
     OpenLoadEntry,
     PartEntry,
     RequestValues,
@@ -31,7 +31,7 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.steps.rows import Window
+from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
@@ -360,3 +360,18 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         verdict=PASSED,
     )
     return judged(step)
+
+
+def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str]) -> tuple[NodeValues, ...]:
+    """The values of the flows that each of ``nodes`` started, in their order; empty if there is only one node.
+
+    ``rows`` are those of the generator. The throughputs add up to that of the step. In open load, arrivals that were
+    dropped belong to no node.
+    """
+    if len(nodes) < 2:
+        return ()
+    values = ((node, outcome_values(rows.filter(pl.col("node") == node), window)) for node in nodes)
+    return tuple(
+        NodeValues(node=node, throughput_per_second=own.throughput_per_second, latency_ms=own.latency_ms)
+        for node, own in values
+    )

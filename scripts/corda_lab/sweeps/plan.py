@@ -11,10 +11,8 @@ from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, check_options
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.fit import fit_problems
-from corda_lab.sweeps.order import ordered
 from corda_lab.sweeps.planned import (
     NAME_LENGTH_MAX,
     SEARCHES_MAX,
@@ -31,6 +29,7 @@ from corda_lab.sweeps.schema import (
     is_timed,
 )
 from corda_lab.workloads.resolve import check_uploads, read_workload
+from lab_workload.names import canonical
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload
 
@@ -303,3 +302,46 @@ def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedSte
         step_of(sweep, point, index, repeat)
         for index, (point, repeat) in enumerate(ordered(points, repeats=fields.repeats, seed=fields.seed), start=1)
     ]
+
+
+def fit_problems(workload: Workload, options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
+    """Yield what the shape ``wanted`` lacks: parties, nodes that start flows, and the CorDapp of the flows."""
+    try:
+        parties = wanted.parties
+    except LabError:
+        # An invalid number of parties is reported separately.
+        return
+    needed = workload.requires.parties if workload.requires else None
+    if needed and len(parties) < needed:
+        text = f"the workload {workload.name} needs {needed} parties, but the shape has {len(parties)}"
+        yield Problem(text, remedy="Increase shape.parties.")
+    missing = [name for name in options.nodes or () if canonical(name, parties) is None]
+    if missing:
+        text = f"load.nodes names {', '.join(missing)}, but the parties are {', '.join(parties)}"
+        yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
+    cordapp = workload.requires.cordapp if workload.requires else None
+    if cordapp and wanted["CORDAPP"] != cordapp:
+        text = f"the workload {workload.name} needs the CorDapp {cordapp}"
+        yield Problem(text, remedy=f"Set shape.cordapp: {cordapp}.")
+
+
+def ordered(points: Sequence[SweepPoint], *, repeats: int, seed: int) -> list[tuple[SweepPoint, int]]:
+    """Return the points with their repeat numbers, in the order in which they run.
+
+    All points are measured once, then all again in reverse order, and so on. With an even number of repeats, a steady
+    drift affects all points equally. Repeats whose own seed (``seed`` for the first) is even are the reverse ones, so
+    that repeats that are added later go on in turn.
+
+    Points of the same shape run together. Among them, those that show the peak come first in every repeat, because the
+    rates of others are multiples of it.
+    """
+    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
+    for point in points:
+        shapes.setdefault(point.shape_key, []).append(point)
+    groups = list(shapes.values())
+    steps: list[tuple[SweepPoint, int]] = []
+    for repeat in range(1, repeats + 1):
+        is_reverse = (seed + repeat - 1) % 2 == 0
+        turn = [group[::-1] for group in groups[::-1]] if is_reverse else groups
+        steps += [(point, repeat) for group in turn for point in sorted(group, key=lambda point: not point.is_peak)]
+    return steps

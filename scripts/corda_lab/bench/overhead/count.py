@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
-from corda_lab.runs.timeline import Timeline
+from corda_lab.runs.sampling import Timeline
 from corda_lab.steps.build import MachineUse
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window

@@ -45,7 +45,8 @@ def test_a_lab_is_at_rest_when_nothing_is_in_flight() -> None:
 
 
 def test_a_wait_says_which_flows_it_is_for() -> None:
-    assert Parts(at_bridge={"PartyA": 2, "PartyB": 1}).awaited() == "3 flows at the bridge, started on PartyA and PartyB"
+    two = Parts(at_bridge={"PartyA": 2, "PartyB": 1})
+    assert two.awaited() == "3 flows at the bridge, started on PartyA and PartyB"
     assert Parts(at_nodes={"PartyA": 0, "PartyB": 1}).awaited() == "1 flow in flight on PartyB"
 
 

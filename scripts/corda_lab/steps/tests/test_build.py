@@ -10,7 +10,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.host import machine
 from corda_lab.results import stored
-from corda_lab.runs.timeline import Timeline
+from corda_lab.runs.sampling import Timeline
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import costs
 from corda_lab.steps.build import (
