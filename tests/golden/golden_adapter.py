@@ -53,9 +53,9 @@ from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
-from golden_cases import Case, case
-from golden_leaves import leaves
-from golden_table import Value
+from golden.golden_cases import Case, case
+from golden.golden_leaves import leaves
+from golden.golden_table import Value
 from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
 

@@ -25,7 +25,7 @@ def check(
 
     Example: `scripts/lab placement check one-node-per-host --parties 5`
     """
-    from corda_lab.host import plugins
+    from corda_lab.host import engine
     from corda_lab.lab import shape
     from corda_lab.lab.compose import Compose
     from corda_lab.swarm.fit import fit
@@ -38,7 +38,7 @@ def check(
     # The nodes may have more cores than this machine: it is not the one on which they run.
     if problems := shape.problems(settings, cores=CORES_MAX):
         raise LabError(problems=problems)
-    plugins.ensure_compose(install=False)
+    engine.ensure_compose(install=False)
     show(fit(placement, parse_project(Compose(settings).config())))
 
 

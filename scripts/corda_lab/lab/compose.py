@@ -27,7 +27,7 @@ from corda_lab.lab.engine import (
     run_docker,
     run_docker_to_file,
 )
-from corda_lab.lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 from corda_lab.steps.entry import ClockReading
 from corda_lab.text import ui
@@ -106,12 +106,14 @@ def node_inputs(settings: Settings) -> str:
 class Compose:
     """The lab's Compose project, with the environment for the wanted shape.
 
-    ``files`` are Compose files in addition to ``compose.yaml``.
+    ``files`` are Compose files in addition to those that Compose reads by itself: ``compose.yaml`` and, if there is
+    one, ``compose.override.yaml``, which may change every service.
     """
 
     def __init__(self, settings: Settings, *, files: Sequence[Path] = ()) -> None:
         self.settings = settings
-        self._files = (COMPOSE_FILE, *files)
+        override = COMPOSE_FILE.with_name(OVERRIDE)
+        self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.project = settings.project
         self.environment = lab_environment(settings)
         """Variables that every command gets in addition to the environment of this process."""

@@ -1,6 +1,6 @@
 """How often a sweep of equal points shows a difference."""
 
-from corda_lab.selftest import interval_coverage
+import interval_coverage
 
 
 def test_a_report_of_seven_equal_points_shows_a_difference_as_seldom_as_it_says() -> None:

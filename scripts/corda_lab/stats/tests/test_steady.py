@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from corda_lab.selftest import steady_coverage
+import steady_coverage
 from corda_lab.stats.steady import (
     WarmUp,
     completions_per_bin,
