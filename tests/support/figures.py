@@ -155,10 +155,7 @@ def stored_run(results: Path, folder: Path, *, quick: bool = False, system: Simu
     return stored.read(store_file(results, chosen, file))
 
 
-def without(repeat: Repeat, metric: str) -> Repeat:
-    """A repeat that has no value of a metric."""
-    points = [
-        one.model_copy(update={"metrics": {name: value for name, value in one.metrics.items() if name != metric}})
-        for one in repeat.points
-    ]
+def with_latency_only(repeat: Repeat) -> Repeat:
+    """A repeat whose points have no other value than a latency."""
+    points = [one.model_copy(update={"metrics": {"p50": 100.0}}) for one in repeat.points]
     return repeat.model_copy(update={"points": points})

@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -57,15 +57,15 @@ GAP_SECONDS = 12.0
 """The time between two steps, for set-up and counting."""
 ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
 """How long the load of a step lasts of which every request fails."""
-INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
-"""A reason for a step to be invalid, as text."""
+INVALID = str(reason("generator_failed"))
+"""Why the steps that a test declares invalid are, as text."""
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 
 
 @dataclass(frozen=True)
 class SimulatedSweep:
-    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps indices of invalid steps to reasons."""
+    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` has the indices of invalid steps."""
 
     vary: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: {"load.users": [1, 4, 16], "shape.database": ["h2", "postgres"]}
@@ -77,7 +77,7 @@ class SimulatedSweep:
     rows_per_step: int | None = None
     noise: float = 0.02
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
-    invalid: Mapping[int, str] = field(default_factory=dict)
+    invalid: Collection[int] = ()
     conditioned: Mapping[int, bool] = field(default_factory=dict)
     """Whether the nodes were steady after their conditioning, by the index of the step that follows it."""
     quick: bool = False
@@ -324,7 +324,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         workload=planned.workload,
     )
     if index in sweep.invalid:
-        entry = entry.updated(validity=invalid_for(sweep.invalid[index]))
+        entry = entry.updated(validity=NOT_VALID)
     entry = runner.placed(entry, planned, failings(entry, fields))
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
@@ -384,9 +384,8 @@ def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_ove
     )
 
 
-def invalid_for(text: str) -> ValidityEntry:
-    """The validity of a step that a test declares invalid."""
-    return ValidityEntry(valid=False, reasons=[reason("stored", text=text)], machine=[])
+NOT_VALID = ValidityEntry(valid=False, reasons=[reason("generator_failed")], machine=[])
+"""The validity of a step that a test declares invalid."""
 
 
 def cost_entry(seed: int) -> CostsEntry:

@@ -508,7 +508,7 @@ class ResourcesEntry(Entry):
     node_gc_share: dict[str, float]
     lab_cpu_cores: dict[str, float]
     others_cpu_cores: float | None = None
-    host_cores: int | None
+    host_cores: int | None = None
 
 
 class HostUseEntry(Entry):

@@ -79,7 +79,7 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
 
 
 def test_repeats_that_are_not_valid_are_not_taken_for_one_repeat_each(tmp_path: Path) -> None:
-    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid={2: INVALID})
+    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid=[2])
     text = concluded(store_sweep(tmp_path, spoilt))
     assert "There are fewer than two valid repeats to compare, too few to tell which point is best." in text
     assert "There are fewer than two valid repeats to compare, too few to tell whether they differ." in text
@@ -183,7 +183,7 @@ def test_many_steps_of_one_reason_are_told_once() -> None:
 
 
 def test_a_note_has_a_kind_and_its_text_does_not_repeat_it(tmp_path: Path) -> None:
-    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid={3: INVALID})
+    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid=[3])
     found = notes.notes(stored.read(store_sweep(tmp_path, broken)))
     assert list(dict.fromkeys(note.kind for note in found)) == ["failed", "error", "invalid"]
     assert f"step 3: {INVALID}." in [note.text for note in found if note.kind == "invalid"]

@@ -88,7 +88,7 @@ def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_ru
 
 
 def test_a_run_without_a_valid_step_has_no_values(tmp_path: Path) -> None:
-    store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
+    store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid=[1]))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
     assert results._load_words(found) == "no valid step"

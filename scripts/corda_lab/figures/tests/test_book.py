@@ -20,7 +20,7 @@ from corda_lab.figures.repeat import Repeat, RepeatCalibration, SpoiltRepeat
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
-from support.figures import FIGURE, SWEEP, without, write_figures
+from support.figures import FIGURE, SWEEP, with_latency_only, write_figures
 from support.pages import chart_data
 
 WRITE = "write it again: scripts/lab reproduce --book"
@@ -317,7 +317,7 @@ def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Seque
 
 
 def test_a_figure_without_a_value_has_no_picture(two: Places, repeats: Sequence[Repeat]) -> None:
-    found = book.of(two.read_figures(), [without(one, "throughput") for one in repeats])
+    found = book.of(two.read_figures(), [with_latency_only(one) for one in repeats])
     assert book.draw(found.figures, two) == []
     assert "![" not in book.text(found, two)
     assert (found.measured, found.without_value) == (0, 4)

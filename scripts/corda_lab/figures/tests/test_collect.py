@@ -129,11 +129,11 @@ def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_condit
 
 
 def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:
-    reasons = {"valid": False, "reasons": ["the generator was the limit"], "machine": []}
+    reasons = {"valid": False, "reasons": [{"code": "generator_failed", "values": {}}], "machine": []}
     run = with_steps(bursts, lambda step: changed(step, {"validity": reasons}) if step.index == 2 else step)
     points = [point for repeat in collect(run, METRIC_NAMES).repeats for point in repeat.points]
     (spoilt,) = [point for point in points if point.outcome == "invalid"]
-    assert (spoilt.metrics, spoilt.reason) == ({}, "the generator was the limit")
+    assert (spoilt.metrics, spoilt.reason) == ({}, "the generator stopped the load with an error")
     assert len(points) == len(bursts.steps)
 
 

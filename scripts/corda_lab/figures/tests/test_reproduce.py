@@ -28,7 +28,7 @@ from support.figures import (
     SimulatedLab,
     calibrate,
     stored_run,
-    without,
+    with_latency_only,
     write_figures,
 )
 
@@ -234,7 +234,7 @@ def test_repeats_without_a_value_that_a_figure_needs_are_measured_again(
     places: Places, lab: SimulatedLab, told: Told
 ) -> None:
     command.one("one", QUICK, SETTINGS, places)
-    store.write([without(one, "throughput") for one in store.read(places.repeats)], places.repeats)
+    store.write([with_latency_only(one) for one in store.read(places.repeats)], places.repeats)
     told()
     assert command.everything(QUICK, SETTINGS, places)
     assert [one.repeats for one in lab.requests] == [3, 3]
