@@ -16,8 +16,8 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.results.profiles import TakenProfile
 from corda_lab.steps import validity
+from corda_lab.steps.clocks import NO_HOSTS
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
-from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import NO_DROPS

@@ -20,10 +20,8 @@ from corda_lab.lab import endings
 from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
 from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
 from corda_lab.results.manifest import Environment, Image
-from corda_lab.runs.early_stop import EarlyStop
-from corda_lab.runs.live import LiveRate
+from corda_lab.runs.live import EarlyStop, LiveRate, Stall
 from corda_lab.runs.sampling import Timeline
-from corda_lab.runs.stall import Stall
 from corda_lab.stats import steady
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions

@@ -32,13 +32,12 @@ from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.clocks import slack_seconds
+from corda_lab.steps.clocks import NO_HOSTS, slack_seconds
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions

@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, costs, counts, host_use, open_load, resolutions, rows, stages, usage
+from corda_lab.steps import bursts, clocks, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -77,8 +77,8 @@ class Observed:
     """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    hosts: pl.DataFrame = field(default_factory=lambda: host_use.NO_HOSTS)
-    """What each host of a stack used each second, with the columns of ``host_use.HOSTS_SCHEMA``."""
+    hosts: pl.DataFrame = field(default_factory=lambda: clocks.NO_HOSTS)
+    """What each host of a stack used each second, with the columns of ``clocks.HOSTS_SCHEMA``."""
     clocks: Mapping[str, ClockEntry] = field(default_factory=dict)
     """The clocks of the hosts before and after the load; empty on one machine."""
     measured_until: float | None = None
@@ -354,7 +354,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
         clocks=dict(seen.clocks),
-        hosts=host_use.host_use(seen.hosts, window),
+        hosts=clocks.host_use(seen.hosts, window),
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, limits, notes, points, saturation, significance, wording
+from corda_lab.analysis import conclusions, notes, points, saturation, significance, wording
 from corda_lab.results import stored
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
@@ -171,9 +171,9 @@ def test_a_point_that_does_a_part_of_a_constant_rate_did_not_keep_it(tmp_path: P
         store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
     )
     (point,) = points.points(run)
-    assert limits.keeps_rate(point)
+    assert conclusions.keeps_rate(point)
     slower = point.steps[0].updated(throughput_per_second=0.4)
-    assert not limits.keeps_rate(replace(point, steps=(slower, *point.steps[1:])))
+    assert not conclusions.keeps_rate(replace(point, steps=(slower, *point.steps[1:])))
 
 
 def test_many_steps_of_one_reason_are_told_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.runs.early_stop import EarlyStop
+from corda_lab.runs.live import EarlyStop
 from corda_lab.steps.conditioning import COLD_FLOWS, Conditioning
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions, Stopping, until_steady
