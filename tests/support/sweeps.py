@@ -414,7 +414,7 @@ def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] 
         "vary": {name: list(values) for name, values in sweep.vary.items()},
         "repeats": 1 if find_max else sweep.repeats,
         "warm_up": {"min": f"{sweep.warm_up_seconds:g}s", "max": f"{sweep.warm_up_seconds:g}s"},
-        "measure": {"min": f"{sweep.seconds:g}s", "max": f"{sweep.seconds:g}s"},
+        "measure": f"{sweep.seconds:g}s",
         "thresholds": dict(sweep.thresholds),
     }
     if "workload" not in sweep.vary:
