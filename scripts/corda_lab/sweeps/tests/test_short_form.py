@@ -174,8 +174,8 @@ def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
     assert problem.endswith("quick.repeats: must not be set for a search, which confirms its own result")
 
 
-SHORT_ANYWAY = {"smoke", "a-a"}
-"""Sweeps that leave nothing out: a test of sweeps, and a test of the machine with three repeats of twenty seconds."""
+SHORT_ANYWAY = {"smoke", "a-a", "repeats"}
+"""Sweeps that leave nothing out: a test of sweeps, and tests of the machine by repeats of some seconds."""
 LONG_ANYWAY = {"soak"}
 """Sweeps of which a short form says nothing: what grows slowly shows only over hours."""
 
