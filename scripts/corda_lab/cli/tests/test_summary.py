@@ -197,7 +197,7 @@ def test_a_profile_is_told_by_its_largest_components(
 ) -> None:
     run = stored_run()
     content = folders.read_object(run / "run.json")
-    failed = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
+    failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
     entries = [taken_in(tmp_path / "evidence").copied_to(run).entry, failed]
     content["profiles"] = [one.model_dump(mode="json") for one in entries]
     folders.write_json(run / "run.json", content)
