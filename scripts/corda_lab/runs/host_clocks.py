@@ -11,8 +11,8 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import PlacementEntry
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.steps import clocks
+from corda_lab.steps.clocks import by_part
 from corda_lab.steps.entry import ClockEntry, ClockReading
-from corda_lab.steps.host_use import by_part
 from corda_lab.steps.stages import ROW_TIMES
 
 BRIDGE, NOTARY = "bridge", "notary"
