@@ -63,6 +63,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/report/run.py",
         "scripts/corda_lab/report/summaries.py",
         "scripts/corda_lab/report/sweep.py",
+        "scripts/corda_lab/report/trends.py",
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
         "scripts/corda_lab/results/manifest.py",

@@ -20,7 +20,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, storing, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -32,13 +32,12 @@ from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.clocks import slack_seconds
+from corda_lab.steps.clocks import NO_HOSTS, slack_seconds
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
@@ -174,10 +173,13 @@ def _observe(
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
-            set_up(lab.compose, plan, names, recording)
-            size = plan.options.database_size or "file"
-            observer = Observer(lab, plan.subject, size)
+            if plan.workload.setup:
+                set_up(lab.compose, plan, names, recording)
+            observer = Observer(lab, plan.subject, plan.options.database_size or "file")
             recording.note("counters.json", Snapshot, observer.before)
+            if not plan.workload.setup:
+                # Its generator starts no flow before the load, so the counters were read while it started.
+                set_up(lab.compose, plan, names, recording)
             before = calibrate() if lab.compose.is_here else None
             clocks = HostClocks.read(lab.compose, names)
             sampler.watch(lab.compose, names.all)
@@ -285,7 +287,7 @@ def execute(
         else:
             measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
-            folder = storing.store(files.single(run.identity, measured, options, rerun), measured)
+            folder = recording.store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)
     return folder, measured.step
 

@@ -11,8 +11,8 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import PlacementEntry
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.steps import clocks
+from corda_lab.steps.clocks import by_part
 from corda_lab.steps.entry import ClockEntry, ClockReading
-from corda_lab.steps.host_use import by_part
 from corda_lab.steps.stages import ROW_TIMES
 
 BRIDGE, NOTARY = "bridge", "notary"
@@ -43,7 +43,7 @@ class HostClocks:
                 text = f"{host}: its clock differs from that of this machine by {one.offset_ms / 1000:.1f} s"
                 raise LabError(
                     f"{text}, and a load needs all within {clocks.OFFSET_SECONDS_MAX:g} s",
-                    "Let NTP set the clocks of all hosts; `scripts/lab doctor --on swarm` shows them.",
+                    "Let NTP set the clocks of all hosts; `scripts/lab doctor --placement NAME` shows them.",
                     exit_code=1,
                 )
         return cls(lab, names, before, hosts)

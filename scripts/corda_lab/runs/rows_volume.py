@@ -80,7 +80,7 @@ class RowsVolume:
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
                 return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
         where = f"{engine.name}: " if engine.name else ""
-        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --on swarm`"
+        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --placement NAME`"
         raise LabError(
             f"{where}The volume {volume} cannot be read, because no image with a shell exists", f"Run {again}."
         )

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.stats import intervals, steady
-from corda_lab.steps import bursts, costs, counts, host_use, open_load, resolutions, rows, stages, usage
-from corda_lab.steps.by_node import node_values
+from corda_lab.stats import steady
+from corda_lab.steps import bursts, clocks, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
@@ -16,9 +15,9 @@ from corda_lab.steps.entry import (
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
+    NodeValues,
     OpenLoadEntry,
     PartEntry,
-    PrecisionEntry,
     RequestValues,
     ResourcesEntry,
     SetupEntry,
@@ -32,7 +31,7 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.steps.rows import Window
+from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
@@ -78,8 +77,8 @@ class Observed:
     """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    hosts: pl.DataFrame = field(default_factory=lambda: host_use.NO_HOSTS)
-    """What each host of a stack used each second, with the columns of ``host_use.HOSTS_SCHEMA``."""
+    hosts: pl.DataFrame = field(default_factory=lambda: clocks.NO_HOSTS)
+    """What each host of a stack used each second, with the columns of ``clocks.HOSTS_SCHEMA``."""
     clocks: Mapping[str, ClockEntry] = field(default_factory=dict)
     """The clocks of the hosts before and after the load; empty on one machine."""
     measured_until: float | None = None
@@ -170,25 +169,6 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
         change_percent_max=change_percent_max,
         bin_seconds=bin_seconds,
         **limits,
-    )
-
-
-def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not."""
-    if options.is_burst:
-        return PrecisionEntry(wanted=None, reached=None, ended_early=False)
-    stopping = options.stopping
-    series = steady.completions_per_bin(
-        requests.filter(rows.is_done())["ended_at"].to_list(),
-        started_at=window.started_at,
-        stopped_at=window.ended_at,
-        bin_seconds=steady.bin_seconds_for(window.seconds),
-    )
-    return PrecisionEntry(
-        wanted=stopping.precision if stopping else None,
-        reached=steady.relative_half_width(series, stopping.confidence if stopping else intervals.CONFIDENCE),
-        # After a short warm-up, a load that was stopped early may still have the full measuring window.
-        ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )
 
 
@@ -360,7 +340,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=window_entry(seen.end, window, measured.warm_up),
         warm_up=measured.warm_up,
-        precision=precision_of(options, measured.requests, window, seen.end),
         by_node=by_node,
         open_load=open_load_of(options, seen, window),
         bursts=found,
@@ -375,9 +354,24 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
         clocks=dict(seen.clocks),
-        hosts=host_use.host_use(seen.hosts, window),
+        hosts=clocks.host_use(seen.hosts, window),
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,
     )
     return judged(step)
+
+
+def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str]) -> tuple[NodeValues, ...]:
+    """The values of the flows that each of ``nodes`` started, in their order; empty if there is only one node.
+
+    ``rows`` are those of the generator. The throughputs add up to that of the step. In open load, arrivals that were
+    dropped belong to no node.
+    """
+    if len(nodes) < 2:
+        return ()
+    values = ((node, outcome_values(rows.filter(pl.col("node") == node), window)) for node in nodes)
+    return tuple(
+        NodeValues(node=node, throughput_per_second=own.throughput_per_second, latency_ms=own.latency_ms)
+        for node, own in values
+    )

@@ -97,7 +97,7 @@ class DeployedStack:
             document: Mapping[str, JsonValue] = yaml.safe_load(self.folder.stack_file.read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError):
             text = f"{self.folder.stack_file}: the file of the stack that runs cannot be read"
-            raise LabError(text, "Write it again: `scripts/lab up --on swarm`.") from None
+            raise LabError(text, "Write it again: `scripts/lab up --placement NAME`.") from None
         return document
 
     @property

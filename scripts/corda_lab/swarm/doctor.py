@@ -165,7 +165,7 @@ def _registry(registry: str) -> Check:
     return failure("registry", f"this machine cannot connect to {registry}", remedy)
 
 
-def not_measured(reason: str, remedy: str = "Run `scripts/lab up --on swarm` first.") -> Check:
+def not_measured(reason: str, remedy: str = "Run `scripts/lab up --placement NAME` first.") -> Check:
     """Return the check of a network between hosts that could not be measured."""
     return unknown("network between hosts", f"not measured: {reason}", remedy)
 

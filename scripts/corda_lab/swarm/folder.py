@@ -87,7 +87,7 @@ class StackFolder:
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            remedy = "Write it again: `scripts/lab up --on swarm`."
+            remedy = "Write it again: `scripts/lab up --placement NAME`."
             raise LabError(f"{path}: cannot be read ({error.strerror})", remedy) from None
 
     @property
@@ -153,7 +153,7 @@ class StackFolder:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError):
-            remedy = "Write it again: `scripts/lab up --on swarm`. If there is no stack, delete it."
+            remedy = "Write it again: `scripts/lab up --placement NAME`. If there is no stack, delete it."
             raise LabError(f"{file}: is damaged", remedy) from None
 
     def forget(self) -> None:

@@ -21,7 +21,7 @@ from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import HostSamples
 from corda_lab.lab.engine import Container, Engine, inspect_all
 from corda_lab.paths import ROOT
-from corda_lab.steps.host_use import HOSTS_SCHEMA
+from corda_lab.steps.clocks import HOSTS_SCHEMA
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 from corda_lab.text import ui
 

@@ -1,4 +1,4 @@
-"""Starts and stops a stack: ``lab up --on swarm`` and ``lab down --on swarm``.
+"""Starts and stops a stack: ``lab up --placement NAME`` and ``lab down --on swarm``.
 
 Everything before ``start`` needs the engine of this machine, which must be a manager of the swarm. ``start`` takes the
 images that are here.

@@ -228,5 +228,5 @@ def copy_files(files: Mapping[str, Path], target: str, folder: Path) -> Path:
                 copy.chmod(0o755 if path.stat().st_mode & 0o111 else 0o644)
             except OSError as error:
                 text = f"{path}: cannot be read ({error.strerror}), but the load generator of the stack has it"
-                raise LabError(text, "Restore it, or run `scripts/lab up --on swarm` again.") from None
+                raise LabError(text, "Restore it, or run `scripts/lab up --placement NAME` again.") from None
     return folder

@@ -93,7 +93,7 @@ def pull(by_host: Mapping[Host, Sequence[str]]) -> None:
             if done.returncode != 0:
                 raise LabError(
                     f"{host.name}: {image} cannot be pulled: {last_words(done.stderr, 2)}",
-                    "Run `scripts/lab doctor --on swarm`, which checks the network between hosts.",
+                    "Run `scripts/lab doctor --placement NAME`, which checks the network between hosts.",
                     exit_code=1,
                 )
         count = words.plural(len(by_host[host]), "image")

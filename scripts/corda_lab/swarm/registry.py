@@ -57,7 +57,9 @@ class Registry:
         try:
             on_each(self.hosts, lambda host: self.at(host).up())
         except LabError as error:
-            remedy = "Run `scripts/lab doctor --on swarm` with this placement: it measures the network between hosts."
+            remedy = (
+                "Run `scripts/lab doctor --placement NAME` with this placement: it measures the network between hosts."
+            )
             raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
 
     def remove(self, *, volumes: bool) -> None:

@@ -65,7 +65,7 @@ class Machine:
         if stack := deployment.find(settings):
             raise LabError(
                 f"The stack {stack.project} is up, but the sweep is to run on this machine",
-                "Add --on swarm, or stop the stack with `scripts/lab down --on swarm`.",
+                "Add --placement, or stop the stack with `scripts/lab down --on swarm`.",
             )
 
     def require_replaceable(self, settings: Settings) -> None:
@@ -117,7 +117,7 @@ class Swarm:
         if Compose(settings).running_containers():
             raise LabError(
                 f"The lab {settings.project} is up on this machine, but the sweep is to run on several hosts",
-                "Stop it with `scripts/lab down`, which keeps its ledgers, or leave out --on swarm.",
+                "Stop it with `scripts/lab down`, which keeps its ledgers, or leave out --placement.",
             )
 
     def require_replaceable(self, settings: Settings) -> None:

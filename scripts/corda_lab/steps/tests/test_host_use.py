@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from corda_lab.steps.host_use import HOSTS_SCHEMA, by_part, host_use
+from corda_lab.steps.clocks import HOSTS_SCHEMA, by_part, host_use
 from corda_lab.steps.rows import Window
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 

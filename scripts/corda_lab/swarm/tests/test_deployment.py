@@ -207,7 +207,7 @@ def test_a_file_that_was_deleted_since_the_start_is_named(
     (tmp_path / "iou.yaml").unlink()
     with pytest.raises(LabError, match=r"iou.yaml: cannot be read \(No such file") as caught:
         stack.start_load(LoadStart(Container("load", stack.load_engine(0)), "a=b", ()))
-    assert "`scripts/lab up --on swarm`" in caught.value.remedy
+    assert "`scripts/lab up --placement NAME`" in caught.value.remedy
 
 
 def test_rows_are_copied_from_the_host_on_which_they_were_written(
