@@ -16,6 +16,7 @@ from corda_lab.chaos.verdict import LedgerAuditor
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import environment, shape
+from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
@@ -138,7 +139,7 @@ def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
     inject.heal_left(lab.compose.project)
     with ui.phase("Checking the trials"):
         for load in loads:
-            inject.check(load.faults, lab.settings, lab.compose.hosts)
+            inject.check(load.faults, lab.settings, hosts_of(lab.compose))
         plan = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge)
         nodes = lab.bridge.nodes()
         if not all(nodes[node].keeps_client_ids for node in plan.subject.nodes):

@@ -17,12 +17,13 @@ from corda_lab.chaos.verdict import AuditEntry, Auditor, EndedLoad, audit_proble
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.errors import LabError, reason_of
 from corda_lab.faults.inject import TOO_LATE
+from corda_lab.lab.deployed import is_here
 from corda_lab.results import faults as stored_faults
 from corda_lab.results import folders, stored
 from corda_lab.results.faults import LoadFaults
+from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import faulty, unknown
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.clocks import OFFSET_SECONDS_MAX, slack_seconds
 from corda_lab.steps.faults import GENERATOR
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
@@ -105,7 +106,8 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
     # Without client ids, a flow may have succeeded although nobody knows; problems_without_ids counts them.
     compared = vaults.compare(rows, in_vaults, subject) if keeps else Found()
     misread = [one for one in misread if keeps or not one.startswith(REPORTED)]
-    audit = verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest, slack_of(lab, outcome)))
+    slack = 0.0 if is_here(lab.compose) else CLOCKS_APART_SECONDS_MAX
+    audit = verdict_of(auditor, lab, EndedLoad(rows, subject, at_rest, slack))
     explained = explain(outcome, rows, audit)
     trial = ended.trial.model_copy(
         update={
@@ -129,17 +131,6 @@ def audited(lab: RunningLab, subject: Subject, options: LoadOptions, auditor: Au
     problems = (*(one for one in misread if one not in left), *problems_of(trial, options.users), *compared.problems)
     told_of_it = (*warnings, *not_made, *compared.warnings, *(f"{one}: {LEFT}" for one in left))
     return trial.model_copy(update={"warnings": told_of_it, "problems": problems})
-
-
-def slack_of(lab: RunningLab, outcome: Outcome) -> float:
-    """By how much a clock of the lab may differ from that of a load, in seconds. Raises LabError if a file is damaged.
-
-    A run that left no results has not stored what the clocks were.
-    """
-    if lab.compose.is_here:
-        return 0.0
-    assert outcome.folder is not None
-    return slack_seconds(stored.read(outcome.folder).steps[0].clocks) if outcome.stored else OFFSET_SECONDS_MAX
 
 
 def explain(outcome: Outcome, rows: pl.DataFrame, audit: AuditEntry) -> Explained:

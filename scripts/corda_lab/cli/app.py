@@ -13,7 +13,6 @@ from corda_lab.cli import (
     heap,
     lab,
     logs,
-    placement,
     profile,
     reproduce,
     results,
@@ -71,8 +70,6 @@ bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab itself, besi
 app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
-placement_app = typer.Typer(no_args_is_help=True, help="Check files that place the lab on several hosts.")
-app.add_typer(placement_app, name="placement")
 
 for verb in (run.quickstart, lab.doctor, lab.up, lab.down, lab.status, top.top):
     app.command()(verb)
@@ -89,7 +86,6 @@ app.command()(flow.flow)
 app.command()(logs.logs)
 workload_app.command()(workload.new)
 workload_app.command()(workload.check)
-placement_app.command()(placement.check)
 app.command()(results.report)
 app.command()(results.compare)
 app.command(name="list")(results.list_runs)

@@ -12,11 +12,7 @@ from corda_lab.cli.options import (
     ImagesOption,
     JsonOption,
     OnOption,
-    PlacementOption,
-    Where,
     forced_images,
-    needed,
-    refuse,
     takes,
 )
 from corda_lab.errors import LabError
@@ -28,12 +24,12 @@ if TYPE_CHECKING:
     from corda_lab.lab.checks import Check
 
 
-def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement: PlacementOption = None) -> None:
+def doctor(as_json: JsonOption = False, on: OnOption = None) -> None:
     """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
 
-    With --on swarm, check every host of a placement, and measure the network and the clocks between them.
+    With --on, check every host of the placement, that it reaches the registry, and that its clock is synchronised.
 
     Exit status 2 if a check fails. A warning is no failure.
 
@@ -43,7 +39,7 @@ def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement:
     from corda_lab.lab.checks import Level
 
     project.settle()
-    checks = examine(on, placement)
+    checks = examine(on)
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
@@ -57,16 +53,15 @@ def doctor(as_json: JsonOption = False, on: OnOption = Where.MACHINE, placement:
         raise typer.Exit(2)
 
 
-def examine(on: Where, placement: str | None) -> "list[Check]":
+def examine(placement: str | None) -> "list[Check]":
     """Run the checks of this machine, or of the hosts of a placement."""
-    if on is Where.SWARM:
+    if placement is not None:
         from corda_lab.swarm import lifecycle as swarm
 
-        return swarm.examine(swarm.prepare(load_settings(), needed(placement)))
+        return swarm.examine(swarm.prepare(load_settings(), placement))
     from corda_lab.lab import doctor as doctor_module
     from corda_lab.lab import shape
 
-    refuse(placement)
     return doctor_module.examine(shape.of_running(load_settings()))
 
 
@@ -74,8 +69,7 @@ def examine(on: Where, placement: str | None) -> "list[Check]":
 @locks_lab
 def up(
     images: ImagesOption = None,
-    on: OnOption = Where.MACHINE,
-    placement: PlacementOption = None,
+    on: OnOption = None,
     recover: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +84,7 @@ def up(
 
     Options that you leave out come from .env. CorDapps in cordapps/extra/ are checked and installed on every node.
 
-    With --on swarm, this machine must be a manager of the swarm.
+    With --on, this machine must be a manager of the swarm.
 
     Example: `scripts/lab up --parties 5 --database postgres`
     """
@@ -99,7 +93,7 @@ def up(
     from corda_lab.runs import leftovers, start
 
     settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
-    if on is Where.SWARM:
+    if on is not None:
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
@@ -110,12 +104,11 @@ def up(
             if inject.is_left(stack.project):
                 inject.heal_left(stack.project)
             leftovers.stop_loads(stack)
-        swarm.up(settings, needed(placement), forced_images(images))
+        swarm.up(settings, on, forced_images(images))
         if stack := deployment.find(settings):
             leftovers.collect(stack)
         lifecycle.print_urls(settings)
         return
-    refuse(placement)
     start.start(settings, forced_images(images), recover=recover)
     lifecycle.print_urls(settings)
 
@@ -126,12 +119,11 @@ def down(
         bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
     ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
-    on: OnOption = Where.MACHINE,
-    placement: PlacementOption = None,
+    on: OnOption = None,
 ) -> None:
     """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
 
-    With --on swarm, the hosts are those on which the lab was started; --placement adds others.
+    With --on, on the hosts on which the lab was started, and on those of the placement.
 
     Example: `scripts/lab down --volumes`
     """
@@ -143,7 +135,7 @@ def down(
 
     settings = load_settings()
     lifecycle.require_engine()
-    if on is Where.SWARM:
+    if on is not None:
         from corda_lab.swarm import deployment
         from corda_lab.swarm import lifecycle as swarm
 
@@ -154,9 +146,8 @@ def down(
                 # Rows of a run whose command was killed are not the lab's to delete.
                 collect = leftovers.collect_before_removal if volumes else leftovers.collect
                 collect(known)
-            swarm.down(settings, placement, volumes=volumes)
+            swarm.down(settings, on, volumes=volumes)
         return
-    refuse(placement)
     with inject.removing(settings.project):
         loads = () if volumes else by_hand.here().loads
         if volumes:
@@ -169,10 +160,10 @@ def down(
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 
-def status(as_json: JsonOption = False, on: OnOption = Where.MACHINE) -> None:
+def status(as_json: JsonOption = False) -> None:
     """Show the state of every service, the outstanding flows, the URLs and the alerts.
 
-    With --on swarm, the state is that of Swarm's task, with its host.
+    If the lab is on several hosts, the state is that of Swarm's task, with its host.
 
     Exit status 1 if the lab is not ready. Alerts do not change it.
 
@@ -183,8 +174,7 @@ def status(as_json: JsonOption = False, on: OnOption = Where.MACHINE) -> None:
 
     # Otherwise the first command in a second checkout would show the lab of the first checkout.
     project.settle()
-    gather = status_module.gather_stack if on is Where.SWARM else status_module.gather
-    state = gather(load_settings())
+    state = status_module.gather(load_settings())
     if as_json:
         print(json.dumps(asdict(state), indent=2))
     else:

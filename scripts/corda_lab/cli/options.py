@@ -14,7 +14,6 @@ from corda_lab.text.durations import parse_duration
 
 if TYPE_CHECKING:
     from corda_lab.lab.lifecycle import ImageChoice
-    from corda_lab.lab.settings import Settings
 
 
 class ImageSource(StrEnum):
@@ -43,23 +42,12 @@ ImagesOption = Annotated[
 ]
 
 
-class Where(StrEnum):
-    """Where the lab runs."""
-
-    MACHINE = "machine"
-    SWARM = "swarm"
-
-
 OnOption = Annotated[
-    Where,
-    typer.Option("--on", help="machine: this one. swarm: the hosts of a placement (docs/scale-out.md)."),
-]
-PlacementOption = Annotated[
     str | None,
     typer.Option(
-        "--placement",
+        "--on",
         metavar="PLACEMENT",
-        help="With --on swarm: what runs on which host, a name in configs/placements/ or a path.",
+        help="Several hosts: what runs on which, a file or a name in configs/placements/ (docs/scale-out.md).",
     ),
 ]
 
@@ -135,33 +123,3 @@ def _read(option: load.LoadOption, value: Any) -> Any:
     if option.kind is not Kind.DURATION or not isinstance(value, str):
         return value
     return parse_duration(value, option=option.flag, seconds_min=option.at_least or 0.0)
-
-
-def needed(placement: str | None) -> str:
-    """Return the placement of a lab on several hosts. Raises LabError without one."""
-    if placement is None:
-        raise LabError(
-            "--placement: is missing, and says what runs on which host",
-            "Choose a file of configs/placements/, such as --placement one-node-per-host.",
-        )
-    return placement
-
-
-def refuse(placement: str | None) -> None:
-    """Raise LabError if a placement is given for a lab on one machine."""
-    if placement is not None:
-        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
-
-
-def placement_of(on: Where, placement: str | None, settings: "Settings") -> str | None:
-    """Return the placement of a lab that is about to start; None on one machine. Raises LabError without one.
-
-    Without the option, it is that of the stack that is up.
-    """
-    if on is Where.MACHINE:
-        refuse(placement)
-        return None
-    from corda_lab.swarm.folder import StackFolder
-
-    known = StackFolder.of(settings.project).deployed()
-    return needed(known.placement if placement is None and known else placement)

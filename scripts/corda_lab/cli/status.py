@@ -19,7 +19,10 @@ from corda_lab.lab.settings import Settings
 from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from corda_lab.swarm.deployment import DeployedStack
+    from corda_lab.swarm.tasks import ServiceForm
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -53,11 +56,16 @@ class LabState:
 
 
 def gather(settings: Settings) -> LabState:
-    """Return the state of the lab. Raises LabError if no engine is running."""
+    """Return the state of the lab, here or on several hosts. Raises LabError if no engine is running."""
+    from corda_lab.swarm import deployment
+    from corda_lab.swarm.folder import StackFolder
+
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     present = compose.services()
+    if not present and (services := deployment.services_present(StackFolder.of(settings.project))):
+        return _gather_stack(settings, services)
     services = {service.name: service.condition for service in present}
     settings = shape.of_running(settings)
     expected = settings.services
@@ -75,16 +83,15 @@ def gather(settings: Settings) -> LabState:
     )
 
 
-def gather_stack(settings: Settings) -> LabState:
+def _gather_stack(settings: Settings, services: "Sequence[ServiceForm]") -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
     from corda_lab.swarm import deployment
     from corda_lab.swarm.folder import StackFolder
-    from corda_lab.swarm.members import members
-    from corda_lab.swarm.tasks import RUNNING, newest, services_of, tasks_of
+    from corda_lab.swarm.hosts import members
+    from corda_lab.swarm.tasks import RUNNING, newest, tasks_of
 
     stack = StackFolder.of(settings.project).stack
     hostnames = {member.id: member.hostname for member in members()}
-    services = services_of(stack)
     tasks = newest(tasks_of(stack, services))
     running = {name for name, task in tasks.items() if task.state == RUNNING}
     nodes = nodes_of(settings) if "bridge" in running else {}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corda_lab.cli.options import ImagesOption, OnOption, PlacementOption, Where, forced_images, placement_of
+from corda_lab.cli.options import ImagesOption, OnOption, forced_images
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
@@ -41,15 +41,14 @@ def sweep(
     ] = False,
     detect: Annotated[str | None, typer.Option(metavar="PERCENT", help=DETECT_HELP)] = None,
     images: ImagesOption = None,
-    on: OnOption = Where.MACHINE,
-    placement: PlacementOption = None,
+    on: OnOption = None,
 ) -> None:
     """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
 
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
     continue with --resume.
 
-    With --on swarm, each lab is a stack on the hosts of the placement. A resumed sweep goes on where it began.
+    With --on, each lab is a stack on the hosts of the placement. A resumed sweep goes on where it began.
 
     Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
     confirmed), otherwise 1.
@@ -65,8 +64,7 @@ def sweep(
     if not (dry_run or finish or detect):
         project.settle()
     settings = load_settings()
-    chosen = placement_of(on, placement, settings) if not resume else placement
-    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick, placement=chosen)
+    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick, placement=on)
     if detect is not None:
         sweep_command.show_detection(wanted, detect)
         return

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from corda_lab.errors import LabError
 from corda_lab.faults.wound import STOP_SECONDS_MAX, Wound, docker, state_of
 from corda_lab.host.processes import come_true
-from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.deployed import Deployed, Service, hosts_of
 from corda_lab.lab.engine import Container
-from corda_lab.lab.replacing import replace_ended
+from corda_lab.lab.replacing import replace_ended, replacer_of
 from corda_lab.steps.faults import GENERATOR, Fault
 
 HAS_ENDED = ("exited", "dead", "gone")
@@ -16,7 +16,7 @@ HAS_ENDED = ("exited", "dead", "gone")
 def is_host(target: str, compose: Deployed, services: Sequence[Service]) -> bool:
     """Whether a target is a host. One that has the name of a part of the lab is that part."""
     is_part = target == GENERATOR or any(service.name == target for service in services)
-    return target in compose.hosts and not is_part
+    return target in hosts_of(compose) and not is_part
 
 
 def wound_of(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Wound:
@@ -26,7 +26,7 @@ def wound_of(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Wo
     else:
         running = [one for one in services if one.container.engine.name == fault.target and one.state == "running"]
         inside = [one.container for one in running]
-        notes = {"services": " ".join(compose.replacer_of(one.name) for one in running)}
+        notes = {"services": " ".join(replacer_of(compose, one.name) for one in running)}
     if not inside:
         raise LabError(f"no container of the lab runs on the host {fault.target}", exit_code=1)
     engine = inside[0].engine

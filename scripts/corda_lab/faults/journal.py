@@ -17,7 +17,7 @@ from corda_lab.faults.wound import Wound
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
-NEW_LAB = "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on swarm."
+NEW_LAB = "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on PLACEMENT."
 
 _WOUNDS = TypeAdapter(dict[str, Wound])
 

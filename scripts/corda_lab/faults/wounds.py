@@ -17,7 +17,7 @@ from corda_lab.faults.wound import HELPER_SECONDS_MAX, STOP_SECONDS_MAX, Wound, 
 from corda_lab.host.processes import come_true, last_words
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import Container, Engine, addresses_in
-from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended
+from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended, replacer_of
 from corda_lab.lab.settings import parse_size
 from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
@@ -77,7 +77,7 @@ def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
         target=fault.target,
         container=container.name,
         context=container.engine.name,
-        replacer="" if fault.target == GENERATOR else compose.replacer_of(place),
+        replacer="" if fault.target == GENERATOR else replacer_of(compose, place),
         image=compose.helper_image,
         notes=notes,
     )

@@ -15,7 +15,7 @@ def up(environment: Environment) -> str:
     for knob in BY_NAME.values():
         # A run that is older than a knob has no value for it.
         words += knob.words(shape.get(knob.variable, ""))
-    words += ["--on", "swarm", "--placement", placed.name] if placed else []
+    words += ["--on", placed.name] if placed else []
     own_image = shape.get("CORDA_IMAGE", "")
     is_own = own_image and not own_image.startswith(LAB_IMAGES)
     return (f"CORDA_IMAGE={own_image} " if is_own else "") + shlex.join(words)

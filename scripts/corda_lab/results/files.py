@@ -17,7 +17,6 @@ from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.results.profiles import TakenProfile
 from corda_lab.steps import validity
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
-from corda_lab.steps.host_use import NO_HOSTS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import NO_DROPS
@@ -27,7 +26,6 @@ from corda_lab.text import ui
 CONDITIONING_TABLE = "conditioning.parquet"
 """The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 SAMPLES_TABLE = "samples.parquet"
-HOSTS_TABLE = "hosts.parquet"
 """CPU and memory of the containers each second."""
 NOTARY_TABLE = "notary.parquet"
 """When the notary has logged the transactions of the load."""
@@ -52,8 +50,6 @@ class Measured:
     """The rows of the load that conditioned the nodes before this step, if there was one."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    hosts: pl.DataFrame = field(default_factory=lambda: NO_HOSTS, kw_only=True)
-    """What each host of a stack used each second, with the columns of ``host_use.HOSTS_SCHEMA``."""
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
@@ -192,9 +188,6 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     samples = pl.concat([with_step(one.samples, one.step) for one in steps])
     if samples.height:
         samples.write_parquet(folder / SAMPLES_TABLE)
-    hosts = pl.concat([with_step(one.hosts, one.step) for one in steps])
-    if hosts.height:
-        hosts.write_parquet(folder / HOSTS_TABLE)
     notary = pl.concat([with_step(one.notary, one.step) for one in steps])
     if notary.height:
         notary.write_parquet(folder / NOTARY_TABLE)
@@ -232,8 +225,6 @@ def write_step(folder: Path, measured: Measured) -> None:
         measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
     if measured.samples.height:
         measured.samples.write_parquet(folder / SAMPLES_TABLE)
-    if measured.hosts.height:
-        measured.hosts.write_parquet(folder / HOSTS_TABLE)
     if measured.notary.height:
         measured.notary.write_parquet(folder / NOTARY_TABLE)
     if measured.logs is not None:
@@ -249,7 +240,7 @@ def write_step(folder: Path, measured: Measured) -> None:
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
-    sampled, requested, hosted = (folder / name for name in (SAMPLES_TABLE, NOTARY_TABLE, HOSTS_TABLE))
+    sampled, requested = (folder / name for name in (SAMPLES_TABLE, NOTARY_TABLE))
     logs = folder / node_logs.FOLDER
     workload = folders.read_object(folder / "workload.json")
     audited = audits.read(folder)
@@ -259,7 +250,6 @@ def read_step(folder: Path) -> Measured:
         drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
         conditioning = pl.read_parquet(before) if before.is_file() else None
         samples = pl.read_parquet(sampled) if sampled.is_file() else NO_SAMPLES
-        hosts = pl.read_parquet(hosted) if hosted.is_file() else NO_HOSTS
         notary = pl.read_parquet(requested) if requested.is_file() else NO_NOTARY
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
@@ -278,7 +268,6 @@ def read_step(folder: Path) -> Measured:
         samples,
         next(iter(audited.values()), None),
         conditioning_text=str(workload.get("conditioning") or ""),
-        hosts=hosts,
         notary=notary,
         logs=logs if logs.is_dir() else None,
     )

@@ -14,6 +14,8 @@ TESTS = "tests/swarm"
 HOSTS = ("one", "two", "three")
 """The hosts of tests/swarm/placement.yaml. The first is the manager."""
 SECONDS_MAX = 4800.0
+REGISTRY = "REGISTRY_IMAGE"
+"""The setting with the image of the registry, which stands for that of a user."""
 
 
 def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
@@ -22,6 +24,8 @@ def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
     results = CACHE / "swarm-test-results"
     with own_project.lab_of(SUFFIX, results, {"NODE_PRESET": TEST_PRESET, "PARTIES": "3"}) as settings:
         swarm_lifecycle.prepare_images(settings, forced)
+        registry = {REGISTRY: settings[REGISTRY]}
+        images.ensure_images(images.choose_source(registry, forced), registry)
         swarm_lifecycle.build(settings)
         try:
             with engines.swarm(HOSTS) as (found, environment):
@@ -42,6 +46,6 @@ def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
 def image_names(settings: Settings) -> list[str]:
     """Return the images that the manager needs: those of all services, and those of what runs beside them."""
     project = swarm_lifecycle.project_of(settings)
-    names = [service.image for service in project.running.values()]
-    names += [settings.own_node_image, settings.own_image(swarm_lifecycle.TOOLS)]
-    return [*dict.fromkeys([*names, images.image_name(settings, "REGISTRY_IMAGE")])]
+    names = [service["image"] for service in project.running.values()]
+    names += [settings.own_node_image, settings.own_image(swarm_lifecycle.LINKS)]
+    return [*dict.fromkeys([*names, images.image_name(settings, REGISTRY)])]

@@ -23,6 +23,8 @@ POLL_SECONDS = 2.0
 REPORT_EVERY_SECONDS = 15.0
 LOG_LINES = 15
 NAMESPACE = "com.docker.stack.namespace"
+LABEL = "org.cordalab.stack"
+"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
 
 
 def command(stack: Stack, file: Path) -> list[str]:
@@ -37,6 +39,19 @@ def write(stack: Stack, folder: StackFolder) -> Path:
     ui.note(f"the stack file is {folder.stack_file}; by hand:")
     ui.note(shlex.join(["docker", *command(stack, folder.stack_file)]))
     return folder.stack_file
+
+
+def require_overlay(stack: str, *, encrypted: bool) -> None:
+    """Raise LabError if the overlay of a stack is there, and not of the kind that the placement wants."""
+    name = f"{stack}_default"
+    form = '{{if index .Options "encrypted"}}encrypted{{else}}plain{{end}}'
+    found = run_docker(["network", "inspect", "--format", form, name])
+    needed, present = "encrypted" if encrypted else "plain", found.stdout.strip()
+    if found.returncode == 0 and present != needed:
+        raise LabError(
+            f"overlay: the placement says {needed}, but the overlay {name} exists and is {present}",
+            "Remove the stack first, `scripts/lab down --on PLACEMENT`. Ledgers are kept.",
+        )
 
 
 def deploy(stack: Stack, file: Path, node_names: Mapping[str, str]) -> None:
@@ -79,7 +94,7 @@ def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProg
             if now > deadline:
                 raise LabError(
                     f"The stack was not ready within {READY_SECONDS_MAX:.0f} s: {progress.words()}",
-                    f"See `docker stack ps --no-trunc {stack}`. `scripts/lab down --on swarm` removes the stack.",
+                    f"See `docker stack ps --no-trunc {stack}`. `scripts/lab down --on PLACEMENT` removes the stack.",
                     exit_code=1,
                 )
             ticker.show(f"{now - progress.started_at:.0f} s: {progress.words()}")

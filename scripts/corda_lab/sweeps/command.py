@@ -157,8 +157,8 @@ def resumed_site(wanted: SweepRequest, kept: store.Unfinished) -> Site:
     began = kept.plan.placement
     if wanted.placement is not None and wanted.placement != began:
         raise LabError(
-            f"--placement: {kept.identity} began on {began or 'one machine'}",
-            "Leave it out, and --on: a sweep goes on where it began.",
+            f"--on: {kept.identity} began on {began or 'one machine'}",
+            "Leave it out: a sweep goes on where it began.",
         )
     return replace(wanted, placement=began).site
 

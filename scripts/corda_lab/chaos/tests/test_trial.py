@@ -6,7 +6,6 @@ The load itself, and a real audit, need nodes: ``tests/e2e/test_chaos.py`` has t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import polars as pl
@@ -32,8 +31,6 @@ from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.clocks import OFFSET_SECONDS_MAX
-from corda_lab.steps.entry import ClockEntry, ClockReading
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
@@ -364,18 +361,3 @@ def test_no_trial_is_made_after_one_that_was_not_audited(tmp_path: Path, monkeyp
     assert [one.seed for one in file.trials] == [7, 8]
     assert [one.seed for one in file.confirmed] == [7]
     assert audits == [1]
-
-
-def test_audits_allow_for_clocks_that_differ_and_for_those_that_nobody_has_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = load_settings(ENV_FILE, {})
-    here = RunningLab(settings, Compose(settings), cast(Bridge, None), cast(Prometheus, None))
-    there = replace(here, compose=cast(Compose, SimpleNamespace(is_here=False)))
-    reading = ClockReading(offset_ms=300.0, error_ms=5.0)
-    step = SimpleNamespace(clocks={"two": ClockEntry(before=reading, after=reading)})
-    monkeypatch.setattr("corda_lab.results.stored.read", lambda _: SimpleNamespace(steps=[step]))
-    ended = Outcome(tmp_path, stored=True)
-    assert chaos_trial.slack_of(here, ended) == 0.0
-    assert 0.3 <= chaos_trial.slack_of(there, ended) <= 0.31
-    assert chaos_trial.slack_of(there, replace(ended, stored=False)) == OFFSET_SECONDS_MAX

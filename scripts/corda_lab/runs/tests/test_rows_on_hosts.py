@@ -28,7 +28,8 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "locust": "load"},
     workers=["two", "far"],
     images={},
-    tools="lab-swarm/tools:1",
+    hosts=["one", "two", "load", "far"],
+    is_running=True,
 )
 DOCUMENT = """\
 services:
