@@ -16,7 +16,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 LONG_MODULES = {
     "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
     "scripts/corda_lab/steps/load.py": "every option of a load, each declared once",
-    "scripts/corda_lab/testing/sweeps.py": "one simulated sweep, from its rows to its folder",
+    "tests/support/sweeps.py": "one simulated sweep, from its rows to its folder",
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
     "tests/golden/golden_adapter.py": "all that the golden tests know of the code, in one place",
 }
@@ -109,7 +109,7 @@ def test_data_of_any_form_stays_at_the_edges() -> None:
         path.as_posix()
         for path in python_files()
         if UNTYPED in (ROOT / path).read_text(encoding="utf-8")
-        and not {"tests", "testing", "monitoring"} & set(path.parts)
+        and not {"tests", "monitoring"} & set(path.parts)
         and not path.name.startswith(("test_", "conftest"))
     }
     assert found == {path for paths in EDGES.values() for path in paths}

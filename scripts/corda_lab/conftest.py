@@ -10,10 +10,10 @@ import pytest
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions, with_limit
 from corda_lab.steps.plan import LoadPart
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import plan_of, store
-from corda_lab.testing.sweeps import INVALID, SimulatedSweep, store_sweep
 from lab_workload.load import ALL_FAILED
+from support import simulation
+from support.runs import plan_of, store
+from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
 
 @pytest.fixture

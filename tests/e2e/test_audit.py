@@ -20,8 +20,8 @@ from corda_lab.audit.sources import LABEL
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from corda_lab.testing.ledgers import with_quantity
 from labkit import Lab
+from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")
 

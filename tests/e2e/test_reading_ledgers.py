@@ -18,7 +18,6 @@ from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
-from corda_lab.testing.ledgers import with_quantity
 from labkit import Lab
 from ledger_databases import H2, Form, Postgres, moment
 from ledger_lab import (
@@ -38,6 +37,7 @@ from ledger_lab import (
     h2_statements,
     made,
 )
+from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")
 

@@ -10,8 +10,8 @@ import pytest
 
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import comparison
-from corda_lab.testing.sweeps import LARGEST, SimulatedSweep, store_sweep
 from labkit import Browser
+from support.sweeps import LARGEST, SimulatedSweep, store_sweep
 
 pytestmark = pytest.mark.lab("none")
 

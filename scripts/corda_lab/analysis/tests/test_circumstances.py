@@ -8,7 +8,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.runs import ENVIRONMENT, ON_HOSTS
+from support.runs import ENVIRONMENT, ON_HOSTS
 
 BEFORE = ENVIRONMENT.model_copy(
     update={

@@ -8,7 +8,7 @@ import polars as pl
 
 from corda_lab.analysis import conclusions, limits, notes, points, saturation, significance, wording
 from corda_lab.results import stored
-from corda_lab.testing.sweeps import INVALID, SimulatedSweep, store_sweep
+from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
 
 def concluded(folder: Path) -> str:

@@ -9,7 +9,7 @@ from corda_lab.analysis.detection import detections, latest_run_of, pooled
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.stats.power import power_of
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 def test_the_scatter_is_pooled_over_points() -> None:

@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.results import stored
 from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, StepEntry, UsageEntry
-from corda_lab.testing.entries import changed
+from support.entries import changed
 
 BY_NODE = {"Notary": 10.0, "PartyA": 80.0, "PartyB": 40.0, "PostgreSQL": 70.0, "bridge": 30.0}
 

@@ -9,7 +9,7 @@ from corda_lab.analysis import points, values
 from corda_lab.results import stored
 from corda_lab.steps.entry import VerdictEntry
 from corda_lab.steps.reasons import reason
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from corda_lab.analysis import points, profiled, saturation
 from corda_lab.analysis.profiled import Choice
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.entries import changed
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.entries import changed
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 def chosen(run: StoredRun) -> Choice | None:

@@ -9,8 +9,8 @@ import pytest
 from corda_lab.analysis import points, saturation
 from corda_lab.analysis.saturation import Resource
 from corda_lab.results import stored
-from corda_lab.testing.entries import changed
-from corda_lab.testing.runs import ENVIRONMENT
+from support.entries import changed
+from support.runs import ENVIRONMENT
 
 
 def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:

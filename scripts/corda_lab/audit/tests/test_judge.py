@@ -20,8 +20,8 @@ from corda_lab.audit.tables import (
     Window,
 )
 from corda_lab.results.audits import Violation, ViolationKind, verdict_of
-from corda_lab.testing import ledgers as network
-from corda_lab.testing.ledgers import BEGAN, COIN, IOU, ISSUE, NOTARY, PAYMENT, PROMISE, REQUESTS, A, B, C, cash
+from support import ledgers as network
+from support.ledgers import BEGAN, COIN, IOU, ISSUE, NOTARY, PAYMENT, PROMISE, REQUESTS, A, B, C, cash
 
 RUN = Scope((Window(BEGAN, BEGAN + 60),))
 Kind = ViolationKind

@@ -6,8 +6,8 @@ from corda_lab.audit.judge import judge
 from corda_lab.audit.tables import Recorded, Request, Scope, StateRef, VaultState, Window
 from corda_lab.audit.tests.test_judge import judged, only, recorded_at, with_row, without
 from corda_lab.results.audits import ViolationKind
-from corda_lab.testing import ledgers as network
-from corda_lab.testing.ledgers import BEGAN, IOU, A, B
+from support import ledgers as network
+from support.ledgers import BEGAN, IOU, A, B
 
 Kind = ViolationKind
 

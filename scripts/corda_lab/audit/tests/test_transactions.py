@@ -8,7 +8,7 @@ import pytest
 from corda_lab.audit.amqp import MAGIC, Record, UnreadableError, load
 from corda_lab.audit.tables import Asset, StateRef, Transaction
 from corda_lab.audit.transactions import People, read_transaction, short_key
-from corda_lab.testing.ledgers import with_quantity
+from support.ledgers import with_quantity
 
 RECORDED = Path(__file__).parent / "recorded" / "transactions.txt"
 LINES = [line.split() for line in RECORDED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]

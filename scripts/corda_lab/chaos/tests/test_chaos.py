@@ -25,8 +25,8 @@ from corda_lab.steps.fault_schedule import LENGTH_SECONDS
 from corda_lab.steps.faults import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS
-from corda_lab.testing import runs, simulation
-from corda_lab.testing.runs import ENVIRONMENT
+from support import runs, simulation
+from support.runs import ENVIRONMENT
 
 OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})

@@ -19,7 +19,7 @@ from corda_lab.results import node_logs
 from corda_lab.results.audits import CHECKS
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.testing.chaos import chaos_file
+from support.chaos import chaos_file
 
 CLIENT = "20261127T143052Z-chaos-f6d84fe4-343"
 ISSUED, PAID = "5E02A17D", "36A164F0"

@@ -15,7 +15,7 @@ from corda_lab.results.audits import CHECKS, Audit, unknown_outcomes
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.resolutions import COLUMNS
-from corda_lab.testing.chaos import chaos_file
+from support.chaos import chaos_file
 
 IOU, CASH = "IouState", "CashState"
 PAY = Subject("PartyA", (LoadPart("pay", "Pay", "Pay", "PartyB", changes={CASH: {"PartyA": 0, "PartyB": 1}}),))

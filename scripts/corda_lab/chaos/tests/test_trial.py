@@ -34,8 +34,8 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
-from corda_lab.testing import runs, simulation
-from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
+from support import runs, simulation
+from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
 SUBJECT = Subject("PartyA", (part("Iou"),))

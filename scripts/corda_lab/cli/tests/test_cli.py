@@ -17,7 +17,7 @@ from corda_lab.cli.options import MetricName
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
-from corda_lab.testing.commands import PYTHONPATH, verbs
+from support.commands import PYTHONPATH, verbs
 
 
 def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":

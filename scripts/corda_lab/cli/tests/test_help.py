@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from corda_lab.cli.app import app
-from corda_lab.testing.commands import PYTHONPATH, verbs
+from support.commands import PYTHONPATH, verbs
 
 LARGE = {"httpx", "jinja2", "matplotlib", "numpy", "plotly", "polars", "scipy"}
 PROGRAM = f"""

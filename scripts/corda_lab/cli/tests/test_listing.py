@@ -18,10 +18,10 @@ from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders, stored
 from corda_lab.runs import by_hand
 from corda_lab.runs.by_hand import HandLoads
-from corda_lab.testing import simulation
-from corda_lab.testing.by_hand import IDENTITY, noted, steady
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads
+from support import simulation
+from support.by_hand import IDENTITY, noted, steady
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from corda_lab.lab import lifecycle, node_logs, project, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.steps.node_log import LogEntry
-from corda_lab.testing.docker import docker_client
 from corda_lab.text.redaction import REDACTED
+from support.docker import docker_client
 
 FLOW = "c5084132-4f88-49e4-a4ce-c53242e731f0"
 LOG = (

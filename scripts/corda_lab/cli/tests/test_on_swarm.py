@@ -20,7 +20,7 @@ from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import Member
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 @pytest.mark.parametrize(

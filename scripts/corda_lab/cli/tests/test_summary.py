@@ -14,8 +14,8 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.testing.profiler import taken_in
-from corda_lab.testing.runs import part
+from support.profiler import taken_in
+from support.runs import part
 
 
 def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:

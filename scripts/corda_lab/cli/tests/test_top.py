@@ -15,9 +15,9 @@ import pytest
 
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
-from corda_lab.testing.commands import PYTHONPATH
-from corda_lab.testing.served import served
-from corda_lab.testing.watched import Lab
+from support.commands import PYTHONPATH
+from support.served import served
+from support.watched import Lab
 
 COMMAND = (sys.executable, "-m", "corda_lab", "top")
 ALERT: dict[str, object] = {

@@ -15,8 +15,8 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs import counters, preflight
 from corda_lab.runs.running import RunningLab
-from corda_lab.testing.trials import IOU, STATE, TrialBridge
 from corda_lab.workloads import resolve
+from support.trials import IOU, STATE, TrialBridge
 
 BOTH = {"PartyA": {STATE: 1}, "PartyB": {STATE: 1}}
 

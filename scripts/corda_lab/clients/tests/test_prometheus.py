@@ -10,7 +10,7 @@ import pytest
 
 from corda_lab.clients.prometheus import POINTS_MAX, SCRAPE_SECONDS, SERIES, Alert, Prometheus, Series
 from corda_lab.errors import LabError
-from corda_lab.testing.served import served
+from support.served import served
 
 
 @contextmanager

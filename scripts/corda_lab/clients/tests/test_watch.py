@@ -6,8 +6,8 @@ from contextlib import closing, contextmanager
 
 from corda_lab.clients.watch import ANSWER_SECONDS_MAX, LoadState, Watch
 from corda_lab.lab.doctor import free_ports
-from corda_lab.testing.served import served
-from corda_lab.testing.watched import NOTARY, PARTY, Lab
+from support.served import served
+from support.watched import NOTARY, PARTY, Lab
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from corda_lab import paths
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.engine import Engine
+from support.engine import Engine
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from corda_lab.faults.inside import files, routes
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
-from corda_lab.testing.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 from lab_workload import shown_faults
+from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 
 def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:

@@ -15,7 +15,7 @@ from corda_lab.faults import inject, journal, wounds
 from corda_lab.faults.journal import Journal
 from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import FaultKind
-from corda_lab.testing.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
+from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 COMMAND = """
 import sys, time

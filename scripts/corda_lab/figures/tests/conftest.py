@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.figures.places import Places
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.figures import SimulatedLab, stored_run, write_figures
+from support.figures import SimulatedLab, stored_run, write_figures
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from corda_lab.figures.repeat import Repeat, RepeatCalibration
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing.figures import FIGURE, SWEEP, write_figures
-from corda_lab.testing.pages import chart_data
+from support.figures import FIGURE, SWEEP, write_figures
+from support.pages import chart_data
 
 WRITE = "write it again: scripts/lab reproduce --book"
 PUBLISHED = Places(repeats=ROOT / "docs" / "reproduction")

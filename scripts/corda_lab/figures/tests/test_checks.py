@@ -7,7 +7,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.figures.file import Figure, by_sweep, find_figure, read_figure, read_figures
 from corda_lab.figures.metrics import metrics_of
-from corda_lab.testing.claims import HEAD, SWEEP, figure_of, write_figure
+from support.claims import HEAD, SWEEP, figure_of, write_figure
 
 SOUND = "name: grows, says: 1, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [4, null]"
 

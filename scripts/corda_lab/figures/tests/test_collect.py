@@ -20,9 +20,9 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.validity import NOT_STEADY
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.testing.entries import changed
-from corda_lab.testing.figures import SWEEP, write_figures
-from corda_lab.testing.runs import ENVIRONMENT
+from support.entries import changed
+from support.figures import SWEEP, write_figures
+from support.runs import ENVIRONMENT
 
 METRIC_NAMES = ["p50", "throughput"]
 

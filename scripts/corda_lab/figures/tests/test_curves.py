@@ -13,7 +13,7 @@ from corda_lab.figures.file import Figure
 from corda_lab.figures.judged import judged
 from corda_lab.figures.repeat import Repeat
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import HEAD, figure_of, repeat_of
+from support.claims import HEAD, figure_of, repeat_of
 
 Points = list[Mapping[str, ParameterValue]]
 

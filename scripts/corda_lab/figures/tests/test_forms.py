@@ -9,7 +9,7 @@ from corda_lab.figures.forms import in_form, whole_takes
 from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.claims import figure_of, repeat_of
+from support.claims import figure_of, repeat_of
 
 CLAIM = "name: a, says: 1, ratio: p50, of: {load.users: 10}, to: {load.users: 1}, within: [1, 2]"
 

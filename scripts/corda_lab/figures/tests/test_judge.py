@@ -16,7 +16,7 @@ from corda_lab.figures.judge import ClaimVerdict, judge
 from corda_lab.figures.metrics import current_points, lacking
 from corda_lab.figures.repeat import LeftOut, Repeat
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
+from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"

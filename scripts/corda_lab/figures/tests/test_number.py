@@ -9,7 +9,7 @@ from corda_lab.figures.judge import judge
 from corda_lab.figures.number import number_words, points_words
 from corda_lab.figures.sweep import names_of
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.testing.claims import HEAD, figure_of, repeat_of
+from support.claims import HEAD, figure_of, repeat_of
 
 USERS_70 = "of: {load.users: 70}"
 

@@ -9,8 +9,8 @@ from corda_lab.figures import page
 from corda_lab.figures.collect import collect
 from corda_lab.figures.judged import Judged, judged
 from corda_lab.results.stored import StoredRun
-from corda_lab.testing import figures
-from corda_lab.testing.pages import chart_data, without_scripts
+from support import figures
+from support.pages import chart_data, without_scripts
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from corda_lab.figures.on_published import PublishedVerdict, decimals_of, honest
 from corda_lab.figures.published import COLUMNS, read_published
 from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import Verdict
-from corda_lab.testing.claims import HEAD, figure_of
-from corda_lab.testing.published import rows
+from support.claims import HEAD, figure_of
+from support.published import rows
 
 
 def test_every_published_value_is_read() -> None:

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from corda_lab.figures.statistics import slope
-from corda_lab.testing.published import line, one
+from support.published import line, one
 
 
 def latency(edition: str, participants: float) -> float:

@@ -22,7 +22,7 @@ from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.planned import PlanFile
-from corda_lab.testing.figures import FIGURE, SECOND, SWEEP, SimulatedLab, calibrate, stored_run, write_figures
+from support.figures import FIGURE, SECOND, SWEEP, SimulatedLab, calibrate, stored_run, write_figures
 
 SETTINGS = load_settings(ENV_FILE, {})
 FULL, QUICK = Wanted("full"), Wanted("quick")

@@ -9,7 +9,7 @@ from corda_lab.figures.on_published import judge_published
 from corda_lab.figures.statistics import slope
 from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import CANNOT_TELL, HELD, decide, verdict_of
-from corda_lab.testing.claims import HEAD, figure_of
+from support.claims import HEAD, figure_of
 
 
 def test_held() -> None:

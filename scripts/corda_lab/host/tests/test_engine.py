@@ -16,7 +16,7 @@ from packaging.version import Version
 from corda_lab.errors import LabError
 from corda_lab.host import consent, debian, dockerd, engine, plugins, probe, processes
 from corda_lab.host.probe import EngineState
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 @pytest.fixture

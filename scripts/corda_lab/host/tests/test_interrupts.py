@@ -10,7 +10,7 @@ import pytest
 
 from corda_lab.host import interrupts
 from corda_lab.host.interrupts import held_back
-from corda_lab.testing.commands import PYTHONPATH
+from support.commands import PYTHONPATH
 
 
 def send_twice() -> None:

@@ -11,7 +11,7 @@ from corda_lab.lab.compose import Compose, lab_environment, parse_services
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 HEALTHY = {"Service": "bridge", "Name": "corda-lab-bridge-1", "State": "running", "Health": "healthy", "ExitCode": 0}
 DONE = {"Service": "bootstrap", "Name": "corda-lab-bootstrap-1", "State": "exited", "Health": "", "ExitCode": 0}

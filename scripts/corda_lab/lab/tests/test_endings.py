@@ -12,7 +12,7 @@ from corda_lab.lab import endings
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 DATABASE = "Could not connect to the database. Please check your JDBC connection URL."
 CORDA = f"""\

@@ -7,7 +7,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab import engine
 from corda_lab.lab.engine import HERE, Container, Engine, inspect_all, on_each, outcomes, problems_of
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 MISSING = 'Failed to initialize: unable to resolve docker endpoint: context "partya": context not found'
 SILENT = "error during connect: Get http://docker.example/v1.41/info: exit status 255: ssh: connect to host refused"

@@ -11,7 +11,7 @@ from corda_lab.host import image_files, standin_base, standins
 from corda_lab.lab import images
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 CURRENT = f"true {standin_base.REVISION}"
 NAMES = {"JAVA8_IMAGE": "temurin:8", "PYTHON_IMAGE": "python:3.13", "GRAFANA_IMAGE": "grafana:12"}

@@ -16,7 +16,7 @@ from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab import lock
 from corda_lab.paths import ROOT
-from corda_lab.testing.commands import PYTHONPATH
+from support.commands import PYTHONPATH
 
 PROJECT = "lab-of-a-test"
 

@@ -18,8 +18,8 @@ from corda_lab.lab import node_logs
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.testing.docker import docker_client
 from corda_lab.text.redaction import REDACTED
+from support.docker import docker_client
 
 FIRST, SECOND, OLDER = (
     f"[INFO ] 2026-11-{day}T15:33:00,000Z [main] a.B - {text}\n"

@@ -10,7 +10,7 @@ from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab import ownership, project
 from corda_lab.lab.settings import OVERRIDE, project_in
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 Install = Callable[[str], None]
 

@@ -11,7 +11,7 @@ from corda_lab.host import fetched, image_files
 from corda_lab.lab import images, provenance
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE, ROOT
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = load_settings(ENV_FILE, {})
 

@@ -11,7 +11,7 @@ from corda_lab.lab.engine import Container
 from corda_lab.profile import dump
 from corda_lab.profile.histogram import Histogram
 from corda_lab.profile.jvm import Jvm
-from corda_lab.testing.profiler import JVM, commands, jvm_client
+from support.profiler import JVM, commands, jvm_client
 
 LIVE = Histogram("PartyA", True, 100, 50 * 1024**2, ())
 ALL = Histogram("PartyA", False, 100, 50 * 1024**2, ())

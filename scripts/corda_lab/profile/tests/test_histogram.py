@@ -7,7 +7,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.profile import histogram
 from corda_lab.profile.histogram import ClassCount
-from corda_lab.testing.profiler import JVM, commands, jvm_client
+from support.profiler import JVM, commands, jvm_client
 
 JAVA_8 = """Connected to remote JVM
 JVM response code = 0

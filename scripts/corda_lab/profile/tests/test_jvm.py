@@ -11,7 +11,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import jvm
 from corda_lab.profile.jvm import AlreadyProfiledError, Jvm
 from corda_lab.results.profiles import Event
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 PARTYA = '{"Service": "partya", "Name": "lab-partya-1", "State": "STATE", "ExitCode": CODE}'
 JVM = Jvm("PartyA", Container("lab-partya-1"), 1, "4.3")

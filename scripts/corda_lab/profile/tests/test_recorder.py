@@ -8,7 +8,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.engine import Container
 from corda_lab.profile import recorder
 from corda_lab.profile.jvm import Jvm
-from corda_lab.testing.profiler import JVM, commands, jvm_client
+from support.profiler import JVM, commands, jvm_client
 
 FOLDER = "/opt/corda/persistence/base/tmp/lab-recording"
 REMOVED = f"rm -rf {FOLDER}"

@@ -9,7 +9,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile.jvm import AlreadyProfiledError
 from corda_lab.profile.session import Session
 from corda_lab.results.profiles import Event, Profile
-from corda_lab.testing.profiler import JVM, commands, jvm_client
+from support.profiler import JVM, commands, jvm_client
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from corda_lab.results.audits import CHECKS
 from corda_lab.selftest import suite
 from corda_lab.selftest.suite import Totals
 from corda_lab.steps.faults import KINDS, FaultEntry
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 CORDA = load_settings()["CORDA_VERSION"]
 COPY = "import shutil, sys; shutil.copy(*sys.argv[1:])"

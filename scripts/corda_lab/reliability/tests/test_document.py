@@ -15,8 +15,8 @@ from corda_lab.reliability.growth import Growth
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.reliability.soak_file import SoakFile
 from corda_lab.results.audits import CHECKS
-from corda_lab.testing.chaos import chaos_file
-from corda_lab.testing.runs import ENVIRONMENT
+from support.chaos import chaos_file
+from support.runs import ENVIRONMENT
 
 FLAT = Growth(
     name="heap after collection",

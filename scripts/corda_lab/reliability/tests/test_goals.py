@@ -11,7 +11,7 @@ from corda_lab.reliability import campaign, goals
 from corda_lab.reliability.goals import CHECKS_MIN, FAULTS, FLOWS, KILLS, KILLS_OF_POSTGRES, KIND, Piece
 from corda_lab.results.audits import CHECKS
 from corda_lab.steps.faults import KINDS, FaultEntry, FaultKind
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 CORDA = ENVIRONMENT.versions.corda
 PARTIES = ("partya", "partyb", "partyc")

@@ -16,9 +16,9 @@ from corda_lab.results import stored
 from corda_lab.results.audits import Audit
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import read_sweep
-from corda_lab.testing import sweeps
-from corda_lab.testing.sweep_files import short_soak
-from corda_lab.testing.sweeps import SimulatedSweep
+from support import sweeps
+from support.sweep_files import short_soak
+from support.sweeps import SimulatedSweep
 
 BEGAN, SECONDS = 1_000_000.0, 7200.0
 SPAN = (BEGAN, BEGAN + SECONDS)

@@ -19,10 +19,10 @@ from corda_lab.reliability.soak_suite import HeapWatch
 from corda_lab.results.audits import Audit
 from corda_lab.selftest import own_project, suite
 from corda_lab.selftest.suite import Totals
-from corda_lab.testing import sweeps
-from corda_lab.testing.docker import docker_client
-from corda_lab.testing.sweep_files import short_soak
-from corda_lab.testing.sweeps import SimulatedSweep
+from support import sweeps
+from support.docker import docker_client
+from support.sweep_files import short_soak
+from support.sweeps import SimulatedSweep
 
 SETTINGS = load_settings(ENV_FILE, {"PARTIES": "2"})
 PLACES = ["bridge", "Notary", "PartyA", "PartyB"]

@@ -13,8 +13,8 @@ from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
 from corda_lab.errors import LabError
 from corda_lab.report import comparison
 from corda_lab.results import folders as results
-from corda_lab.testing.pages import chart_data, without_scripts
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.pages import chart_data, without_scripts
+from support.sweeps import SimulatedSweep, store_sweep
 
 LATER = "20260102T040405Z-later"
 

@@ -17,9 +17,9 @@ from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.points import points_of
-from corda_lab.testing import simulation, sweeps
-from corda_lab.testing.pages import chart_data, report_html, report_text
-from corda_lab.testing.sweeps import SimulatedSweep, conditioning_before, store_sweep
+from support import simulation, sweeps
+from support.pages import chart_data, report_html, report_text
+from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
 
 PLAIN = SimulatedSweep(vary={"load.users": [1, 4]}, with_stages=False, rows_per_step=200)
 CONDITIONED = replace(PLAIN, conditioned={1: True, 3: True, 5: True})

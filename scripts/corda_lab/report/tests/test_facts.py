@@ -3,7 +3,7 @@
 import pytest
 
 from corda_lab.report import facts
-from corda_lab.testing.runs import ENVIRONMENT, ON_HOSTS
+from support.runs import ENVIRONMENT, ON_HOSTS
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from corda_lab.report import page
 from corda_lab.results import folders, stored
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.testing.pages import chart_data, report_html, report_text
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.pages import chart_data, report_html, report_text
+from support.sweeps import SimulatedSweep, store_sweep
 
 LATE = FaultEntry(kind="pause", target="partya", at_seconds=90.0, for_seconds=1.0, problem="the load had ended before")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from corda_lab.paths import ROOT
 from corda_lab.results import stored
-from corda_lab.testing.commands import PYTHONPATH
-from corda_lab.testing.pages import report_html
-from corda_lab.testing.sweeps import LARGEST, SimulatedSweep, store_sweep
+from support.commands import PYTHONPATH
+from support.pages import report_html
+from support.sweeps import LARGEST, SimulatedSweep, store_sweep
 
 FILE_MEGABYTES_MAX = 12
 LARGEST_SECONDS_MAX = 20

@@ -9,7 +9,7 @@ import pytest
 from corda_lab.report import ledgers, page
 from corda_lab.results import audits
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
-from corda_lab.testing.pages import without_scripts
+from support.pages import without_scripts
 
 LOST = Violation(
     kind=ViolationKind.MISSING_AT_PARTICIPANT, node="PartyB", ids=("AB12",), text="PartyB does not have <AB12>"

@@ -7,7 +7,7 @@ from corda_lab.report import node_logs, page, unfinished
 from corda_lab.results import evidence, folders
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLog, KeptLogs, LogErrorKind
-from corda_lab.testing.pages import without_scripts
+from support.pages import without_scripts
 
 REFUSED = LogErrorKind(
     level="INFO",

@@ -11,7 +11,7 @@ from corda_lab.analysis.comparison import compare_runs
 from corda_lab.analysis.listing import RunSummary
 from corda_lab.report import comparison, page
 from corda_lab.results import stored
-from corda_lab.testing.pages import without_scripts
+from support.pages import without_scripts
 
 STORED = Path(__file__).with_name("schema_5")
 STORED_6 = Path(__file__).with_name("schema_6")

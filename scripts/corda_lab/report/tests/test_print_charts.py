@@ -11,7 +11,7 @@ from corda_lab.lab.settings import PARTIES
 from corda_lab.report import palette, print_charts, rendering
 from corda_lab.report.chart import PATTERNS, Chart, Trace
 from corda_lab.results import stored
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.sweeps import SimulatedSweep, store_sweep
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

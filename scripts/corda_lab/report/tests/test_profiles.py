@@ -8,8 +8,8 @@ from corda_lab.report import page
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.testing.pages import report_html, report_text
-from corda_lab.testing.profiler import taken_in
+from support.pages import report_html, report_text
+from support.profiler import taken_in
 
 FAILED = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
 

@@ -11,9 +11,9 @@ from corda_lab.errors import LabError
 from corda_lab.report import page, value_table
 from corda_lab.report.facts import MORE_FILES
 from corda_lab.results import folders, stored
-from corda_lab.testing.pages import chart_data, without_scripts
-from corda_lab.testing.runs import part
 from corda_lab.text import words
+from support.pages import chart_data, without_scripts
+from support.runs import part
 
 
 def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:

@@ -19,10 +19,10 @@ from corda_lab.report.plan_facts import plan_facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
 from corda_lab.sweeps import execute
-from corda_lab.testing.entries import changed
-from corda_lab.testing.pages import chart_data, report_charts, report_html, report_text, without_scripts
-from corda_lab.testing.sweeps import INVALID, SimulatedSweep, store_sweep
 from corda_lab.text import words
+from support.entries import changed
+from support.pages import chart_data, report_charts, report_html, report_text, without_scripts
+from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
 
 def test_names_invalid_steps_and_leaves_them_out_of_every_average(sweep: Path) -> None:

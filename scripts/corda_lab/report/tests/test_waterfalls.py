@@ -11,7 +11,7 @@ import pytest
 from corda_lab.report import palette, waterfall, waterfalls
 from corda_lab.report.waterfall import ticks
 from corda_lab.results import stored
-from corda_lab.testing.pages import without_scripts
+from support.pages import without_scripts
 
 
 def section(run: Path) -> str:

@@ -12,7 +12,7 @@ from corda_lab.results.audits import Audit, Violation, ViolationKind, verdict_of
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
 from corda_lab.results.node_logs import KeptLogs
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 DOUBLED = Violation(kind=ViolationKind.DOUBLED, ids=("AB12", "run-1"), text="twice")
 LEFT = Violation(kind=ViolationKind.FLOW_SUSPENDED, node="PartyA", ids=("flow",), text="left")

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 IDENTITY = "20260102T030405Z-iou"
 LOAD = evidence.LoadFile(

@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.files import Measured, command_line, read_step, stage_table
 from corda_lab.steps.entry import StepEntry
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 
 def measured(index: int, stage_rows: pl.DataFrame | None) -> Measured:

@@ -8,7 +8,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.testing.profiler import profile_of, taken_in
+from support.profiler import profile_of, taken_in
 
 FAILED = ProfileEntry(node="PartyB", problem="PartyB: another profile of it is running")
 

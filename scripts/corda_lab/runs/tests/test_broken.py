@@ -9,7 +9,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import broken
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SINCE = 1_767_323_045.0
 HEAP = "#  java.lang.OutOfMemoryError: Java heap space\\n# and more"

@@ -18,10 +18,10 @@ from corda_lab.results import evidence, folders
 from corda_lab.runs import by_hand, rows_volume, web_ui
 from corda_lab.runs.by_hand import HandLoads
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.testing import simulation
-from corda_lab.testing.by_hand import IDENTITY, WORKLOAD, counters, noted, steady, write
-from corda_lab.testing.docker import docker_client
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads, WebUiStatus
+from support import simulation
+from support.by_hand import IDENTITY, WORKLOAD, counters, noted, steady, write
+from support.docker import docker_client
 
 LOCUST = json.dumps({"Service": "locust", "Name": "locust-1", "State": "running", "Health": "healthy", "ExitCode": 0})
 DOCKER = f"""\

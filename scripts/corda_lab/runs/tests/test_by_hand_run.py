@@ -29,12 +29,12 @@ from corda_lab.steps import by_hand as steps
 from corda_lab.steps.by_hand import WantedWindow
 from corda_lab.steps.load import check_options
 from corda_lab.steps.resolutions import Resolution
-from corda_lab.testing import simulated_metrics, simulation
-from corda_lab.testing.by_hand import GENERATOR_STARTED_AT, IDENTITY, STARTED_AT, noted, steady, write
-from corda_lab.testing.by_hand import counters as counters_of
-from corda_lab.testing.docker import docker_client
-from corda_lab.testing.runs import ENVIRONMENT
 from lab_workload.by_hand import Counters, LoadByHand, UsersChange, WebUiStatus
+from support import simulated_metrics, simulation
+from support.by_hand import GENERATOR_STARTED_AT, IDENTITY, STARTED_AT, noted, steady, write
+from support.by_hand import counters as counters_of
+from support.docker import docker_client
+from support.runs import ENVIRONMENT
 
 RUN_ID = "20231114T221320Z-web-iou"
 USERS, SECONDS = 4, 40.0

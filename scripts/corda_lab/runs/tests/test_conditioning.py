@@ -21,8 +21,8 @@ from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import NO_DROPS
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import part, plan_of
+from support import simulation
+from support.runs import part, plan_of
 
 CLOSED = LoadOptions("iou", 8, 60, 15)
 OPEN = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5.0)

@@ -25,9 +25,9 @@ from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import run_end
-from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
+from support import simulation
+from support.entries import run_end
+from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 TWO_WORKERS = replace(OPTIONS, workers=2)

@@ -13,8 +13,8 @@ from corda_lab.runs.early_stop import EarlyStop
 from corda_lab.steps.conditioning import COLD_FLOWS, Conditioning
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions, Stopping, until_steady
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import measured_of, plan_of
+from support import simulation
+from support.runs import measured_of, plan_of
 
 
 def ended_after(options: LoadOptions, rate: Callable[[float], float], *, limit: float = 600.0) -> float | None:

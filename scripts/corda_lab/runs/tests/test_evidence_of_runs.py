@@ -19,9 +19,9 @@ from corda_lab.results import evidence, folders
 from corda_lab.runs import leftovers, node_logs, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.steps.load import LoadOptions
-from corda_lab.testing import simulation
-from corda_lab.testing.docker import docker_client
-from corda_lab.testing.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
+from support import simulation
+from support.docker import docker_client
+from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
 LOCUST = json.dumps({"Service": "locust", "Name": "locust-1", "State": "running", "Health": "healthy", "ExitCode": 0})
 DOCKER = f"""\

@@ -25,8 +25,8 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import Resolution
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
+from support import simulation
+from support.runs import ENVIRONMENT, measured_of, plan_of
 
 OPTIONS = LoadOptions("iou", 2, 4, 1, name="short")
 COLD = reason("node_cold", node="PartyA", flows=12, enough=300)

@@ -21,7 +21,7 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 KNOWN = Deployment(

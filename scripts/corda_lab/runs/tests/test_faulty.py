@@ -22,8 +22,8 @@ from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
-from corda_lab.testing.engine import LOAD, Engine
-from corda_lab.testing.runs import plan_of
+from support.engine import LOAD, Engine
+from support.runs import plan_of
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 FOREVER = float("inf")

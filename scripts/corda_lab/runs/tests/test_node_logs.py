@@ -13,7 +13,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import node_logs as results_logs
 from corda_lab.runs import node_logs
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 BEGAN, ENDED = 1795534380.0, 1795534440.0
 """15:33:00 and 15:34:00 on 2026-11-24."""

@@ -14,7 +14,7 @@ from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import reason
-from corda_lab.testing import simulation
+from support import simulation
 
 IOU, IOU_STATE = "org.cordalab.flows.Iou", "org.cordalab.states.IouState"
 SUBJECT = Subject("PartyA", (LoadPart("iou", IOU, "Iou", "PartyB", changes={IOU_STATE: {"PartyA": 1, "PartyB": 1}}),))

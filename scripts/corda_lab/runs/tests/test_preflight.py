@@ -11,9 +11,9 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
 from corda_lab.steps.load import LoadOptions
-from corda_lab.testing.runs import part, plan_of
-from corda_lab.testing.served import served
 from lab_workload.by_hand import STATUS_PATH, WebUiState, WebUiStatus
+from support.runs import part, plan_of
+from support.served import served
 
 
 def test_says_in_a_line_what_will_run() -> None:

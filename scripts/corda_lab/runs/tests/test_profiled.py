@@ -21,8 +21,8 @@ from corda_lab.runs.profiled import Profiling, Span, prepared, span_of, targets,
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.load import LoadOptions, Stopping, until_steady
-from corda_lab.testing.profiler import JVM, commands, jvm_client, taken_in
-from corda_lab.testing.runs import plan_of
+from support.profiler import JVM, commands, jvm_client, taken_in
+from support.runs import plan_of
 
 INITIATORS = ("PartyA", "PartyB")
 PROFILED = LoadOptions("iou", 2, 4, 1, profile=("initiators",))

@@ -17,7 +17,7 @@ from corda_lab.runs import leftovers
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).with_values({"PARTIES": "2"}).values, "lab")
 RUN = "20260102T030405Z-iou"

@@ -13,7 +13,7 @@ from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers, start
-from corda_lab.testing.engine import LOAD, Engine, fault
+from support.engine import LOAD, Engine, fault
 
 
 def test_what_was_left_frozen_runs_before_the_lab_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.runs import unknown
 from corda_lab.steps import resolutions, rows
 from corda_lab.steps.counts import succeeded_by_part
-from corda_lab.testing import simulation
+from support import simulation
 
 ANSWERS: dict[str, list[tuple[int, dict[str, str]]]] = {
     "client-1": [(202, {"status": "running"}), (200, {"flowId": "f", "txId": "A1"})],

@@ -5,7 +5,7 @@ import pytest
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.selftest import aa_test
-from corda_lab.testing.sweeps import SimulatedSweep, store_sweep
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.fixture(scope="module")

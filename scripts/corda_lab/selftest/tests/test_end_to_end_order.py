@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from corda_lab.paths import ROOT
-from corda_lab.testing.commands import PYTHONPATH
+from support.commands import PYTHONPATH
 
 FOLDER = ROOT / "tests" / "e2e"
 

@@ -10,9 +10,9 @@ from corda_lab.steps.broken import BrokenLoad, as_broken, broken_step, why_overl
 from corda_lab.steps.entry import SetupEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed
-from corda_lab.testing.runs import measured_of, plan_of
+from support import simulation
+from support.entries import changed
+from support.runs import measured_of, plan_of
 
 WHY = "PartyA ended with exit status 134"
 PLAN = plan_of(LoadOptions("iou", 2, 4, 1))

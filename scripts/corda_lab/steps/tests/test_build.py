@@ -27,9 +27,9 @@ from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, unsteadiness, verdict, warnings
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed, run_end
 from lab_workload.run_end import WorkerEnd
+from support import simulation
+from support.entries import changed, run_end
 
 IOU = "org.cordalab.flows.Iou"
 

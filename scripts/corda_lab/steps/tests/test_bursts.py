@@ -15,8 +15,8 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import read_rows
 from corda_lab.steps.validity import invalidity, unsteadiness, warnings
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed
+from support import simulation
+from support.entries import changed
 
 
 def values_of(

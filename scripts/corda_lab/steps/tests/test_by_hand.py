@@ -9,11 +9,11 @@ from corda_lab.steps import by_hand
 from corda_lab.steps.by_hand import WantedWindow
 from corda_lab.steps.load import check_options, with_limit
 from corda_lab.steps.reasons import reason
-from corda_lab.testing import simulation
-from corda_lab.testing.by_hand import CLOSED, IOU, STARTED_AT, counters, noted, steady
-from corda_lab.testing.simulation import ORIGIN
 from lab_workload.by_hand import UsersChange
 from lab_workload.run_end import RunEnd
+from support import simulation
+from support.by_hand import CLOSED, IOU, STARTED_AT, counters, noted, steady
+from support.simulation import ORIGIN
 
 SECONDS = 60.0
 ANY = WantedWindow()

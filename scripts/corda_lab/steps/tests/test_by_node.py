@@ -14,8 +14,8 @@ from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
 from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import measured_of, part, plan_of
+from support import simulation
+from support.runs import measured_of, part, plan_of
 
 OPTIONS = LoadOptions("iou", users=4, duration_seconds=60, warm_up_seconds=15)
 NODES = ("PartyA", "PartyB")

@@ -11,7 +11,7 @@ from corda_lab.runs import stage_rows
 from corda_lab.steps import rows
 from corda_lab.steps.chosen_requests import chosen, find
 from corda_lab.steps.rows import Window
-from corda_lab.testing import simulation
+from support import simulation
 
 WINDOW = Window(simulation.ORIGIN + 1, simulation.ORIGIN + 9)
 TRANSACTION = "CD" * 32

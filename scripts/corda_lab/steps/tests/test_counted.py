@@ -12,8 +12,8 @@ from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import Window, counted, read_rows, span
 from corda_lab.steps.validity import invalidity
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed
+from support import simulation
+from support.entries import changed
 
 
 def step_of(run: Path) -> StepEntry:

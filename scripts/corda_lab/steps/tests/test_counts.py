@@ -18,7 +18,7 @@ from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.resolutions import Resolution, with_resolutions
-from corda_lab.testing import simulation
+from support import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"
 IOU_STATE, CASH = "org.cordalab.states.IouState", "org.cordalab.states.CashState"

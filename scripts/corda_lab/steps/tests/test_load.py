@@ -21,8 +21,8 @@ from corda_lab.steps.load import (
     until_steady,
     with_limit,
 )
-from corda_lab.testing.commands import PYTHONPATH
-from corda_lab.testing.runs import plan_of
+from support.commands import PYTHONPATH
+from support.runs import plan_of
 
 OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
 OPEN = replace(OPTIONS, arrivals="poisson", rate=5.0)

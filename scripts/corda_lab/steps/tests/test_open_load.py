@@ -16,8 +16,8 @@ from corda_lab.steps.open_load import (
 )
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.rows import NO_DROPS, Window, read_rows
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import run_end
+from support import simulation
+from support.entries import run_end
 
 WINDOW = Window(simulation.ORIGIN + 5, simulation.ORIGIN + 60)
 

@@ -12,7 +12,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.steps import rows
 from corda_lab.steps.rows import Window, distribution, littles_law, nearest_rank, read_rows
-from corda_lab.testing import simulation
+from support import simulation
 
 PARTS: dict[str, int | None] = {"Iou": None}
 

@@ -15,7 +15,7 @@ from corda_lab.steps import rows, stages
 from corda_lab.steps.entry import StagesEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.steps.rows import Window
-from corda_lab.testing import simulation
+from support import simulation
 
 WINDOW = Window(simulation.ORIGIN + 10, simulation.ORIGIN + 60)
 FLOWS = {"Iou": "org.cordalab.flows.Iou"}

@@ -10,7 +10,7 @@ from corda_lab.runs import stage_rows
 from corda_lab.steps import waterfall
 from corda_lab.steps.spans import Span, Waterfall
 from corda_lab.steps.stages import ENTRY_OFFSETS, ENTRY_STAGES
-from corda_lab.testing import simulation
+from support import simulation
 
 TRANSACTION = "AB" * 32
 

@@ -1,7 +1,6 @@
 """The project of the lab as Compose prints it, in two shapes, and files as the bootstrapper writes them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm.fit import fit
-from corda_lab.swarm.folder import Deployment
 from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.placement import find_placement
 from corda_lab.swarm.project import Project, parse_project
@@ -95,22 +93,3 @@ def derivation_of(network: NetworkFiles) -> Callable[..., Derivation]:
         return Derivation(project, fit(find_placement(placement), project), network, commands)
 
     return made
-
-
-def with_service(project: Project, name: str, **values: object) -> Project:
-    """Return a project in which a service has other fields."""
-    return replace(project, services={**project.services, name: {**project.services[name], **values}})
-
-
-def deployment(placement: str, hosts: list[str], *, is_running: bool = False) -> Deployment:
-    """Return the record of a stack with a node on the first host, and the load generator on the last."""
-    return Deployment(
-        placement=placement,
-        text="",
-        overlay="plain",
-        services={"partya": hosts[0], "locust": hosts[-1]},
-        workers=[],
-        images={},
-        hosts=hosts,
-        is_running=is_running,
-    )

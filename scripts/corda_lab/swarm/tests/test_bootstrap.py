@@ -10,7 +10,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import bootstrap
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 CLIENT = """\
 echo "$LAB_NODE_IMAGE $*" >> {home}/calls

@@ -12,7 +12,7 @@ from corda_lab.swarm import deploy, tasks
 from corda_lab.swarm.deploy import command, write
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.stack import Stack
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 STACK = Stack(
     "lab-swarm",

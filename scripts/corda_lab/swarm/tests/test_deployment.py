@@ -16,7 +16,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import deployment
 from corda_lab.swarm.deployment import DeployedStack, parse_containers
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 KNOWN = Deployment(

@@ -16,7 +16,7 @@ from corda_lab.swarm.fit import Fitted, fit
 from corda_lab.swarm.hosts import Clock, EngineFacts, Located, Member
 from corda_lab.swarm.placement import find_placement
 from corda_lab.swarm.project import Project
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 GIB = 1024**3
 Found = Callable[..., dict[str, Check]]

@@ -10,7 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.swarm.fit import Place, fit
 from corda_lab.swarm.placement import PLACEMENTS, Placement, find_placement, read_placement
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.tests.conftest import with_service
+from support.stacks import with_service
 
 GIB = 1024**3
 

@@ -7,7 +7,7 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.swarm.folder import StackFolder, named
-from corda_lab.swarm.tests.conftest import deployment
+from support.stacks import deployment
 
 
 @pytest.fixture

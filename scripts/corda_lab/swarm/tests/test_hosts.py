@@ -7,7 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.swarm.hosts import Member, locate, members, parse_facts, parse_members
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 INSPECTED = [
     {

@@ -9,7 +9,7 @@ import pytest
 from corda_lab.swarm import images
 from corda_lab.swarm.images import ImageCommand, StackImage, copy_image_files, stack_image
 from corda_lab.swarm.shared_files import NetworkFiles
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab.engine import Engine
 from corda_lab.swarm import remove
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.tests.conftest import deployment
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
+from support.stacks import deployment
 
 HOSTS = [Engine("a"), Engine("b")]
 CLIENT = """\

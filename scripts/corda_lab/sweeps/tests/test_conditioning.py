@@ -25,8 +25,8 @@ from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner
 from corda_lab.sweeps.site import Machine
-from corda_lab.testing import simulation, sweeps
-from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
+from support import simulation, sweeps
+from support.runs import ENVIRONMENT, measured_of, plan_of
 
 SETTINGS = load_settings(ENV_FILE, {})
 SWEEP = """\

@@ -10,7 +10,7 @@ from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, RunTime, estimate
 from corda_lab.sweeps.file import quick, with_repeats
-from corda_lab.testing.sweep_files import COUNTED, SOUND, steps_of, sweep_of, written
+from support.sweep_files import COUNTED, SOUND, steps_of, sweep_of, written
 
 
 def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings) -> None:

@@ -9,7 +9,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.steps.faults import Fault
 from corda_lab.sweeps import plan
-from corda_lab.testing.sweep_files import SOUND, mistakes, steps_of, written
+from support.sweep_files import SOUND, mistakes, steps_of, written
 
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
 KILL = Fault(kind="kill", target="bridge", at_seconds=10.0, for_seconds=5.0)

@@ -10,8 +10,8 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.execute import sweep_manifest
-from corda_lab.testing.sweep_files import sweep_of
 from corda_lab.workloads import resolve
+from support.sweep_files import sweep_of
 
 
 def test_what_this_machine_cannot_have_is_left_out_by_name(

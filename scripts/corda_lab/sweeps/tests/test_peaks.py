@@ -7,7 +7,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.sweeps.planned import PlannedStep, peak_sources
-from corda_lab.testing.sweep_files import restarts, steps_of, sweep_of
+from support.sweep_files import restarts, steps_of, sweep_of
 
 OVERLOAD = """\
 workload: iou

@@ -19,7 +19,7 @@ from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import Fresh
-from corda_lab.testing.sweep_files import keys, restarts, steps_of, sweep_of
+from support.sweep_files import keys, restarts, steps_of, sweep_of
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))

@@ -13,7 +13,7 @@ from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.sweeps.file import quick
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.testing.sweep_files import steps_of, sweep_of, written
+from support.sweep_files import steps_of, sweep_of, written
 
 COUNTED = """\
 description: A sweep.

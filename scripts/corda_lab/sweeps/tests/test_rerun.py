@@ -19,7 +19,7 @@ from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import command, rerun
 from corda_lab.sweeps.execute import SweepResult
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 Repeated = tuple[LoadOptions, Rerun, Conditioning | None]
 

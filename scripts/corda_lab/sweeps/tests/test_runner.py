@@ -31,10 +31,10 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.site import Machine
-from corda_lab.testing import simulation
-from corda_lab.testing.docker import docker_client
-from corda_lab.testing.entries import changed
-from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
+from support import simulation
+from support.docker import docker_client
+from support.entries import changed
+from support.runs import ENVIRONMENT, measured_of, plan_of
 
 SETTINGS = load_settings(ENV_FILE, {"PROMETHEUS_PORT": "1"})
 """No Prometheus has this port, so none is asked."""

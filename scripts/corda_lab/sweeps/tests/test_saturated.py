@@ -26,12 +26,12 @@ from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.runner import Runner
 from corda_lab.sweeps.site import Machine
-from corda_lab.testing import simulation
-from corda_lab.testing.pages import report_text
-from corda_lab.testing.profiler import taken_in
-from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
-from corda_lab.testing.sweep_files import sweep_of
-from corda_lab.testing.sweeps import SimulatedSweep, Simulator, sweep_file
+from support import simulation
+from support.pages import report_text
+from support.profiler import taken_in
+from support.runs import ENVIRONMENT, measured_of, plan_of
+from support.sweep_files import sweep_of
+from support.sweeps import SimulatedSweep, Simulator, sweep_file
 
 SETTINGS = load_settings(ENV_FILE, {})
 SATURATING = SimulatedSweep(vary={"load.users": [1, 16]}, repeats=2, busy_percent=110)

@@ -14,7 +14,7 @@ from corda_lab.sweeps.schema import (
     MeasureFields,
     peak_factor,
 )
-from corda_lab.testing.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
+from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))

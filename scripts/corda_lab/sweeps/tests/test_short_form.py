@@ -13,7 +13,7 @@ from corda_lab.sweeps.schema import (
     MeasureFields,
     SpanFields,
 )
-from corda_lab.testing.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
+from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 WHOLE = """\
 description: Quickly.

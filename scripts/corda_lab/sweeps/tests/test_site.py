@@ -19,7 +19,7 @@ from corda_lab.sweeps import command, execute, site
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.site import Machine, Swarm
 from corda_lab.sweeps.store import Unfinished
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 DEPLOYED = Deployment(

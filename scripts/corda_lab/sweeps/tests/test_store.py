@@ -33,10 +33,10 @@ from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.site import Machine
-from corda_lab.testing import simulation
-from corda_lab.testing.entries import changed
-from corda_lab.testing.runs import ENVIRONMENT, measured_of, plan_of
 from corda_lab.text.redaction import REDACTED
+from support import simulation
+from support.entries import changed
+from support.runs import ENVIRONMENT, measured_of, plan_of
 
 SWEEP = """\
 description: Twelve steps.

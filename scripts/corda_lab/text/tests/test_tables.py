@@ -8,8 +8,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from corda_lab.testing.commands import PYTHONPATH
 from corda_lab.text import tables, ui
+from support.commands import PYTHONPATH
 
 RUN = "20260102T030405Z-a-run-with-a-rather-long-name"
 LOAD = "best: 8 users, PostgreSQL, Corda 4.10, heap 2g"

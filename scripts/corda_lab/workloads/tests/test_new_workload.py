@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 from corda_lab.errors import LabError
-from corda_lab.testing.simulation import X500_NAMES, nodes
 from corda_lab.workloads.new import (
     STATES_HINT,
     check_name,
@@ -22,6 +21,7 @@ from lab_workload.flows import Flow, Parameter
 from lab_workload.templates import Arguments
 from lab_workload.values import Values
 from lab_workload.workload import load_workload
+from support.simulation import X500_NAMES, nodes
 
 PAY = Flow(
     "net.corda.finance.flows.CashIssueAndPaymentFlow",

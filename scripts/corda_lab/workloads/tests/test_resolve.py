@@ -13,12 +13,12 @@ from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
-from corda_lab.testing.simulation import nodes
 from corda_lab.workloads.check import problems_of
 from corda_lab.workloads.resolve import lab_problems, read_workload, resolve_subject
 from lab_workload.flows import Flow, Parameter
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload, load_workload
+from support.simulation import nodes
 
 IOU = "org.cordalab.flows.Iou"
 FLOWS = [

@@ -6,11 +6,11 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import PARTIES
-from corda_lab.testing.simulation import nodes
-from corda_lab.testing.trials import IOU, STATE, TrialBridge
 from corda_lab.workloads import trial
 from corda_lab.workloads.trial import Trial
 from lab_workload.workload import Workload, load_workload
+from support.simulation import nodes
+from support.trials import IOU, STATE, TrialBridge
 
 TEXT = """\
 description: One IOU.

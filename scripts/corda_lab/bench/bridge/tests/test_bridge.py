@@ -13,7 +13,7 @@ from corda_lab.bench.latency import Latency
 from corda_lab.bench.shares import CpuShares
 from corda_lab.errors import LabError
 from corda_lab.results import folders
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 SATURATED = CpuShares(nodes=1.5, bridge=0.2, generator=0.2, machine=1.95, cores=2)
 HALF_IDLE = CpuShares(nodes=0.6, bridge=0.2, generator=0.2, machine=1.0, cores=2)

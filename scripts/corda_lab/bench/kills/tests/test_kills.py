@@ -16,9 +16,9 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.results import evidence, folders
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.testing import runs, simulation
-from corda_lab.testing.runs import ENVIRONMENT, part, plan_of
 from lab_workload.workload import load_workload
+from support import runs, simulation
+from support.runs import ENVIRONMENT, part, plan_of
 
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0)
 PASSED = KillTrial(

@@ -7,8 +7,8 @@ import polars as pl
 from corda_lab.bench.kills.proof import Vaults, open_clients, prove
 from corda_lab.clients.bridge import FlowStatus
 from corda_lab.steps.plan import Subject
-from corda_lab.testing.runs import part
-from corda_lab.testing.simulation import IOU_STATE
+from support.runs import part
+from support.simulation import IOU_STATE
 
 SUBJECT = Subject("PartyA", (part("Iou"),))
 PLACES = ((IOU_STATE, "PartyA"), (IOU_STATE, "PartyB"))

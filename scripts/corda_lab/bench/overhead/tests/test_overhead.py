@@ -22,9 +22,9 @@ from corda_lab.results.folders import read_model
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import LoadPart, RunPlan, Subject
-from corda_lab.testing.entries import run_end
-from corda_lab.testing.runs import ENVIRONMENT
 from corda_lab.workloads.resolve import read_workload
+from support.entries import run_end
+from support.runs import ENVIRONMENT
 
 BLOCKS = 3
 FACTORS = {"recording": 1.0, "monitoring": 0.98, "stages": 1.0, "everything": 0.97}

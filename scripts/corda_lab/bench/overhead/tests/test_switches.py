@@ -16,7 +16,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 SERVICES = ("prometheus", "partya", "partyb")
 ROW = '{"Service": "NAME", "Name": "lab-NAME-1", "State": "running", "ExitCode": 0}'

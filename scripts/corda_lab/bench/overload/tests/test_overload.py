@@ -15,7 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
-from corda_lab.testing.runs import ENVIRONMENT, plan_of
+from support.runs import ENVIRONMENT, plan_of
 
 CURVE = {1: 2.0, 2: 4.0, 5: 8.0, 10: 9.6, 20: 10.0, 50: 8.0, 100: 6.0, 200: 3.0}
 LATENCY = Latency(mean_ms=1000, p50_ms=1000, p95_ms=1500, p99_ms=2000, max_ms=2500)

@@ -15,7 +15,7 @@ from corda_lab.bench.peers.compare import Estimate, at_least, at_most
 from corda_lab.bench.peers.measurement import PEERS, Measurement, Peer, PeersBench
 from corda_lab.errors import LabError
 from corda_lab.results.folders import read_model
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 RATES: dict[Peer, float] = {"direct": 10.0, "jmeter": 8.0, "lab": 10.0}
 NOISE = (1.0, 1.01, 0.99, 1.0, 1.02)

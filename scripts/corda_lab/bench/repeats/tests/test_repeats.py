@@ -9,8 +9,8 @@ from corda_lab.bench.repeats.measurement import Repeat, RepeatsBench
 from corda_lab.results import stored
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.testing import runs, simulation
-from corda_lab.testing.runs import ENVIRONMENT, plan_of
+from support import runs, simulation
+from support.runs import ENVIRONMENT, plan_of
 
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0)
 RATES = (10.0, 10.2, 9.8, 10.1, 9.9, 10.0, 10.2, 9.8, 10.1, 9.9)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.steps.counts import BRIDGE
-from corda_lab.testing import simulation
 from lab_workload.by_hand import (
     AFTER_SUFFIX,
     LOAD_SUFFIX,
@@ -21,6 +20,7 @@ from lab_workload.by_hand import (
 )
 from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, REST_SECONDS_DEFAULT, SEED_DEFAULT, WITHIN_SECONDS_DEFAULT
 from lab_workload.run_end import RunEnd
+from support import simulation
 
 IDENTITY = "web-20231114T221320Z"
 """The id of a load that begins at ``simulation.ORIGIN``."""

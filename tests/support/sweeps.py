@@ -48,10 +48,10 @@ from corda_lab.sweeps.order import ordered
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import ENVIRONMENT, IOU, part, plan_of
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
+from support import simulation
+from support.runs import ENVIRONMENT, IOU, part, plan_of
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0

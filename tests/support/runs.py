@@ -16,9 +16,9 @@ from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import LoadPart, RunPlan, Subject
-from corda_lab.testing import simulated_metrics, simulation
 from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
+from support import simulated_metrics, simulation
 
 RUN_IDENTITY = "20260102T030405Z-iou"
 

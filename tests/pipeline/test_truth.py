@@ -9,10 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-
-from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.runs.execute import Observation
-from corda_lab.selfcheck import command
 from corda_lab.selfcheck.broken import BREAKAGES
 from corda_lab.selfcheck.cases import (
     DURATION_SECONDS,
@@ -26,12 +22,16 @@ from corda_lab.selfcheck.cases import (
 from corda_lab.selfcheck.checks import Check, checks_of
 from corda_lab.selfcheck.proxy import handler
 from corda_lab.selfcheck.truth import TrueFlow, nearest_rank, of_open_load, read_flow
+
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.runs.execute import Observation
+from corda_lab.selfcheck import command
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
-from corda_lab.testing import simulation
-from corda_lab.testing.runs import ENVIRONMENT, IOU, plan_of
+from support import simulation
+from support.runs import ENVIRONMENT, IOU, plan_of
 
 TOTAL = WARM_UP_SECONDS + DURATION_SECONDS
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.steps.usage import SAMPLES_SCHEMA
-from corda_lab.testing.simulation import NODES, ORIGIN
 from lab_workload.run_end import RunEnd
+from support.simulation import NODES, ORIGIN
 
 
 def metric_rows(rows: list[dict[str, Any]], end: RunEnd) -> Iterator[dict[str, Any]]:

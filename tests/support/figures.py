@@ -16,8 +16,8 @@ from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
-from corda_lab.testing import simulation
-from corda_lab.testing.sweeps import SimulatedSweep, store_file
+from support import simulation
+from support.sweeps import SimulatedSweep, store_file
 
 SWEEP = """\
 description: Bursts of flows, from one user to sixteen.

@@ -9,14 +9,14 @@ import shutil
 from pathlib import Path
 
 import httpx
+from corda_lab.selfcheck.cases import Case
+from corda_lab.selfcheck.truth import TrueFlow, read_flow
 
 from corda_lab.errors import LabError
 from corda_lab.lab import doctor, lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
-from corda_lab.selfcheck.cases import Case
-from corda_lab.selfcheck.truth import TrueFlow, read_flow
 from corda_lab.text import ui
 
 PORTS = ("BRIDGE_PORT", "LOCUST_PORT", "PROMETHEUS_PORT")

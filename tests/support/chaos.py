@@ -1,7 +1,7 @@
 """A file of the campaign of faults, for tests."""
 
 from corda_lab.chaos.measurement import ChaosFile, ChaosTrial, PieceAudit
-from corda_lab.testing.runs import ENVIRONMENT
+from support.runs import ENVIRONMENT
 
 
 def chaos_file(audit: PieceAudit | None, *trials: ChaosTrial) -> ChaosFile:

@@ -10,7 +10,7 @@ from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile, Unit
-from corda_lab.testing.docker import docker_client
+from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 STACKS = "[Node thread-1 tid=57];net/corda/core/flows/FinalityFlow.call;org/h2/jdbc/JdbcConnection.commit 300"

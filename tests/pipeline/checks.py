@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from corda_lab.selfcheck.cases import DURATION_SECONDS, Case
 from corda_lab.selfcheck.truth import Truth
+
 from corda_lab.steps.entry import Distribution, StepEntry
 
 TIMER_ERROR_MS_MAX = 8.0

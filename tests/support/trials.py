@@ -5,9 +5,9 @@ from typing import Any
 
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import LabError
-from corda_lab.testing.simulation import nodes
 from lab_workload.flows import Flow, Parameter
 from lab_workload.problems import Problem
+from support.simulation import nodes
 
 IOU = Flow("org.cordalab.flows.Iou", "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),))
 STATE = "org.cordalab.states.IouState"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 import pytest
-
-from corda_lab.lab.settings import load_settings, parse_size
 from corda_lab.selfcheck.cases import Case, fixed, stratified
 from corda_lab.selfcheck.command import WORKLOAD, measure_load
 from corda_lab.selfcheck.stub_lab import StubLab, own_settings
+
+from corda_lab.lab.settings import load_settings, parse_size
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
 

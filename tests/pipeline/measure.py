@@ -5,6 +5,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from corda_lab.selfcheck.broken import BREAKAGES
+from corda_lab.selfcheck.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case, all_cases
+from corda_lab.selfcheck.checks import TIMER_ERROR_MS_MAX, Check, checks_of
+from corda_lab.selfcheck.stub_lab import FOLDER, StubLab, own_settings
+from corda_lab.selfcheck.truth import TrueFlow, Truth
+
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import load_settings
@@ -15,11 +21,6 @@ from corda_lab.runs.execute import Observation, observe
 from corda_lab.runs.recording import recorded
 from corda_lab.runs.running import RunningLab
 from corda_lab.selfcheck import truth
-from corda_lab.selfcheck.broken import BREAKAGES
-from corda_lab.selfcheck.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case, all_cases
-from corda_lab.selfcheck.checks import TIMER_ERROR_MS_MAX, Check, checks_of
-from corda_lab.selfcheck.stub_lab import FOLDER, StubLab, own_settings
-from corda_lab.selfcheck.truth import TrueFlow, Truth
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions
