@@ -27,8 +27,8 @@ from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import doctor, lifecycle
+from corda_lab.swarm.deploy import newest, services_of, tasks_of
 from corda_lab.swarm.lifecycle import Prepared
-from corda_lab.swarm.tasks import newest, services_of, tasks_of
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
 

@@ -21,8 +21,8 @@ from corda_lab.text import tables, ui
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from corda_lab.swarm.deploy import ServiceForm
     from corda_lab.swarm.deployment import DeployedStack
-    from corda_lab.swarm.tasks import ServiceForm
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -86,9 +86,9 @@ def gather(settings: Settings) -> LabState:
 def _gather_stack(settings: Settings, services: "Sequence[ServiceForm]") -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
     from corda_lab.swarm import deployment
+    from corda_lab.swarm.deploy import RUNNING, newest, tasks_of
     from corda_lab.swarm.folder import StackFolder
     from corda_lab.swarm.hosts import members
-    from corda_lab.swarm.tasks import RUNNING, newest, tasks_of
 
     stack = StackFolder.of(settings.project).stack
     hostnames = {member.id: member.hostname for member in members()}

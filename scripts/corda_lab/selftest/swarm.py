@@ -23,9 +23,8 @@ def run(totals: Totals, forced: lifecycle.ImageChoice | None) -> None:
     ensure_tools()
     results = CACHE / "swarm-test-results"
     with own_project.lab_of(SUFFIX, results, {"NODE_PRESET": TEST_PRESET, "PARTIES": "3"}) as settings:
-        swarm_lifecycle.prepare_images(settings, forced)
-        registry = {REGISTRY: settings[REGISTRY]}
-        images.ensure_images(images.choose_source(registry, forced), registry)
+        names = {**images.image_names(settings), **{name: settings[name] for name in ("TOXIPROXY_IMAGE", REGISTRY)}}
+        images.ensure_images(images.choose_source(names, forced), names)
         swarm_lifecycle.build(settings)
         try:
             with engines.swarm(HOSTS) as (found, environment):

@@ -28,11 +28,10 @@ from corda_lab.lab.engine import (
 )
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
-from corda_lab.swarm.deploy import LABEL, NAMESPACE
+from corda_lab.swarm.deploy import LABEL, NAMESPACE, ServiceForm, has_left_swarm, services_of
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
-from corda_lab.swarm.tasks import ServiceForm, has_left_swarm, services_of
 from lab_workload.row import ROWS_DIRECTORY
 
 LIST_SECONDS_MAX = 30.0

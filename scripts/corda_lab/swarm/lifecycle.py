@@ -28,8 +28,7 @@ from corda_lab.swarm.load_container import SERVICE
 from corda_lab.swarm.placement import CORES_MAX, find_placement
 from corda_lab.swarm.project import Project, parse_project
 from corda_lab.swarm.remove import remove
-from corda_lab.swarm.stack import Stack, derive
-from corda_lab.swarm.translate import Derivation, is_published
+from corda_lab.swarm.stack import Derivation, Stack, derive, is_published
 from corda_lab.text import ui
 
 LINKS = "links"

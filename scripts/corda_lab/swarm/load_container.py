@@ -105,7 +105,8 @@ def _options(template: LoadTemplate) -> Iterator[str]:
     if period := service.get("stop_grace_period"):
         found = _DURATION.findall(_text(period))
         yield f"--stop-timeout={sum(int(number) * _UNITS[unit] for number, unit in found)}"
-    yield from (f"{LIMITS[name]}={value}" for name, value in service["deploy"]["resources"]["limits"].items())
+    limits = service.get("deploy", {}).get("resources", {}).get("limits", {})
+    yield from (f"{LIMITS[name]}={value}" for name, value in limits.items())
     if logging := service.get("logging"):
         yield f"--log-driver={_text(logging['driver'])}"
         yield from (f"--log-opt={name}={_text(value)}" for name, value in logging.get("options", {}).items())

@@ -23,7 +23,7 @@ TRANSLATED = (
     *("image", "entrypoint", "command", "volumes", "ports", "networks", "depends_on", "healthcheck", "restart"),
     *("shm_size", "mem_limit", "cpus", "cpuset", "pids_limit", "tmpfs"),
 )
-"""Fields of services that ``translate`` puts elsewhere, or refuses."""
+"""Fields of services that ``stack`` puts elsewhere, or refuses."""
 LEFT_OUT = ("build", "profiles", "cpu_shares", "security_opt")
 """Images are built before, Compose has chosen the services of the shape, and ``docker stack deploy`` ignores the rest:
 the placement keeps cores free, and ``no-new-privileges`` is a setting of the engines."""
@@ -37,7 +37,7 @@ INNER_FIELDS: Mapping[str, Collection[str]] = {
 }
 """What fields of services may consist of."""
 NETWORK_FIELDS = ("name", "driver_opts", "ipam", "internal")
-UNDECIDED = "Add it to scripts/corda_lab/swarm/project.py, and what becomes of it on Swarm to translate.py beside it."
+UNDECIDED = "Add it to scripts/corda_lab/swarm/project.py, and what becomes of it on Swarm to stack.py beside it."
 
 
 @dataclass(frozen=True)

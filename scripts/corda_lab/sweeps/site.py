@@ -10,9 +10,9 @@ from corda_lab.lab.settings import Settings
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
+from corda_lab.swarm.deploy import services_of
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
-from corda_lab.swarm.tasks import services_of
 from corda_lab.sweeps.plan import HERE, Room
 
 

@@ -14,7 +14,7 @@ from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.placement import find_placement
 from corda_lab.swarm.project import Project, parse_project
 from corda_lab.swarm.shared_files import NetworkFiles
-from corda_lab.swarm.translate import Derivation
+from corda_lab.swarm.stack import Derivation
 
 FULL = {
     "DATABASE": "postgres",

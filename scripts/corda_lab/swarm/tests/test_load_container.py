@@ -12,8 +12,7 @@ from corda_lab.lab.engine import Container, Engine
 from corda_lab.paths import ROOT
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, create_arguments, environment_of
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.stack import derive
-from corda_lab.swarm.translate import Derivation
+from corda_lab.swarm.stack import Derivation, derive
 from lab_workload.row import ROWS_DIRECTORY
 
 LOAD = LoadStart(Container("lab-load", Engine("generator")), "org.cordalab.run=x", ("--headless", "--run-id", "x"))

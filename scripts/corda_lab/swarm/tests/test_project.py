@@ -29,7 +29,7 @@ def test_an_unknown_field_is_named(config: dict[str, Any], place: tuple[Any, ...
     with pytest.raises(LabError) as caught:
         parse_project(changed)
     assert caught.value.message.startswith(expected)
-    assert "translate.py" in caught.value.remedy
+    assert "stack.py" in caught.value.remedy
 
 
 def test_an_option_of_a_network_is_named(config: dict[str, Any]) -> None:
