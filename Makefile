@@ -32,8 +32,8 @@ report: ## Make the report of the newest run again.
 lint: ## Run formatters and linters.
 	$(LAB) test --part lint
 
-unit: ## Run every test that needs no running lab.
-	$(LAB) test --unit
+unit: ## Run every Python and Java test that needs no running lab.
+	$(LAB) test --part unit --part java
 
 test: ## Run every check and test, including those on real nodes.
 	$(LAB) test

@@ -1,4 +1,4 @@
-"""The one query of ``lab top`` and of Locust's tab *Corda nodes*, answered by a real Prometheus with known samples."""
+"""The one query of ``lab top``, answered by a real Prometheus with known samples."""
 
 from collections.abc import Mapping
 

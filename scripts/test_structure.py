@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corda_lab.paths import ROOT
-from corda_lab.selftest.suite import sources
+from support.sources import sources
 
 FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 400
@@ -44,7 +44,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/workloads/flows.py",
     ),
     "what Docker and Compose print": (
-        "scripts/corda_lab/host/dockerd.py",
+        "scripts/bare/dockerd.py",
         "scripts/corda_lab/host/probe.py",
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",
@@ -55,10 +55,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_load/metrics.py",
         "loadgen/locust/lab_load/origins.py",
     ),
-    "rows on their way into a table": (
-        "loadgen/locust/benchmark_open.py",
-        "scripts/corda_lab/clients/prometheus.py",
-    ),
+    "rows on their way into a table": ("scripts/corda_lab/clients/prometheus.py",),
     "variables of a template, and JSON that a page embeds": (
         "scripts/corda_lab/report/chart.py",
         "scripts/corda_lab/report/charts_over_time.py",
@@ -70,7 +67,6 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
         "scripts/corda_lab/results/manifest.py",
-        "scripts/corda_lab/selftest/interval_coverage.py",
         "scripts/corda_lab/steps/entry.py",
         "scripts/corda_lab/steps/load.py",
         "scripts/corda_lab/sweeps/schema.py",

@@ -1,6 +1,6 @@
 """Fixtures of the end-to-end tests, and the order in which they run.
 
-They need a running lab. ``scripts/lab test`` starts a separate one for them. A start takes a minute or two, so tests of
+They need a running lab. ``tests/runner.py`` starts a separate one for them. A start takes a minute or two, so tests of
 the same lab run together. Every module names the lab that it needs, ``pytestmark = pytest.mark.lab("standard")``. If it
 is not the standard lab, a fixture of the module starts it.
 """
@@ -14,7 +14,7 @@ import pytest
 
 from corda_lab.lab.images import image_name
 from corda_lab.lab.settings import load_settings
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
 FOLDER = Path(__file__).parent
 

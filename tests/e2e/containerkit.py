@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from corda_lab.lab.engine import run_docker
-from labkit import Lab
+from e2e.labkit import Lab
 
 Containers = dict[str, dict[str, Any]]
 """Service → what ``docker inspect`` says of its container."""

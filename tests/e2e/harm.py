@@ -5,12 +5,11 @@ from typing import Any
 
 import httpx
 
-import hostile
-import ledger_rows
 from corda_lab import __version__
 from corda_lab.lab.environment import read_environment
 from corda_lab.profile import histogram, jvm
-from labkit import Lab
+from e2e import hostile, ledger_rows
+from e2e.labkit import Lab
 
 
 @dataclass(frozen=True)

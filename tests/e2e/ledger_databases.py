@@ -5,7 +5,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 COMMAND_SECONDS_MAX = 120
 START_SECONDS_MAX = 60
@@ -19,13 +18,13 @@ exec docker exec -i --env=PGHOST --workdir="$at" {container} {program} "$@"
 TABLES = """\
 create table node_info_party_cert (party_name varchar(255), owning_key_hash varchar(255));
 create table node_our_key_pairs (public_key_hash varchar(255));
-create table node_transactions (tx_id varchar(144) primary key, transaction_value {bytes}{transaction});
+create table node_transactions (tx_id varchar(144) primary key, transaction_value {bytes},
+  state_machine_run_id varchar(36), status varchar(1), timestamp timestamp);
 create table vault_states (output_index int, transaction_id varchar(144), contract_state_class_name varchar(255),
-  state_status int, recorded_timestamp timestamp, consumed_timestamp timestamp,
+  state_status int, recorded_timestamp timestamp, consumed_timestamp timestamp, relevancy_status int default 0,
   primary key (output_index, transaction_id));
-create table node_checkpoints ({checkpoint});
-"""
-CORDA_4 = """\
+create table node_checkpoints (flow_id varchar(64), status int);
+create table node_flow_metadata (flow_id varchar(128), flow_name varchar(128), flow_identifier varchar(512));
 create table state_party (output_index int, transaction_id varchar(144), public_key_hash varchar(255),
   x500_name varchar(255));
 create table node_notary_committed_states (output_index int, transaction_id varchar(144), consuming_transaction_id
@@ -34,31 +33,7 @@ create table node_notary_committed_txs (transaction_id varchar(144));
 create table node_notary_request_log (id varchar(76), consuming_transaction_id varchar(144),
   request_timestamp timestamp);
 """
-Form = Literal["3.3", "4.0", "4.6"]
-"""The first version of Corda here whose tables have this form."""
-FURTHER: dict[Form, str] = {
-    "3.3": """\
-create table node_transaction_mappings (tx_id varchar(64), state_machine_run_id varchar(36));
-create table node_notary_commit_log (output_index int, transaction_id varchar(64), consuming_transaction_id
-  varchar(64));
-""",
-    "4.0": CORDA_4,
-    "4.6": f"""\
-{CORDA_4}
-create table node_flow_metadata (flow_id varchar(128), flow_name varchar(128), flow_identifier varchar(512));
-""",
-}
-TRANSACTION: dict[Form, str] = {
-    "3.3": "",
-    "4.0": ", state_machine_run_id varchar(36), status varchar(1)",
-    "4.6": ", state_machine_run_id varchar(36), status varchar(1), timestamp timestamp",
-}
-
-
-def tables(form: Form, *, of_bytes: str) -> str:
-    """The tables of a node, with the columns that matter."""
-    checkpoint = "flow_id varchar(64), status int" if form == "4.6" else "checkpoint_id varchar(64)"
-    return TABLES.format(bytes=of_bytes, transaction=TRANSACTION[form], checkpoint=checkpoint) + FURTHER[form]
+"""The tables of a node, with the columns that matter."""
 
 
 def moment(seconds: float) -> str:

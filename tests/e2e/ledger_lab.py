@@ -19,7 +19,7 @@ from corda_lab.lab.deployed import Service
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import Settings
 from corda_lab.results.audits import Audit, ViolationKind
-from ledger_databases import H2, Content, Form, Postgres, moment, tables, text
+from e2e.ledger_databases import H2, TABLES, Content, Postgres, moment, text
 
 DATABASES = ("h2", "postgres")
 NODES = ("Notary", "PartyA", "PartyB")
@@ -81,7 +81,7 @@ class LocalCompose(Compose):
             raise LabError(f"`docker` failed: {done.stderr.decode()[-300:]}", exit_code=1)
 
 
-def contents(form: Form = "4.6") -> dict[str, Content]:
+def contents() -> dict[str, Content]:
     """The set-up issued 100 GBP to PartyA. The load paid 75 of it to PartyB, and made an IOU."""
     found = {node: Content() for node in NODES}
     for content in found.values():
@@ -90,16 +90,13 @@ def contents(form: Form = "4.6") -> dict[str, Content]:
 
     def record(node: str, name: str, flow: str, at: float) -> None:
         identity, data = BYTES[name]
-        further = {"3.3": (), "4.0": (text(flow), text("V")), "4.6": (text(flow), text("V"), moment(at))}[form]
-        found[node].add("node_transactions", text(identity), f"<{data.hex()}>", *further)
-        if form == "3.3":
-            found[node].add("node_transaction_mappings", text(identity), text(flow))
+        found[node].add("node_transactions", text(identity), f"<{data.hex()}>", text(flow), text("V"), moment(at))
 
     def state(node: str, of: tuple[str, int], kind: str, at: float, spent: float | None, *holders: str) -> None:
         identity, index = of
         status, consumed = ("0", "null") if spent is None else ("1", moment(spent))
-        found[node].add("vault_states", str(index), text(identity), text(kind), status, moment(at), consumed)
-        for holder in holders if form != "3.3" else ():
+        found[node].add("vault_states", str(index), text(identity), text(kind), status, moment(at), consumed, "0")
+        for holder in holders:
             found[node].add("state_party", str(index), text(identity), text(KEYS[holder]), text(NAMES[holder]))
 
     record("PartyA", "cash-issue", "flow-setup", BEGAN - 10)
@@ -113,15 +110,12 @@ def contents(form: Form = "4.6") -> dict[str, Content]:
         record(node, "iou", flow, BEGAN + 2)
         state(node, (IOU, 0), PROMISE, BEGAN + 2, None, "PartyA", "PartyB")
     notary = found["Notary"]
-    log = "node_notary_commit_log" if form == "3.3" else "node_notary_committed_states"
-    notary.add(log, "0", text(ISSUE), text(PAYMENT))
-    if form != "3.3":
-        notary.add("node_notary_committed_txs", text(PAYMENT))
-        notary.add("node_notary_request_log", text("1"), text(PAYMENT), moment(BEGAN + 1))
-    if form == "4.6":
-        # The outcome of a flow that ended, kept for its caller.
-        found["PartyA"].add("node_checkpoints", text("flow-iou"), "2")
-        found["PartyA"].add("node_flow_metadata", text("flow-iou"), text("Iou"), text("run-2"))
+    notary.add("node_notary_committed_states", "0", text(ISSUE), text(PAYMENT))
+    notary.add("node_notary_committed_txs", text(PAYMENT))
+    notary.add("node_notary_request_log", text("1"), text(PAYMENT), moment(BEGAN + 1))
+    # The outcome of a flow that ended, kept for its caller.
+    found["PartyA"].add("node_checkpoints", text("flow-iou"), "2")
+    found["PartyA"].add("node_flow_metadata", text("flow-iou"), text("Iou"), text("run-2"))
     return found
 
 
@@ -169,17 +163,17 @@ class Ledger:
             return audit_load(self.compose, rows, deadline_seconds)
 
 
-def h2_statements(content: Content, form: Form = "4.6") -> str:
-    return tables(form, of_bytes="blob") + content.statements().replace("<", "'").replace(">", "'")
+def h2_statements(content: Content) -> str:
+    return TABLES.format(bytes="blob") + content.statements().replace("<", "'").replace(">", "'")
 
 
-def postgres_statements(node: str, content: Content, of_bytes: str, form: Form) -> str:
+def postgres_statements(node: str, content: Content, of_bytes: str) -> str:
     filled = content.statements()
     if of_bytes == "oid":
         filled = filled.replace("<", "lo_from_bytea(0, decode('").replace(">", "', 'hex'))")
     else:
         filled = filled.replace("<", "decode('").replace(">", "', 'hex')")
-    made = tables(form, of_bytes=of_bytes)
+    made = TABLES.format(bytes=of_bytes)
     return f"create schema {node.lower()}; set search_path = {node.lower()};\n{made}{filled}"
 
 
@@ -192,18 +186,14 @@ class Servers:
     postgres: Postgres
 
 
-def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid", form: Form = "4.6") -> Ledger:
+def made(servers: Servers, database: str, folder: Path, of_bytes: str = "oid") -> Ledger:
     """A network of this test's own."""
     if database == "h2":
-        if form == "4.6":
-            shutil.copytree(servers.folder, folder / "nodes", symlinks=True)
-        else:
-            for node, content in contents(form).items():
-                servers.h2.create(folder / "nodes" / node.lower(), h2_statements(content, form))
+        shutil.copytree(servers.folder, folder / "nodes", symlinks=True)
         compose = LocalCompose("h2", folder / "nodes", servers.h2.java.environment())
         return Ledger(compose, servers.h2, None)
-    for node, content in contents(form).items():
+    for node, content in contents().items():
         servers.postgres.execute(
-            f"drop schema if exists {node.lower()} cascade;" + postgres_statements(node, content, of_bytes, form)
+            f"drop schema if exists {node.lower()} cascade;" + postgres_statements(node, content, of_bytes)
         )
     return Ledger(LocalCompose("postgres", folder, servers.postgres.psql.environment()), None, servers.postgres)

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from labkit import Lab
+from e2e.labkit import Lab
 
 SCRIPT = """\
 set -eu

@@ -11,7 +11,6 @@ from functools import partial
 import httpx
 import pytest
 
-import hostile
 from corda_lab.bench.file import store
 from corda_lab.paths import RESULTS
 from corda_lab.reliability import abuse_file, requests_file, stored
@@ -19,10 +18,11 @@ from corda_lab.reliability.abuse_file import AbuseFile
 from corda_lab.reliability.aftermath import READY_SECONDS_MAX
 from corda_lab.reliability.requests_file import RequestsFile
 from corda_lab.results import folders
-from faultkit import lasting
-from harm import changed_since, counted
-from hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
-from labkit import Lab
+from e2e import hostile
+from e2e.faultkit import lasting
+from e2e.harm import changed_since, counted
+from e2e.hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -127,7 +127,7 @@ def test_slow_clients_are_cut_off(lab: Lab) -> None:
 
 
 # It takes the half a minute that a body may take.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_body_that_does_not_come_is_not_awaited_for_long(lab: Lab) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         assert statuses(attacker.ask(post(100) + b'{"flow"')) == [408]
@@ -222,7 +222,7 @@ def test_client_ids_are_forgotten_only_by_their_prefix(bridge: httpx.Client, kep
 
 
 # It takes the time that a node has for an answer.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
     asked = get("/v1/nodes/PartyC/vault/count?stateType=org.cordalab.states.IouState")
     with hostile.attack(lab.bridge_url) as attacker, lasting(lab.compose, "pause", SILENT):
@@ -241,7 +241,7 @@ def test_a_node_that_never_answers(lab: Lab, bridge: httpx.Client) -> None:
 
 
 # Three rounds of everything take some minutes.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: httpx.Client, kept: str) -> None:
     # The first round makes the bridge load what it answers with.
     abuse(lab, bridge, kept)
@@ -314,7 +314,7 @@ def test_generated_bad_requests(lab: Lab) -> None:
     fuzz(lab, REQUESTS_SHORT)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> None:
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)

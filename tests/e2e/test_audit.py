@@ -14,13 +14,12 @@ import polars as pl
 import pytest
 
 from corda_lab.audit import Audit, ViolationKind, audit_lab, dumps, sources
-from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import Wanted
+from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.audit.sources import LABEL
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from labkit import Lab
+from e2e.labkit import Lab
 from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")

@@ -7,12 +7,12 @@ import httpx
 import pytest
 
 from corda_lab.lab.engine import run_docker
-from hostile import FLOWS, is_ready_for_others, seconds_until, started
-from labkit import Lab
+from e2e.hostile import FLOWS, is_ready_for_others, seconds_until, started
+from e2e.labkit import Lab
 
 # A new start of the bridge takes half a minute. In every run of the tests it is killed too, but started again by the
 # lab (test_chaos.py).
-pytestmark = [pytest.mark.lab("standard"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 RESTART_SECONDS_MAX = 90.0
 """A start of the JVM, and the logins to all nodes."""

@@ -10,8 +10,8 @@ import pytest
 
 from corda_lab.faults import shown, wounds
 from corda_lab.results import folders
-from faultkit import await_healthy, inspected, lasting
-from labkit import Lab
+from e2e.faultkit import await_healthy, inspected, lasting
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -120,7 +120,7 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, kil
 
 
 # A load, the wait for rest, and two audits take about a minute.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
     """Of a copy of the run, which is made shorter: its load would last a minute again, and a restart is quicker."""
     copy = killed.with_name(killed.name.replace("-chaos", "-short"))

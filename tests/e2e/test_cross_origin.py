@@ -7,17 +7,17 @@ from typing import Any
 import httpx
 import pytest
 
-import hostile
 from corda_lab.bench.file import store
 from corda_lab.paths import RESULTS
 from corda_lab.reliability import browser_file, stored
 from corda_lab.reliability.aftermath import READY_SECONDS_MAX
 from corda_lab.reliability.browser_file import BrowserFile
 from corda_lab.results import folders
-from harm import changed_since, counted
-from labkit import Browser, Lab, await_idle_web_ui
+from e2e import hostile
+from e2e.harm import changed_since, counted
+from e2e.labkit import Browser, Lab, await_idle_web_ui
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 RUN_SECONDS_MAX = 60.0
 FORBIDDEN, UNKNOWN_HOST, BLOCKED = 403, 421, "blocked"
@@ -105,7 +105,6 @@ def test_a_foreign_page_does_not_stop_a_run(lab: Lab, browser: Browser, locust: 
         await_idle_web_ui(locust)
 
 
-@pytest.mark.slow
 def test_what_a_foreign_page_got_is_stored(lab: Lab, browser: Browser, bridge: httpx.Client) -> None:
     # The first attempts make the bridge load what it answers them with.
     attack(lab, browser)

@@ -17,8 +17,8 @@ from corda_lab.lab.deployed import RUN_LABEL
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.text.words import plural
+from e2e.labkit import Lab
 from lab_workload.row import ROWS_DIRECTORY
-from labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -120,7 +120,7 @@ def containers_of_loads(lab: Lab) -> list[str]:
 
 
 # Another load of half a minute. It ends as after Ctrl-C, and a test of the command line sends it every signal.
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_closed_terminal_ends_the_load_and_leaves_no_container(lab: Lab) -> None:
     with loading(lab, "e2e-closed") as process:
         assert containers_of_loads(lab) != []
@@ -142,7 +142,7 @@ def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> Non
     assert_kept(lab, "e2e-killed", "interrupted", evidence.KILLED)
 
 
-@pytest.mark.slow  # It ends as the two before do.
+@pytest.mark.nightly  # It ends as the two before do.
 def test_a_run_that_loses_its_load_container_is_kept_as_failed(lab: Lab) -> None:
     with loading(lab, "e2e-lost") as process:
         (driver,) = lab.compose.load_containers()
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_written_is_one_error_before_anything_starts(lab
     assert set(lab.conditions().values()) <= {"healthy", "done"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_manifest_names_the_image_that_made_the_load_and_not_that_of_the_web_ui(lab: Lab) -> None:
     name = lab.settings.own_image("locust")
     web_ui = image_id(name)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("finance"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("finance"), pytest.mark.nightly]
 
 CASH = "net.corda.finance.contracts.asset.Cash$State"
 

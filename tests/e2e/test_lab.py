@@ -11,7 +11,7 @@ import pytest
 
 from corda_lab.lab import images
 from corda_lab.lab.engine import run_docker
-from labkit import Lab
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from corda_lab.bench import bridge_knobs
-from corda_lab.lab import shape
-from labkit import Lab
+from corda_lab.lab import lifecycle, shape
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 FLOWS = "/v1/nodes/PartyA/flows"
 LIMIT = 2
@@ -34,9 +33,11 @@ def left_open(lab: Lab) -> Iterator[None]:
     """A bridge that leaves connections open. After the module, it is as before."""
     wanted = shape.with_options(lab.settings, {"BRIDGE_RPC": "left-open"}, size=None)
     values = {name: wanted[name] for name in ("BRIDGE_RPC", "BRIDGE_HEAP", "BRIDGE_MEMORY")}
-    with bridge_knobs.changed(lab.settings) as knobs:
-        knobs.use({**values, "BRIDGE_RPC_LEFT_OPEN_MAX": str(LIMIT)})
+    try:
+        lifecycle.restart_bridge(lab.settings.with_values({**values, "BRIDGE_RPC_LEFT_OPEN_MAX": str(LIMIT)}))
         yield
+    finally:
+        lifecycle.restart_bridge(lab.settings)
 
 
 def test_flow_starts_share_one_connection_by_default(bridge: httpx.Client) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 import panel_check
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("more-parties"), pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ import yaml
 
 from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("own-cordapp")
+pytestmark = [pytest.mark.lab("own-cordapp"), pytest.mark.nightly]
 
 EXTRA = ROOT / "cordapps" / "extra"
 WORKLOAD = ROOT / "configs" / "workloads" / "e2e-finance.yaml"

@@ -11,9 +11,9 @@ import pytest
 
 from corda_lab.lab.images import image_name
 from corda_lab.results import audits
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("own-image"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("own-image"), pytest.mark.nightly]
 
 FOLDER = Path(__file__).with_name("own-image")
 BUILD_SECONDS_MAX = 900

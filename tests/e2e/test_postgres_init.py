@@ -9,9 +9,9 @@ import pytest
 from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
 from corda_lab.paths import CONFIGS
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 SECONDS_MAX = 120
 PASSWORD = "3f0a6f1d9f7c4b1e8a55c2d0b7e94a16"

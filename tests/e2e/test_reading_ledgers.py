@@ -18,9 +18,9 @@ from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.lab.images import image_name
 from corda_lab.lab.lifecycle import prepare_images
-from labkit import Lab
-from ledger_databases import H2, Form, Postgres, moment
-from ledger_lab import (
+from e2e.labkit import Lab
+from e2e.ledger_databases import H2, Postgres, moment
+from e2e.ledger_lab import (
     BEGAN,
     DATABASES,
     GHOST,
@@ -39,7 +39,7 @@ from ledger_lab import (
 )
 from support.ledgers import with_quantity
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ PLANTS: dict[str, Plant] = {
     "a vault row without its transaction": (
         Kind.VAULT_WITHOUT_TRANSACTION,
         "PartyB",
-        f"insert into vault_states values (0, '{GHOST}', '{PROMISE}', 0, {moment(BEGAN + 2)}, null);",
+        f"insert into vault_states values (0, '{GHOST}', '{PROMISE}', 0, {moment(BEGAN + 2)}, null, 0);",
         GHOST,
     ),
     "a notary entry without a transaction": (
@@ -264,7 +264,7 @@ def test_a_container_that_was_ended_at_its_deadline_says_so(servers: Servers, tm
 def test_a_query_that_failed_is_no_empty_table(
     database: str, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A missing table or column is normal; any other failure may have cut a table off."""
+    """A missing table is normal; any other failure may have cut a table off."""
     for name in ("H2", "POSTGRES"):
         monkeypatch.setattr(queries, name, replace(getattr(queries, name), milliseconds="1 / 0"))
     found = made(servers, database, tmp_path).audit()
@@ -279,30 +279,3 @@ def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: 
         found = audit_load(ledger.compose, ROWS)
     assert found.verdict == "cannot tell"
     assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)
-
-
-@pytest.mark.parametrize("database", DATABASES)
-@pytest.mark.parametrize("form", ["3.3", "4.0"])
-def test_versions_before_4_6_have_fewer_tables(form: Form, database: str, servers: Servers, tmp_path: Path) -> None:
-    """They do not say when a transaction was recorded; the vault does. A checkpoint there is a flow that goes on."""
-    ledger = made(servers, database, tmp_path, form=form)
-    found = ledger.audit()
-    assert (found.verdict, found.violations, found.reasons) == ("passed", (), ())
-    assert found.counts["transactions"] == 3
-    assert found.counts["notary_entries"] == 1
-    ledger.change("PartyA", "insert into node_checkpoints values ('flow-left');")
-    found = ledger.audit()
-    # Corda 3 also leaves those of flows that failed.
-    assert [one.kind for one in found.violations] == ([] if form == "3.3" else [Kind.FLOW_SUSPENDED])
-    assert found.verdict == ("cannot tell" if form == "3.3" else "violations")
-
-
-def test_corda_3_names_the_flow_of_a_transaction_in_a_table_of_its_own(servers: Servers, tmp_path: Path) -> None:
-    ledger = made(servers, "h2", tmp_path, form="3.3")
-    ledger.change(
-        "PartyA",
-        f"insert into node_transactions select '{AGAIN}', transaction_value from node_transactions "
-        f"where tx_id = '{IOU}'; insert into node_transaction_mappings values ('{AGAIN}', 'flow-again');",
-    )
-    doubled = [one for one in ledger.audit().violations if one.kind is Kind.DOUBLED]
-    assert [one.ids for one in doubled] == [(AGAIN, "flow-again")]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
-pytestmark = pytest.mark.lab("sweep")
+pytestmark = [pytest.mark.lab("sweep"), pytest.mark.nightly]
 
 SWEEP = """\
 description: IOU flows with one and with eight users.

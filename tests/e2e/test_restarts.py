@@ -23,9 +23,9 @@ from corda_lab.audit import Audit, ViolationKind, audit_lab
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
-from labkit import Lab
+from e2e.labkit import Lab
 
-pytestmark = [pytest.mark.lab("restarts"), pytest.mark.slow]
+pytestmark = [pytest.mark.lab("restarts"), pytest.mark.nightly]
 
 CYCLES = int(os.environ.get("RESTART_CYCLES", "12"))
 LABS: dict[str, tuple[str, ...]] = {

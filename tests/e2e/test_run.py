@@ -1,7 +1,6 @@
 """`scripts/lab run` on real nodes: correct counts, complete results, and signals that arrive under load."""
 
 import json
-import re
 import signal
 import subprocess
 import time
@@ -16,18 +15,15 @@ import pytest
 import panel_check
 import signal_table
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
-from corda_lab.host.standin_base import STANDIN_LABEL
-from corda_lab.host.standins import STAND_INS
 from corda_lab.lab import node_logs
-from corda_lab.lab.engine import run_docker
 from corda_lab.steps.node_log import entries
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("standard")
 
 FILES = {
     *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "samples.parquet", "stages.parquet"),
-    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json"),
+    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json", "profiles"),
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
@@ -37,10 +33,14 @@ SERIES_PER_NODE_MAX = 400
 
 SCRAPE_SECONDS_MAX = 0.3
 
+PROFILER_STATUS = "/network/bin/asprof status --libpath /network/bin/libasyncProfiler.so 1"
+
 
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
-    lab.succeed("run", "iou", "--users", "4", "--duration", "30s", "--warm-up", "6s", "--name", "e2e")
+    """The run that most tests of this module look at, with a profile of the node that starts its flows."""
+    load = ("--users", "4", "--duration", "30s", "--warm-up", "6s")
+    lab.succeed("run", "iou", *load, "--profile", "--name", "e2e")
     return lab.results()[-1]
 
 
@@ -48,29 +48,6 @@ def test_a_run_leaves_whole_results(run: Path) -> None:
     assert {path.name for path in run.iterdir()} == FILES
     assert run.name.endswith("-e2e")
     assert (run.parent / "latest").resolve() == run.resolve()
-
-
-def test_what_was_fetched_is_in_the_manifest_with_its_hashes(run: Path) -> None:
-    (environment,) = json.loads((run / "run.json").read_text())["environments"]
-    fetched = environment["fetched"]
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in fetched["lists"].values())
-    version = environment["versions"]["corda"]
-    for kind, name in (("java-node", f"corda-{version}.jar"), ("java-bridge", "helidon-webserver-")):
-        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in fetched[kind].values()), kind
-        assert any(file.startswith(name) for file in fetched[kind]), kind
-    # An image is official and has a digest, or it is a stand-in and has packages.
-    packages = fetched.get("stand-ins", {})
-    assert bool(packages) == bool(environment["stand_ins"])
-    assert any(name.startswith("openjdk-8-jre-headless_") for name in packages) == any(
-        name.startswith("eclipse-temurin:8") for name in environment["stand_ins"]
-    )
-    assert not set(fetched.get("images", {})) & set(environment["stand_ins"])
-
-
-def test_no_stand_in_has_the_name_of_an_official_image(lab: Lab) -> None:
-    label = f"label={STANDIN_LABEL}=true"
-    listed = run_docker(["image", "ls", "--filter", label, "--format", "{{.Repository}}"]).stdout.split()
-    assert not {stand_in.official for stand_in in STAND_INS} & set(listed)
 
 
 def test_the_four_counts_agree_and_nothing_failed(run: Path) -> None:
@@ -151,6 +128,21 @@ def test_a_scrape_of_a_node_takes_little_while_load_runs(lab: Lab, run: Path) ->
     taken = {series.labels["node"]: series.points[0][1] for series in found}
     assert taken.keys() == NODES
     assert max(taken.values()) < SCRAPE_SECONDS_MAX
+
+
+def test_the_run_was_profiled_in_its_window_and_says_so(lab: Lab, run: Path) -> None:
+    (entry,) = json.loads((run / "run.json").read_text())["profiles"]
+    assert entry["problem"] is None
+    assert (entry["node"], entry["step"], entry["file"]) == ("PartyA", 1, "profiles/partya-cpu.html")
+    assert 0 < entry["window_seconds"] <= entry["seconds"]
+    found = json.loads((run / entry["file"]).with_suffix(".json").read_text())
+    assert found["flows"]["ended"] > 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "Where the CPU time went" in page
+    assert 'href="profiles/partya-cpu.html"' in page
+    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    assert "profiled" in {flag["code"] for flag in step["flags"]}
+    assert "not active" in lab.inside("partya", PROFILER_STATUS)
 
 
 def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> None:
@@ -265,7 +257,7 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
     assert "started up and registered in" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--bursts", "2", "--rest", "1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
@@ -295,7 +287,7 @@ def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_eac
     assert after == before, "the copies are deleted"
 
 
-@pytest.mark.slow  # Another test interrupts a load that has rows.
+@pytest.mark.nightly  # Another test interrupts a load that has rows.
 def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     before = lab.results()
     with subprocess.Popen(

@@ -17,16 +17,16 @@ from typing import Any
 import httpx
 import pytest
 
-from containerkit import LOAD, Containers, containers_of, created_during, file_in, mounts_of, running, said_of
-from corda_lab.host import image_files, probe
+from corda_lab.host import probe
 from corda_lab.host.probe import parse_version
 from corda_lab.lab import exposure, node_logs
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
-from corda_lab.paths import CACHE, ROOT
+from corda_lab.paths import ROOT
 from corda_lab.runs.rows_volume import RowsVolume
-from faultkit import await_healthy, lasting
-from labkit import Lab
+from e2e.containerkit import LOAD, Containers, containers_of, created_during, file_in, mounts_of, running, said_of
+from e2e.faultkit import await_healthy, lasting
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -219,8 +219,6 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         finally:
             lab.compose.run("start", "locust")
         await_healthy(lab.compose, "locust")
-        shutil.rmtree(CACHE / "e2e", ignore_errors=True)
-        assert image_files.read(lab.compose.reader_image, "/etc/os-release", folder="e2e", remedy="")
         with lasting(lab.compose, "partition", UNTOUCHED):
             pass
         with lasting(lab.compose, "full-disk", "bridge"):
@@ -333,6 +331,7 @@ def called_by_rpc(lab: Lab, bridge: str, folder: Path) -> dict[str, str]:
     return {operation: said for operation, _, said in (line.partition(": ") for line in lines)}
 
 
+@pytest.mark.nightly  # It compiles a client of its own.
 def test_the_rpc_user_is_not_almighty(lab: Lab, containers: Containers, tmp_path: Path) -> None:
     settings = file_in(lab, "partya", "/node/node.conf")
     permissions = re.search(r"permissions\s*=\s*\[(.*?)\]", settings, re.DOTALL)

@@ -17,21 +17,21 @@ import polars as pl
 import pytest
 
 import panel_check
-import test_security as security
-from containerkit import LOAD, Containers, containers_of, said_of
 from corda_lab.audit import ViolationKind, audit_lab
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.lab import links
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from corda_lab.results import audits
-from faultkit import await_healthy, inspected, lasting
-from labkit import Lab
+from e2e import test_security as security
+from e2e.containerkit import LOAD, Containers, containers_of, said_of
+from e2e.faultkit import await_healthy, inspected, lasting
+from e2e.labkit import Lab
 
-pytestmark = pytest.mark.lab("postgres")
+pytestmark = [pytest.mark.lab("postgres"), pytest.mark.nightly]
 
 SHAPE = (
-    *("--corda", "4.5", "--database", "postgres", "--parties", "2"),
+    *("--corda", "4.6", "--database", "postgres", "--parties", "2"),
     *("--link", "partya-partyb=+40ms", "--link", "partya-postgres=+8ms"),
 )
 NODES = ("notary", "partya", "partyb")
@@ -74,7 +74,7 @@ def shaped(lab: Lab) -> Lab:
     shape = (*SHAPE, "--preset", PRESET)
     refused = lab.run("up", *shape)
     assert refused.returncode == 2
-    assert "another configuration (corda 4.10, but 4.5 is configured; database h2, but postgres" in refused.stderr
+    assert "another configuration (corda 4.10, but 4.6 is configured; database h2, but postgres" in refused.stderr
     lab.succeed("down", "--volumes")
     lab.succeed("up", *shape)
     return lab
@@ -154,7 +154,7 @@ def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
     (environment,) = json.loads((shaped.results()[-1] / "run.json").read_text())["environments"]
-    assert environment["shape"]["CORDA_VERSION"] == "4.5"
+    assert environment["shape"]["CORDA_VERSION"] == "4.6"
     assert environment["shape"]["DATABASE"] == "postgres"
     assert environment["shape"]["NODE_PRESET"] == PRESET
     assert environment["shape"]["LINKS"] == "partya-partyb=+40ms partya-postgres=+8ms"
@@ -183,22 +183,9 @@ OF_CONTAINERS: tuple[Callable[..., None], ...] = (
     security.test_no_password_is_in_an_environment,
     security.test_no_password_is_in_logs_or_results,
 )
-# They run commands in each of a dozen containers, so they are slow. The others only read what the engine says.
-ASKING = {
-    security.test_roots_are_read_only,
-    security.test_the_network_is_internal,
-    security.test_no_password_is_in_an_environment,
-    security.test_no_password_is_in_logs_or_results,
-}
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        pytest.param(check, id=check.__name__.removeprefix("test_"), marks=pytest.mark.slow if check in ASKING else ())
-        for check in OF_CONTAINERS
-    ],
-)
+@pytest.mark.parametrize("check", OF_CONTAINERS, ids=lambda check: check.__name__.removeprefix("test_"))
 def test_what_security_md_says_holds_for_every_container_of_this_shape(
     compose: Compose, containers: Containers, passwords: dict[str, str], check: Callable[..., None]
 ) -> None:
@@ -232,8 +219,6 @@ end $$;
 """
 
 
-# It reads the ledgers four times. test_reading_ledgers.py does the like on a PostgreSQL without nodes.
-@pytest.mark.slow
 def test_violations_in_copies_of_the_ledgers_are_found(
     shaped: Lab, compose: Compose, measured: tuple[dict[str, Any], Containers]
 ) -> None:
@@ -294,7 +279,6 @@ def test_every_node_has_its_tables_in_a_schema_of_its_own(prometheus: Prometheus
     assert sizes.get("partyc", 0.0) == 0.0
 
 
-@pytest.mark.slow
 def test_a_restart_of_postgresql_is_seen_and_survived(shaped: Lab, compose: Compose) -> None:
     """After faults of its links, and after one that froze it."""
     with lasting(compose, "restart", "postgres"):
@@ -321,18 +305,7 @@ def test_every_node_itself_says_that_the_preset_is_on(shaped: Lab, node: str) ->
     assert_preset_is_on(shaped, node, PRESET)
 
 
-# A restart takes half a minute, so only the preset that differs in more than a number is tested every time.
-ALWAYS_TESTED = "tuned"
-
-
-@pytest.mark.parametrize(
-    "preset",
-    [
-        pytest.param(name, marks=() if name == ALWAYS_TESTED else pytest.mark.slow)
-        for name in FLUSH_SECONDS
-        if name != PRESET
-    ],
-)
+@pytest.mark.parametrize("preset", sorted(FLUSH_SECONDS.keys() - {PRESET}))
 def test_a_node_that_is_restarted_with_another_preset_reports_it(shaped: Lab, preset: str) -> None:
     settings = of_running(shaped.settings).with_values({"NODE_PRESET": preset})
     Compose(settings).run("up", "--detach", "--wait", "partya", seconds_max=RECOVERY_SECONDS_MAX)

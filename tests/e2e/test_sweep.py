@@ -14,7 +14,7 @@ import pytest
 
 from corda_lab.results import audits, evidence, folders
 from corda_lab.sweeps import store
-from labkit import Browser, Lab
+from e2e.labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("sweep")
 

@@ -10,7 +10,7 @@ import pytest
 
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import comparison
-from labkit import Browser
+from e2e.labkit import Browser
 from support.sweeps import LARGEST, SimulatedSweep, store_sweep
 
 pytestmark = pytest.mark.lab("none")

@@ -12,9 +12,9 @@ from corda_lab.lab import images
 from corda_lab.lab.doctor import PORTS, free_ports
 from corda_lab.lab.settings import project_in
 from corda_lab.paths import ROOT
-from labkit import LAB_SECONDS_MAX, Lab
+from e2e.labkit import LAB_SECONDS_MAX, Lab
 
-pytestmark = pytest.mark.lab("standard")
+pytestmark = [pytest.mark.lab("standard"), pytest.mark.nightly]
 
 
 class Checkout:

@@ -8,7 +8,7 @@ import pytest
 from corda_lab.paths import ROOT
 from corda_lab.results import audits
 from corda_lab.workloads.resolve import read_workload
-from labkit import Lab
+from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -18,7 +18,7 @@ PARTIES = 3
 BY_COUNT = {"attachment-send", "attachment-send-cached"}
 """These use up a file of up to 10 MB with each flow, so they end after as many flows as files were prepared for."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
-SLOW = {
+AT_NIGHT = {
     *("attachment-send", "attachment-send-warm", "cash-issue", "cash-issue-and-pay", "empty", "iou", "iou-notarised"),
     *("iou-refused", "iou-update", "settlement-parallel"),
 }
@@ -46,7 +46,9 @@ args:
 """
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in NAMES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in AT_NIGHT else ()) for name in NAMES]
+)
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
     length = ["--flows", "8", "--flows-after", "2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
     # Workers find their master by its name, which must not be too long for a host.

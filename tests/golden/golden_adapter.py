@@ -23,9 +23,9 @@ from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, p
 from corda_lab.analysis.significance import PointComparison
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.figures import collect, judged, store
+from corda_lab.figures.file import Places
 from corda_lab.figures.forms import FORMS
 from corda_lab.figures.judge import ClaimVerdict
-from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
@@ -53,9 +53,9 @@ from corda_lab.sweeps.judge import failings
 from corda_lab.sweeps.order import ordered
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
-from golden_cases import Case, case
-from golden_leaves import leaves
-from golden_table import Value
+from golden.golden_cases import Case, case
+from golden.golden_leaves import leaves
+from golden.golden_table import Value
 from lab_workload.run_end import RunEnd
 from lab_workload.workload import load_workload
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from golden_table import Scalar
+from golden.golden_table import Scalar
 
 Leaf = tuple[str, str, Scalar]
 

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-import golden_adapter
-import golden_table
-from golden_cases import Case, cases
-from golden_table import Value
+from golden import golden_adapter, golden_table
+from golden.golden_cases import Case, cases
+from golden.golden_table import Value
 
 SHOWN_MAX = 20
 LOADS = [one for one in cases() if not one.is_sweep and not one.is_unfinished]

@@ -1,4 +1,4 @@
-"""Deliberately broken copies of the pipeline. A self-check that does not catch each of them proves nothing."""
+"""Deliberately broken copies of the pipeline. Checks that do not catch each of them prove nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The loads of ``lab selfcheck``, each with a system that answers in a known way.
+"""The loads of the tests of the pipeline, each with a system that answers in a known way.
 
 Delays are seeded and stratified: every block of 100 successive flows has the same distribution, in another order. So
 the percentiles of the list are those of any part of it.
@@ -50,6 +50,8 @@ class Case:
     """Numbers of the requests whose connection breaks before the bridge gets them."""
     lost: frozenset[int] = field(default_factory=frozenset)
     """Numbers of the requests whose answer is lost, after the flow has ended."""
+    is_nightly: bool = False
+    """Whether it is measured at night only, because the other cases have what it has."""
 
     @property
     def serves_at_once(self) -> bool:
@@ -125,7 +127,7 @@ END = WARM_UP_SECONDS + DURATION_SECONDS
 
 
 def all_cases() -> Sequence[Case]:
-    """Every load of a self-check, in order."""
+    """Every load, in order."""
     return (
         Case(
             "fixed",
@@ -140,6 +142,7 @@ def all_cases() -> Sequence[Case]:
             "80 % take 0.4 s and 20 % take 1.2 s; nothing ends for 2 s in the middle of the window",
             stratified(bimodal(400, 1200, 0.2), COUNT, seed=2),
             stalls=(Stall(WARM_UP_SECONDS + DURATION_SECONDS / 2 - 1, 2),),
+            is_nightly=True,
         ),
         Case(
             "heavy-tailed",
@@ -147,7 +150,7 @@ def all_cases() -> Sequence[Case]:
             stratified(heavy_tailed(400, 0.6), COUNT, seed=3),
             stalls=(Stall(WARM_UP_SECONDS - 1, 2), Stall(END - 1, 2)),
         ),
-        Case("ramp", "a flow takes 0.3 s at the start and 1.5 s at the end", ramp(300, 1500, COUNT)),
+        Case("ramp", "a flow takes 0.3 s at the start and 1.5 s at the end", ramp(300, 1500, COUNT), is_nightly=True),
         Case(
             "full-pool",
             "flows take 1 to 3 s, and the pool of 320 places is too small for the rate",

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from corda_lab.selfcheck.cases import DURATION_SECONDS, Case
-from corda_lab.selfcheck.truth import Truth
-
 from corda_lab.steps.entry import Distribution, StepEntry
+from pipeline.cases import DURATION_SECONDS, Case
+from pipeline.truth import Truth
 
 TIMER_ERROR_MS_MAX = 8.0
 """The stub nodes' own timers may be late by this much (p99.9): 2 % of the shortest latency that is checked. If they are

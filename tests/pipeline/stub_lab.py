@@ -1,4 +1,4 @@
-"""The lab of a self-check: the real bridge with stub nodes, the real generator and Prometheus, and no Corda node.
+"""A lab without nodes: the real bridge with stub nodes, the real generator and Prometheus, and no Corda node.
 
 It is a Compose project of its own, on free ports, so it touches no other lab. A proxy between the generator and the
 bridge breaks chosen connections.
@@ -9,8 +9,6 @@ import shutil
 from pathlib import Path
 
 import httpx
-from corda_lab.selfcheck.cases import Case
-from corda_lab.selfcheck.truth import TrueFlow, read_flow
 
 from corda_lab.errors import LabError
 from corda_lab.lab import doctor, lifecycle
@@ -18,10 +16,12 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
+from pipeline.cases import Case
+from pipeline.truth import TrueFlow, read_flow
 
 PORTS = ("BRIDGE_PORT", "LOCUST_PORT", "PROMETHEUS_PORT")
 NODES = ("PartyA", "PartyB")
-FOLDER = CACHE / "selfcheck"
+FOLDER = CACHE / "pipeline"
 START_SECONDS_MAX = 300.0
 LOG_SECONDS_MAX = 30.0
 OUTSTANDING_MAX = 2000
@@ -30,20 +30,20 @@ OUTSTANDING_MAX = 2000
 OPEN = {"BRIDGE_ADDRESS": "127.0.0.1", "BRIDGE_TOKEN": ""}
 """No token, because Prometheus reads the metrics of the stub nodes from the bridge's own port."""
 OWN = ("BRIDGE_MAX_OUTSTANDING_FLOWS", *OPEN)
-"""The settings in which a self-check differs from the lab of this checkout, except the ports."""
+"""The settings in which it differs from the lab of this checkout, except the ports."""
 
 OVERRIDE = """\
-# Written by `scripts/lab selfcheck`.
+# Written by tests/pipeline.
 services:
   bridge:
     environment:
-      BRIDGE_STUB: /selfcheck/plan.json
+      BRIDGE_STUB: /pipeline/plan.json
       BRIDGE_ALLOWED_HOSTS: bridge,faults,${ALLOWED_HOSTS}
-    volumes: ["%(folder)s:/selfcheck:ro"]
+    volumes: ["%(folder)s:/pipeline:ro"]
   faults:
     image: ${COMPOSE_PROJECT_NAME}/locust
-    entrypoint: [python, /selfcheck/proxy.py, /selfcheck/faults.json]
-    volumes: ["%(folder)s:/selfcheck:ro"]
+    entrypoint: [python, /pipeline/proxy.py, /pipeline/faults.json]
+    volumes: ["%(folder)s:/pipeline:ro"]
     # In place of the image's volume, of which one would be left when the container is made again.
     tmpfs: ["/var/lib/corda-lab/rows"]
     healthcheck:
@@ -65,7 +65,7 @@ services:
 
 
 class StubCompose(Compose):
-    """The project of a self-check: the lab's Compose file with the one of the self-check over it, on other ports."""
+    """The lab's Compose file with that of the stub nodes over it, as a project on other ports."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, files=(FOLDER / "compose.yaml",))
@@ -76,7 +76,7 @@ def own_settings(base: Settings) -> Settings:
     """The settings of a checkout with a project and ports of its own, in the simplest shape."""
     ports = {name: str(port) for name, port in zip(PORTS, doctor.free_ports(len(PORTS)), strict=True)}
     shape = {"DATABASE": "h2", "LINKS": "", "NOTARY": "simple", "BRIDGE_MAX_OUTSTANDING_FLOWS": str(OUTSTANDING_MAX)}
-    return Settings({**base.values, **ports, **shape, **OPEN}, f"{base.project}-selfcheck")
+    return Settings({**base.values, **ports, **shape, **OPEN}, f"{base.project}-pipeline")
 
 
 def write(case: Case) -> None:
@@ -94,7 +94,7 @@ def write(case: Case) -> None:
 
 
 class StubLab:
-    """The containers of a self-check."""
+    """The containers: bridge, proxy, generator and Prometheus."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -131,4 +131,4 @@ class StubLab:
         """Remove the containers and volumes."""
         done = self.compose.run("down", "--volumes", "--remove-orphans", check=False, seconds_max=START_SECONDS_MAX)
         if done.returncode != 0:
-            ui.warn(f"the containers of the self-check could not be removed: {done.stderr.strip()}")
+            ui.warn(f"the containers of the stub nodes could not be removed: {done.stderr.strip()}")

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import polars as pl
 import pytest
-from corda_lab.selfcheck.cases import Case, fixed, stratified
-from corda_lab.selfcheck.command import WORKLOAD, measure_load
-from corda_lab.selfcheck.stub_lab import StubLab, own_settings
 
+from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings, parse_size
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
+from pipeline.cases import Case, fixed, stratified
+from pipeline.measure import WORKLOAD, measure_load
+from pipeline.stub_lab import StubLab, own_settings
 
-pytestmark = [pytest.mark.lab("none"), pytest.mark.slow]
+pytestmark = pytest.mark.nightly
 
 WORKERS = 10
 RATE = 1100
@@ -35,6 +36,7 @@ def stub_lab() -> Iterator[StubLab]:
     """A lab of stub nodes, whose flows all take the same time, and of which none fails."""
     flows = RATE * (WARM_UP_SECONDS + SECONDS + 10)
     case = Case("ten-workers", "every flow takes 50 ms", stratified(fixed(FLOW_MS), flows, seed=19))
+    project.settle()
     lab = StubLab(own_settings(load_settings()))
     try:
         lab.build(case)

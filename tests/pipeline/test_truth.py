@@ -1,4 +1,4 @@
-"""The parts of a self-check that need no container: the loads, the truth, the checks, the broken copies, the proxy."""
+"""What needs no container: the loads, the truth, the checks, the broken copies of the pipeline, the proxy."""
 
 import asyncio
 import json
@@ -9,8 +9,16 @@ from typing import Any
 
 import polars as pl
 import pytest
-from corda_lab.selfcheck.broken import BREAKAGES
-from corda_lab.selfcheck.cases import (
+
+from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.runs.execute import Observation
+from corda_lab.steps import build, costs, rows, stages
+from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import FlowCount, VaultCount
+from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
+from pipeline import measure
+from pipeline.broken import BREAKAGES
+from pipeline.cases import (
     DURATION_SECONDS,
     LATE_MAX_SECONDS,
     RATE,
@@ -19,17 +27,9 @@ from corda_lab.selfcheck.cases import (
     all_cases,
     stratified,
 )
-from corda_lab.selfcheck.checks import Check, checks_of
-from corda_lab.selfcheck.proxy import handler
-from corda_lab.selfcheck.truth import TrueFlow, nearest_rank, of_open_load, read_flow
-
-from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.runs.execute import Observation
-from corda_lab.selfcheck import command
-from corda_lab.steps import build, costs, rows, stages
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, VaultCount
-from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
+from pipeline.checks import Check, checks_of
+from pipeline.proxy import handler
+from pipeline.truth import TrueFlow, nearest_rank, of_open_load, read_flow
 from support import simulation
 from support.runs import ENVIRONMENT, IOU, plan_of
 
@@ -79,7 +79,7 @@ def resolved_of(flow: TrueFlow | None) -> Resolved:
     return "ok" if flow.has_succeeded else "failed"
 
 
-def observed(case: Case, folder: Path) -> command.CaseResult:
+def observed(case: Case, folder: Path) -> measure.CaseResult:
     """A case that was measured without any error."""
     content, drops, flows = perfect(case)
     frame = rows.read_rows([simulation.write_rows(folder / f"{case.name}.ndjson", content)])
@@ -111,27 +111,27 @@ def observed(case: Case, folder: Path) -> command.CaseResult:
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )
-    observation = Observation(plan_of(command.options_of(case)), seen, ENVIRONMENT)
-    truth = command.truth_of(case, flows, observation)
-    return command.CaseResult(
+    observation = Observation(plan_of(measure.options_of(case)), seen, ENVIRONMENT)
+    truth = measure.truth_of(case, flows, observation)
+    return measure.CaseResult(
         case, truth, observation, checks_of(case, truth, build.build_step(observation.plan, seen))
     )
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[command.CaseResult]:
-    folder = tmp_path_factory.mktemp("selfcheck")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[measure.CaseResult]:
+    folder = tmp_path_factory.mktemp("pipeline")
     return [observed(case, folder) for case in all_cases()]
 
 
-def test_a_pipeline_without_error_passes_every_check(results: list[command.CaseResult]) -> None:
+def test_a_pipeline_without_error_passes_every_check(results: list[measure.CaseResult]) -> None:
     failed = [check for one in results for check in one.checks if not check.holds]
     assert failed == []
     assert sum(len(one.checks) for one in results) > 50
 
 
-def test_every_broken_copy_is_caught(results: list[command.CaseResult]) -> None:
-    found = command.caught(results)
+def test_every_broken_copy_is_caught(results: list[measure.CaseResult]) -> None:
+    found = measure.caught(results)
     assert set(found) == set(BREAKAGES)
     assert all(found.values()), found
 
@@ -148,7 +148,7 @@ def test_the_delays_of_every_block_have_the_same_distribution() -> None:
 
 def test_a_line_of_the_log_is_read() -> None:
     line = {
-        "clientId": "20261122T000000Z-selfcheck-fixed-0a1b2c3d-17",
+        "clientId": "20261122T000000Z-pipeline-fixed-0a1b2c3d-17",
         "startedAt": 100.0,
         "startedMonotonicNs": 5_000_000_000,
         "dueMonotonicNs": 6_500_000_000,
@@ -179,7 +179,7 @@ def test_a_percentile_cannot_be_told_by_no_more_than_it_is_in_doubt() -> None:
 
 @pytest.mark.parametrize(("late_ms", "doubt"), [(5.0, 0.0), (48.0, 48.0 + 11.0)])
 def test_only_percentiles_are_in_doubt_when_timers_were_late(
-    results: list[command.CaseResult], late_ms: float, doubt: float
+    results: list[measure.CaseResult], late_ms: float, doubt: float
 ) -> None:
     one = results[0]
     step = build.build_step(one.observation.plan, one.observation.seen)

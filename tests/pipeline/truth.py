@@ -1,4 +1,4 @@
-"""What a self-check must find: the values of a load, from what the stub nodes did and not from what the lab saw."""
+"""What the lab must find: the values of a load, from what the stub nodes did and not from what the lab saw."""
 
 import heapq
 import math
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corda_lab.selfcheck.cases import LATE_MAX_SECONDS, RATE, Case
+from pipeline.cases import LATE_MAX_SECONDS, RATE, Case
 
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 

@@ -11,7 +11,7 @@ PYTHONPATH = os.pathsep.join([str(ROOT / "scripts"), str(ROOT / "loadgen" / "loc
 
 
 def verbs(app: typer.Typer) -> list[str]:
-    """Return every verb of the command line, in the order of its help: ``run``, ``bench bridge``."""
+    """Return every verb of the command line, in the order of its help: ``run``, ``workload new``."""
     found = []
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         parts = getattr(command, "commands", {})

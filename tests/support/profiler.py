@@ -14,19 +14,12 @@ from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 STACKS = "[Node thread-1 tid=57];net/corda/core/flows/FinalityFlow.call;org/h2/jdbc/JdbcConnection.commit 300"
-FREE_BYTES = 10**12
-"""Free bytes in the volume of the node, unless a test says otherwise."""
 
 ANSWERS = (
     ("dev/tcp", "echo corda_flows_finished_total 126.0; echo corda_flows_started_total 142.0"),
     ("asprof status", "echo Profiler is not active"),
     ("asprof stop", f"echo '{STACKS}'"),
     ("asprof dump", "echo '<html>a flame graph</html>'"),
-    ("JFR.start", "echo Connected to remote JVM; echo JVM response code = 0; echo Started recording 1."),
-    ("GC.heap_dump", "echo Heap dump file created"),
-    ("mkdir -m 700", f"echo {FREE_BYTES} 1"),
-    ("stat -c %s", "echo 5"),
-    (" cat ", "printf bytes"),
 )
 """What the container prints, by a part of the command that is run in it. Everything else succeeds in silence."""
 
@@ -81,17 +74,10 @@ def profile_of(node: str = "PartyA", *, components: int = 12) -> Profile:
     )
 
 
-def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0, recorded: bool = False) -> TakenProfile:
-    """A profile of 30 seconds whose files are in a folder, with a recording of Flight Recorder if one is asked for."""
+def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0) -> TakenProfile:
+    """A profile of 30 seconds whose files are in a folder."""
     (folder / profiles.FOLDER).mkdir(parents=True, exist_ok=True)
     profile = profile_of(node)
-    recording = None
-    if recorded:
-        recording = f"{profiles.FOLDER}/{profile.name}{profiles.RECORDING}"
-        (folder / recording).write_bytes(bytes(2048))
-        profile = profile.model_copy(update={"recording_bytes": 2048})
     path = profiles.write(folder / profiles.FOLDER, profile, "<html>a flame graph</html>", f"{STACKS}\n")
-    entry = ProfileEntry(
-        node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0, recording=recording
-    )
+    entry = ProfileEntry(node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0)
     return TakenProfile(folder, entry)

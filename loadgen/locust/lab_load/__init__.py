@@ -10,7 +10,6 @@
   the places; to add a column of the rows, begin in ``lab_workload.row``.
 - ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.
 - ``metrics``, ``origins``: the Prometheus endpoint, and the check of requests to the web UI.
-- ``nodes_tab``, ``node_watch``: the tab *Corda nodes* of the web UI, and what it asks of the bridge and Prometheus.
 - ``web_pages``, ``by_hand``, ``counters``, ``kept_loads``: what the lab adds to the web UI, and what is noted and kept
   of a load that a user starts there. ``lab_workload.by_hand`` has its files.
 

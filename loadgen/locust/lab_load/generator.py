@@ -21,8 +21,6 @@ from lab_load.end_file import ProcessSummary, end_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
 from lab_load.load_plan import LoadPlan, make_plan
 from lab_load.locust_arguments import choice_from, extent_from, seconds_of, spawn_rate_of, users_of
-from lab_load.node_watch import NodeWatch
-from lab_load.nodes_tab import NodesTab
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
@@ -135,8 +133,6 @@ class Generator:
                 self._hold(self._plan)
         else:
             web_pages.extend(self._environment.web_ui.app, self._settings, self._check_form, self._web_status)
-            watch = NodeWatch(self._settings.bridge_url, self._settings.prometheus_url)
-            NodesTab(watch, lambda: self._environment.runner.state).attach(self._environment.web_ui)
 
     def _web_status(self) -> WebUiStatus:
         """Return what the web UI does, for the command line."""

@@ -31,8 +31,6 @@ class GeneratorSettings:
     metrics_port: int
     allowed_hosts: frozenset[str] = frozenset()
     """Host names that requests to the web UI may use in addition to loopback addresses, in lower case."""
-    prometheus_url: str = ""
-    """Address of Prometheus, for the state of the nodes in the web UI; empty if there is none."""
     network: Path = Path("/network")
     """The folder in which the bootstrapper writes the names and addresses of the nodes."""
     web_loads_max: int = 20
@@ -52,14 +50,11 @@ class GeneratorSettings:
             rows=Path(environment.get("LAB_ROWS_DIR", ROWS_DIRECTORY)),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
             allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
-            prometheus_url=environment.get("PROMETHEUS_URL", "").rstrip("/"),
             network=_network(environment),
             web_loads_max=max(1, int(_number(environment, "LAB_WEB_LOADS_MAX", 20, problems))),
             web_rows_bytes_max=int(_number(environment, "LAB_WEB_ROWS_MAX_MIB", 1024, problems) * MEBIBYTE),
         )
         problems += url_problems("BRIDGE_URL", settings.bridge_url)
-        if settings.prometheus_url:
-            problems += url_problems("PROMETHEUS_URL", settings.prometheus_url)
         if not settings.party_names:
             problems.append(Problem.of("LAB_PARTIES", "must contain the name of a node"))
         if problems:

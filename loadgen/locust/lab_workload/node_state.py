@@ -1,7 +1,7 @@
 """What each node does now: what is asked of the bridge and of Prometheus, and the answers by node.
 
-The tab *Corda nodes* of the web UI and ``lab top`` show the same values, and the queries among ``NODE_SERIES`` that a
-report needs too are stored with a run. This module sends no requests.
+``lab top`` shows it, and the queries among ``NODE_SERIES`` that a report needs too are stored with a run. This module
+sends no requests.
 """
 
 import math

@@ -130,10 +130,7 @@ def measuring(run: StoredRun) -> dict[str, str]:
 def profiler(run: StoredRun, step: StepEntry) -> dict[str, str]:
     """The nodes that were profiled under the load of a step, which costs it CPU time."""
     entries = [entry for entry in run.manifest.profiles if entry.step == step.index and entry.began_at is not None]
-    return {
-        "profiled nodes": ", ".join(entry.node for entry in entries) or "none",
-        "Flight Recorder": ", ".join(entry.node for entry in entries if entry.recording) or "none",
-    }
+    return {"profiled nodes": ", ".join(entry.node for entry in entries) or "none"}
 
 
 def environment_differences(

@@ -42,6 +42,27 @@ class Record(NamedTuple):
     fields: Mapping[str, object]
 
 
+def as_record(value: object) -> Record:
+    """The value, which has to be an object."""
+    if not isinstance(value, Record):
+        raise UnreadableError(f"an object is missing; there is {type(value).__name__}")
+    return value
+
+
+def as_list(value: object) -> list[object]:
+    """The value, which has to be a list."""
+    if not isinstance(value, list):
+        raise UnreadableError(f"a list is missing; there is {type(value).__name__}")
+    return value
+
+
+def described(value: object) -> object:
+    """What a value with a type of its own is, without the type."""
+    if not isinstance(value, Described):
+        raise UnreadableError(f"a described value is missing; there is {type(value).__name__}")
+    return value.value
+
+
 class _Type(NamedTuple):
     name: str
     fields: tuple[str, ...] | None
@@ -206,7 +227,7 @@ def _types(schema: bytes) -> Mapping[str, _Type]:
     """The types of a schema by fingerprint."""
     found = _TYPES.get(schema)
     if found is None:
-        found = dict(map(_type, _list(_list(_inner(_Reader(schema, 0).value()))[0])))
+        found = dict(map(_type, as_list(as_list(described(_Reader(schema, 0).value()))[0])))
         if len(_TYPES) >= _TYPES_MAX:
             _TYPES.clear()
         _TYPES[schema] = found
@@ -215,27 +236,12 @@ def _types(schema: bytes) -> Mapping[str, _Type]:
 
 def _type(raw: object) -> tuple[str, _Type]:
     """A type of a schema, with its fingerprint."""
-    if not isinstance(raw, Described):
-        raise UnreadableError("its schema has a type without a descriptor")
-    values = _list(raw.value)
-    is_object = raw.descriptor == _COMPOSITE
-    if not is_object and raw.descriptor != _RESTRICTED:
-        raise UnreadableError(f"its schema has a type of an unknown kind {raw.descriptor!r}")
-    fingerprint = _list(_inner(values[3 if is_object else 4]))[0]
-    fields = tuple(str(_list(_inner(one))[0]) for one in _list(values[4])) if is_object else None
+    if not isinstance(raw, Described) or raw.descriptor not in (_COMPOSITE, _RESTRICTED):
+        raise UnreadableError("its schema has a type of an unknown kind")
+    values, is_object = as_list(raw.value), raw.descriptor == _COMPOSITE
+    fingerprint = as_list(described(values[3 if is_object else 4]))[0]
+    fields = tuple(str(as_list(described(one))[0]) for one in as_list(values[4])) if is_object else None
     return str(fingerprint), _Type(str(values[0]), fields)
-
-
-def _inner(value: object) -> object:
-    if not isinstance(value, Described):
-        raise UnreadableError("its schema is not described")
-    return value.value
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise UnreadableError("a list is missing")
-    return value
 
 
 class _Resolver:
@@ -270,5 +276,5 @@ class _Resolver:
             return Described(value.descriptor, self.resolve(value.value))
         if kind.fields is None:
             return self.resolve(value.value)
-        values = _list(value.value)
+        values = as_list(value.value)
         return Record(kind.name, {name: self.resolve(one) for name, one in zip(kind.fields, values, strict=True)})

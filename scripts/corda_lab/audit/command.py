@@ -8,9 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import dumps, sources
-from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.judge import judge
-from corda_lab.audit.queries import IDS_MAX, Wanted
+from corda_lab.audit.queries import IDS_MAX, Deadline, Wanted
 from corda_lab.audit.requests import Load, load_of, loads_of
 from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
@@ -103,6 +102,8 @@ def _audit(
 
     ``judged`` is the part of the ledgers that is judged, if that is not what the loads have recorded.
     """
+    if reason := sources.unsupported(compose.settings):
+        return Audit(verdict="cannot tell", reasons=(reason,))
     started = time.monotonic()
     deadline = Deadline(deadline_seconds)
     reading = (deadline, files, judged)

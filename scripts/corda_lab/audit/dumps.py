@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
-from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import END, FAILED, HARMLESS, MARK, STATE
+from corda_lab.audit.queries import END, FAILED, HARMLESS, MARK, STATE, Deadline
 from corda_lab.audit.tables import (
     Flow,
     FlowStatus,
@@ -38,14 +37,14 @@ FLOW_STATUSES: Mapping[str, FlowStatus] = {
     "5": "suspended",
 }
 
-RELEVANCE: Mapping[str, bool] = {"0": True, "1": False}
-"""Ordinals of net.corda.core.node.services.Vault.RelevancyStatus."""
+RELEVANT = "0"
+"""Ordinal of net.corda.core.node.services.Vault.RelevancyStatus.RELEVANT."""
 
 NOT_VERIFYING = ("simple", "jpa", "raft", "bft")
 """The kinds of notaries that store no transaction. A kind that the lab does not have may."""
 
-REQUIRED = ("parties", "transactions", "vault")
-"""The tables that every version of Corda has."""
+REQUIRED = ("parties", "keys", "transactions", "vault", "participants", "flows", "flow_names")
+"""The tables that every node has."""
 
 CUT_OFF = "the answer of a database was cut off"
 
@@ -76,11 +75,6 @@ class NodeTables:
 
     def has(self, *names: str) -> bool:
         return any(name in self.tables for name in names)
-
-    @property
-    def is_corda_3(self) -> bool:
-        """Whether the tables are those of Corda 3, which has none of participants."""
-        return not self.has("participants")
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ def sections(source: Source) -> Iterator[Section]:
 
 
 def _require_whole(node: str, rows: Iterator[Row]) -> None:
-    """Raise DumpError if the query before did not succeed, other than for a missing table or column."""
+    """Raise DumpError if the query before did not succeed, other than for a missing table."""
     states = {row[STATE] for row in rows}
     if bad := states - set(HARMLESS):
         raise DumpError(f"a query of the database of {node} failed (SQLSTATE {', '.join(sorted(bad))})", exit_code=1)
@@ -231,7 +225,6 @@ def ledgers_of(
         ledgers,
         transactions,
         notary_log([nodes[name] for name in sorted(members) if name in nodes], notary),
-        lists_participants=not any(node.is_corda_3 for node in nodes.values()),
         notary_verifies=notary not in NOT_VERIFYING,
     )
 
@@ -255,7 +248,7 @@ def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
                 _seconds(row["recorded"]),
                 _seconds(row["consumed"]),
                 frozenset(participants.get(state, ())),
-                RELEVANCE.get(row.get("relevancy_status", "")),
+                row["relevancy_status"] == RELEVANT,
             )
             for row in node.rows("vault")
             for state in [_state(row)]
@@ -263,7 +256,7 @@ def _ledger(node: NodeTables, people: People, *, is_notary: bool) -> NodeLedger:
         flows=tuple(
             Flow(
                 row["flow_id"],
-                "left" if node.is_corda_3 else FLOW_STATUSES.get(row.get("status", "0"), "suspended"),
+                FLOW_STATUSES.get(row["status"], "suspended"),
                 named.get(row["flow_id"], {}).get("flow_name") or None,
                 named.get(row["flow_id"], {}).get("flow_identifier") or None,
             )
@@ -280,7 +273,7 @@ def notary_log(members: Iterable[NodeTables], notary: str) -> NotaryLog | None:
         return None
     committed: dict[StateRef, set[str]] = {}
     for node in nodes:
-        for row in node.rows("committed", "committed_bft", "commit_log"):
+        for row in node.rows("committed", "committed_bft"):
             committed.setdefault(_state(row), set()).add(row["consuming_transaction_id"].upper())
     consumers = {state: min(found) for state, found in committed.items()}
     conflicts = {state: frozenset(found) for state, found in committed.items() if len(found) > 1}

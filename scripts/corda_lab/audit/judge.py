@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from corda_lab.audit import notarised, placement, repeats, value
-from corda_lab.audit.tables import Ledgers, Request, Scope
-from corda_lab.audit.view import View
+from corda_lab.audit import placement, repeats, value
+from corda_lab.audit.tables import Ledgers, Request, Scope, View
 from corda_lab.results.audits import Violation, unknown_outcomes
 from corda_lab.text.words import plural
 
@@ -43,11 +42,11 @@ def _violations(view: View, *, of_run: bool) -> Iterator[Violation]:
     yield from value.made_from_nothing(view)
     yield from value.vaults_against_ledger(view)
     yield from value.vaults_differ(view)
-    yield from notarised.left_flows(view)
+    yield from placement.left_flows(view)
     if view.ledgers.log is not None:
-        yield from notarised.entries_without_transaction(view, view.ledgers.log)
-        yield from notarised.against_log(view, view.ledgers.log)
-        yield from notarised.conflicts(view, view.ledgers.log)
+        yield from placement.entries_without_transaction(view, view.ledgers.log)
+        yield from placement.against_log(view, view.ledgers.log)
+        yield from placement.conflicts(view, view.ledgers.log)
     if of_run:
         yield from placement.rows_without_transaction(view)
         yield from placement.doubled_rows(view)
@@ -76,12 +75,6 @@ def _reasons(view: View) -> Iterator[str]:
         yield "no transaction has the id of its bytes: this version of Corda makes ids in a way that is not known here"
     if unread := value.unread_inputs(view):
         yield f"{plural(unread, 'transaction')} consume states whose own transaction could not be read"
-    if not view.ledgers.lists_participants and (unowned := len(view.unowned)):
-        yield (
-            f"{plural(unowned, 'state')} name no owner, and this version of Corda does not list to whom states belong"
-        )
-    if left := sum(flow.status == "left" for node in view.ledgers.nodes.values() for flow in node.flows):
-        yield f"{plural(left, 'checkpoint')} were left, and this version of Corda also leaves those of failed flows"
     if view.ledgers.log is None:
         yield "the notary's log was not read"
     elif view.ledgers.log.consumers is None and any(one.inputs for one in view.read):

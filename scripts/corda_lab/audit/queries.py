@@ -1,20 +1,47 @@
 """What is asked of the database of a node: the same tables from H2 and PostgreSQL, as CSV in one stream.
 
-Every table is a query of its own that may fail: versions of Corda and kinds of notaries have different tables. Times
-come as milliseconds since 1970, bytes in hexadecimal.
+The tables are those of Corda 4.6 and newer. Every one is a query of its own that may fail: kinds of notaries have
+different tables. Times come as milliseconds since 1970, bytes in hexadecimal.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 MARK = "@@"
 """Begins the line before each table."""
 END = "end"
 """The name in the last line: what has none was cut off."""
+LEDGERS = "/ledgers"
+"""Where the volumes of the nodes are in the container that reads them."""
+FAILED = "failed"
+"""The table of a node that could not be read: why."""
+STATE = "sqlstate"
+"""The table behind each of PostgreSQL: how its query ended. A table that was cut off has rows too."""
+HARMLESS = ("00000", "42P01")
+"""Success, and a missing table."""
 
 IDS_MAX = 1_000
 """Ids in one query. They are part of an argument, which has at most 128 KiB on Linux."""
 ARGUMENT_CHARACTERS_MAX = 60_000
+
+H2_SCRIPT = (Path(__file__).parent / "inside" / "read_h2.sh").read_text(encoding="utf-8")
+POSTGRES_SCRIPT = 'printf "%s" "$@" | psql --username=lab --dbname=corda --no-psqlrc --quiet --tuples-only --no-align'
+"""Arguments: the commands for psql, in pieces."""
+
+
+class Deadline:
+    """The time by which reading has to end."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._ends = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until then, never less than zero."""
+        return max(0.0, self._ends - time.monotonic())
 
 
 @dataclass(frozen=True)
@@ -28,6 +55,14 @@ class Wanted:
     until: float | None = None
     ids: tuple[str, ...] = field(default=())
     only_ids: bool = False
+
+
+_BYTES_OF = (
+    "SELECT coalesce(min(CASE data_type WHEN 'oid' THEN 'lo_get(transaction_value)' END), 'transaction_value') "
+    "AS transaction_value FROM information_schema.columns WHERE table_schema = '{schema}' "
+    "AND table_name = 'node_transactions' AND column_name = 'transaction_value' \\gset"
+)
+"""Sets the variable ``transaction_value`` of psql: large objects in most versions, bytes in others."""
 
 
 @dataclass(frozen=True)
@@ -60,208 +95,64 @@ H2 = Dialect(
 POSTGRES = Dialect(
     milliseconds="(extract(epoch from {}) * 1000)::bigint",
     moment="(timestamp '1970-01-01 00:00:00' + interval '1 millisecond' * {})",
-    # psql replaces the variable: large objects in most versions, bytes in others.
+    # psql replaces the variable.
     bytes="encode(:transaction_value, 'hex')",
 )
 
 
 def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
-    """The queries by the names of their tables. A suffix of ``OLDER`` is for versions without the one before."""
+    """The queries by the names of their tables."""
     names = ", ".join(f"'{identity}'" for identity in wanted.ids[:IDS_MAX] if identity.isalnum())
-    by_id = {"bytes_by_id": f"select tx_id, {dialect.bytes} as bytes from node_transactions where tx_id in ({names})"}
+    of_bytes = f"select tx_id, {dialect.bytes} as bytes from node_transactions where"
+    by_id = {"bytes_by_id": f"{of_bytes} tx_id in ({names})"}
     if wanted.only_ids:
         return by_id
-    recorded = dialect.milliseconds.format("recorded_timestamp")
-    consumed = dialect.milliseconds.format("consumed_timestamp")
     within = dialect.within("timestamp", wanted)
+    spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
     touched = " or ".join(
         f"({dialect.within(f'v.{column}', wanted)})" for column in ("recorded_timestamp", "consumed_timestamp")
     )
-    spent = f"select transaction_id from vault_states where {dialect.within('consumed_timestamp', wanted)}"
-    vault = (
-        "output_index, transaction_id, contract_state_class_name, state_status, "
-        f"{recorded} as recorded, {consumed} as consumed"
-    )
-    seen = f"left join (select transaction_id, {recorded} as at from vault_states) v on v.transaction_id = t.tx_id"
-    return {
+    committed = "select output_index, transaction_id, consuming_transaction_id from"
+    found = {
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
         "keys": "select public_key_hash from node_our_key_pairs",
         "transactions": "select tx_id, state_machine_run_id, "
         # One that is not verified yet is only on its way.
         f"{dialect.milliseconds.format('timestamp')} as at from node_transactions where status <> 'U'",
-        "transactions_old": f"select t.tx_id, t.state_machine_run_id, min(v.at) as at from node_transactions t {seen} "
-        "group by t.tx_id, t.state_machine_run_id",
-        "transactions_v3": "select t.tx_id, m.state_machine_run_id, min(v.at) as at from node_transactions t "
-        f"left join node_transaction_mappings m on m.tx_id = t.tx_id {seen} group by t.tx_id, m.state_machine_run_id",
-        "vault": f"select {vault}, relevancy_status from vault_states",
-        "vault_old": f"select {vault} from vault_states",
+        "vault": "select output_index, transaction_id, contract_state_class_name, state_status, "
+        f"{dialect.milliseconds.format('recorded_timestamp')} as recorded, "
+        f"{dialect.milliseconds.format('consumed_timestamp')} as consumed, relevancy_status from vault_states",
         "participants": "select p.output_index, p.transaction_id, p.public_key_hash, p.x500_name from state_party p "
         "join vault_states v on v.transaction_id = p.transaction_id and v.output_index = p.output_index "
         f"where {touched}",
         "flows": "select flow_id, status from node_checkpoints",
-        "flows_old": "select checkpoint_id as flow_id from node_checkpoints",
         "flow_names": "select flow_id, flow_name, flow_identifier from node_flow_metadata",
-        "committed": "select output_index, transaction_id, consuming_transaction_id from node_notary_committed_states",
-        "commit_log": "select output_index, transaction_id, consuming_transaction_id from node_notary_commit_log",
-        "committed_bft": "select output_index, transaction_id, consuming_transaction_id from node_bft_committed_states",
+        "committed": f"{committed} node_notary_committed_states",
+        "committed_bft": f"{committed} node_bft_committed_states",
         "committed_ids": "select transaction_id from node_notary_committed_txs",
         "committed_ids_bft": "select transaction_id from node_bft_committed_txs",
         "committed_ids_raft": "select transaction_id from node_raft_committed_txs",
         "requested": "select consuming_transaction_id, "
         f"{dialect.milliseconds.format('request_timestamp')} as at from node_notary_request_log",
-        "bytes": f"select tx_id, {dialect.bytes} as bytes from node_transactions where {within}",
-        "bytes_old": f"select tx_id, {dialect.bytes} as bytes from node_transactions",
-        **(
-            {}
-            if wanted.since is None
-            else {
-                "bytes_spent": f"select tx_id, {dialect.bytes} as bytes from node_transactions "
-                f"where not ({within}) and tx_id in ({spent})"
-            }
-        ),
-        **(by_id if names else {}),
+        "bytes": f"{of_bytes} {within}",
     }
-
-
-OLDER = ("_old", "_v3")
-"""The suffixes of queries for older versions: Corda 4 before 4.6, and Corda 3."""
-OLD = {
-    "transactions": ("node_transactions", "timestamp", "state_machine_run_id"),
-    "vault": ("vault_states", "relevancy_status"),
-    "flows": ("node_checkpoints", "status"),
-    "bytes": ("node_transactions", "timestamp"),
-}
-"""The tables with other queries for older versions: the table that is asked, and the column that each query needs.
-
-The query of the oldest version needs none.
-"""
-
-LEDGERS = "/ledgers"
-"""Where the volumes of the nodes are in the container that reads them."""
-FAILED = "failed"
-"""The table of a node that could not be read: why."""
-STATE = "sqlstate"
-"""The table behind each of PostgreSQL: how its query ended. A table that was cut off has rows too."""
-HARMLESS = ("00000", "42P01", "42703")
-"""Success, and a missing table or column."""
-
-# The node goes on writing to its file, and H2 lets only one process open it. A copy opens at its last complete chunk,
-# as after a crash, with the classes of the node's image, which know the format. H2 takes back what was not committed,
-# so the copy must not be opened read-only. Two nodes are read at a time. Each has a folder of its own, which ends with
-# the container.
-H2_SCRIPT = """\
-set -u
-sql=$1 old_sql=$2 old=$3
-shift 3
-jar=$(ls /opt/corda/lib/h2-*.jar) || exit 1
-# Rows are written as they are read, not kept until all are there. The H2 of Corda 3.3 has no such setting.
-case $jar in */h2-1.4.194.jar) lazy= ;; *) lazy=';LAZY_QUERY_EXECUTION=1' ;; esac
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-ask() {
-  java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jar" org.h2.tools.Shell \\
-    -url "jdbc:h2:file:$PWD/copy;IFEXISTS=TRUE$lazy" -user sa -password '' \\
-    -sql "$1"
-}
-ask_old() {
-  missing=
-  for name in $old; do
-    if [ ! -e "$name.csv" ]; then missing="$missing $name"; fi
-  done
-  if [ -z "$missing" ]; then return 0; fi
-  ask "$old_sql" || return 1
-  for name in $missing; do
-    for found in "${name}_old.csv" "${name}_v3.csv"; do
-      if [ -e "$found" ]; then mv "$found" "$name.csv" && break; fi
-    done
-    if [ ! -e "$name.csv" ]; then
-      echo "error: no query knows the columns for $name in this version of Corda"
-      return 1
-    fi
-  done
-  rm -f -- *_old.csv *_v3.csv
-}
-read_node() {
-  cd "$work/$1" && cp "$2" copy.mv.db && ask "$sql" && ask_old && rm copy.mv.db
-}
-absent='(Table|Column) "[^"]*" not found'
-is_whole() {
-  ! grep -E '^Error:' "$1" | grep -qvE "$absent"
-}
-for one in "$@"; do
-  node=${one%%=*}
-  mkdir "$work/$node"
-  ({ read_node "$node" "${one#*=}" > "$work/$node.log" 2>&1 && is_whole "$work/$node.log"; } ||
-    touch "$work/$node.failed") &
-  while [ "$(jobs -rp | wc -l)" -ge 2 ]; do wait -n; done
-done
-wait
-for one in "$@"; do
-  node=${one%%=*}
-  if [ -e "$work/$node.failed" ]; then
-    echo "@@ $node/failed"
-    echo WHY
-    { grep -vE "$absent" "$work/$node.log" | grep -i -m 1 -E 'exception|error|denied|space|no such' ||
-      tail -n 1 "$work/$node.log"; } |
-      tr '\\n",' '   '
-    echo
-  fi
-done
-for one in "$@"; do
-  node=${one%%=*}
-  if [ -e "$work/$node.failed" ]; then continue; fi
-  for table in "$work/$node"/*.csv; do
-    name=${table##*/}
-    echo "@@ $node/${name%.csv}"
-    cat "$table"
-  done
-done
-echo "@@ end"
-"""
-"""Arguments: the statements, those for older versions, the names of the latter's tables; then each node and its file.
-
-Nodes that could not be read come first. H2's shell goes on after a statement that fails.
-"""
-
-POSTGRES_SCRIPT = 'printf "%s" "$@" | psql --username=lab --dbname=corda --no-psqlrc --quiet --tuples-only --no-align'
-"""Arguments: the commands for psql, in pieces."""
+    if wanted.since is not None:
+        found["bytes_spent"] = f"{of_bytes} not ({within}) and tx_id in ({spent})"
+    return {**found, **(by_id if names else {})}
 
 
 def h2_arguments(files: Mapping[str, str], wanted: Wanted) -> list[str]:
     """The arguments of ``H2_SCRIPT`` for the files of nodes: the queries as statements that each write a table."""
-    new: list[str] = []
-    old: list[str] = []
+    statements = []
     for name, query in queries(H2, wanted).items():
         quoted = query.replace("'", "''")
-        (old if name.endswith(OLDER) else new).append(f"call csvwrite('{name}.csv', '{quoted}');")
-    names = " ".join([] if wanted.only_ids else OLD)
-    return ["\n".join(new), "\n".join(old), names, *(f"{node}={file}" for node, file in files.items())]
+        statements.append(f"call csvwrite('{name}.csv', '{quoted}');")
+    return ["\n".join(statements), *(f"{node}={file}" for node, file in files.items())]
 
 
 def in_pieces(text: str) -> list[str]:
     """A text as arguments of a command, none of which is too long."""
     return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
-
-
-def _older(asked: Mapping[str, str], name: str) -> list[str]:
-    """The queries of a table for older versions, the newest first."""
-    return [asked[name + suffix] for suffix in OLDER if name + suffix in asked]
-
-
-def _copied(query: str) -> str:
-    return f"COPY ({query}) TO STDOUT WITH (FORMAT csv, HEADER);"
-
-
-def _by_columns(found: str, table: str, *columns: str, asked: Sequence[str]) -> list[str]:
-    """The commands that ask the first query whose column the table has, or the last. ``found`` begins the search."""
-    lines = [
-        f"SELECT count(*) > 0 AS has_{column} {found} table_name = '{table}' AND column_name = '{column}' \\gset"
-        for column in columns
-    ]
-    for column, query in zip(columns, asked[:-1], strict=True):
-        word = "if" if column == columns[0] else "elif"
-        lines += [f"\\{word} :has_{column}", _copied(query)]
-    return [*lines, "\\else", _copied(asked[-1]), "\\endif"]
 
 
 def postgres_commands(
@@ -279,21 +170,14 @@ def postgres_commands(
     ]
     for node in nodes:
         schema = (schemas or {}).get(node, node.lower())
-        found = f"FROM information_schema.columns WHERE table_schema = '{schema}' AND"
-        lines.append(f'SET LOCAL search_path = "{schema}";')
-        lines.append(
-            "SELECT coalesce(min(CASE data_type WHEN 'oid' THEN 'lo_get(transaction_value)' END), 'transaction_value') "
-            f"AS transaction_value {found} table_name = 'node_transactions' AND column_name = 'transaction_value' "
-            "\\gset"
-        )
-        asked = queries(POSTGRES, wanted)
-        for name, query in asked.items():
-            if name.endswith(OLDER):
-                continue
-            lines.append(f"\\echo {MARK} {node}/{name}")
-            if name in OLD:
-                lines += _by_columns(found, *OLD[name], asked=[query, *_older(asked, name)])
-            else:
-                lines.append(_copied(query))
-            lines += [f"\\echo {MARK} {node}/{STATE}", f"\\echo {STATE}", "\\echo :SQLSTATE"]
+        lines += [
+            f'SET LOCAL search_path = "{schema}";',
+            _BYTES_OF.format(schema=schema),
+        ]
+        for name, query in queries(POSTGRES, wanted).items():
+            lines += [
+                f"\\echo {MARK} {node}/{name}",
+                f"COPY ({query}) TO STDOUT WITH (FORMAT csv, HEADER);",
+                *(f"\\echo {MARK} {node}/{STATE}", f"\\echo {STATE}", "\\echo :SQLSTATE"),
+            ]
     return "\n".join([*lines, "COMMIT;", f"\\echo {MARK} {END}", ""])

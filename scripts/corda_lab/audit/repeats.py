@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from corda_lab.audit.placement import unexplained
-from corda_lab.audit.tables import Request
-from corda_lab.audit.view import View
+from corda_lab.audit.tables import Request, View
 from corda_lab.results.audits import Violation, ViolationKind
 from corda_lab.text.words import plural
 

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import queries
-from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import Source, failures
-from corda_lab.audit.queries import LEDGERS, Wanted
+from corda_lab.audit.queries import LEDGERS, Deadline, Wanted
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
+from corda_lab.lab.cordapps import PLATFORM_VERSIONS, platform_version
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Engine, run_docker, run_docker_to_file
+from corda_lab.lab.settings import Settings
 
+FIRST_CORDA = "4.6"
+"""The first version of Corda whose ledgers are read. Older ones have other tables, and no client ids."""
 NODE_FILE = "persistence.mv.db"
 TRIES_MAX = 3
 """How often a node is asked. A copy that was taken while H2 moved its pages does not open."""
@@ -71,6 +74,15 @@ def read(
             answers = list(pool.map(read_on, chosen))
     read_there = tuple(source for one in answers for source in one.sources)
     return Answers(read_there, (*absent, *(reason for one in answers for reason in one.reasons)))
+
+
+def unsupported(settings: Settings) -> str | None:
+    """Why the ledgers of this version of Corda are not read; None if they are."""
+    version = settings["CORDA_VERSION"]
+    platform = platform_version(version)
+    if platform is None or platform >= PLATFORM_VERSIONS[FIRST_CORDA]:
+        return None
+    return f"ledgers are read from Corda {FIRST_CORDA} on, and the nodes are of {version}"
 
 
 def present(compose: Deployed) -> dict[str, Engine]:

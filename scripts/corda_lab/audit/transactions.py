@@ -1,13 +1,17 @@
-"""Reads a transaction from the bytes that a node stores: what it consumes, what it makes, who signed it."""
+"""Reads a transaction from the bytes that a node stores: what it consumes, what it makes, who signed it.
+
+Source of the id: ``net.corda.core.transactions.WireTransaction`` and ``net.corda.core.crypto.MerkleTree``. It is the
+root of a Merkle tree: a leaf is a component with a nonce, and each group of components has a tree of its own.
+"""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from corda_lab.audit import amqp
-from corda_lab.audit.amqp import Described, Record, UnreadableError
-from corda_lab.audit.identity import HASH, identity_of
+from corda_lab.audit.amqp import Described, Record, UnreadableError, as_list, as_record, described
 from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
 
 # Ordinals of net.corda.core.contracts.ComponentGroupEnum.
@@ -17,6 +21,11 @@ _READ = (_INPUTS, _OUTPUTS, _TIME_WINDOW, _SIGNERS, _REFERENCES)
 WIRE_TRANSACTION = "net.corda.core.transactions.WireTransaction"
 LAB_STATES = "org.cordalab.states."
 """The lab's own states belong to every party that they name, but for the issuer of an asset."""
+
+HASH = "SHA-256"
+"""The only hash function that is known here. Others can be chosen since Corda 4.7, and the lab chooses none."""
+_ABSENT_GROUP = b"\xff" * 32
+_PADDING = bytes(32)
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
@@ -49,18 +58,18 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
 
     Those are changes of notary and explicit upgrades of contracts, which the lab never makes.
     """
-    signed = _record(amqp.load(data))
-    wire = _record(amqp.load(_bytes(signed.fields.get("txBits"))))
+    signed = as_record(amqp.load(data))
+    wire = as_record(amqp.load(_bytes(signed.fields.get("txBits"))))
     if wire.type != WIRE_TRANSACTION:
         raise UnreadableError(f"{wire.type} is no usual transaction")
     components = _components(wire)
     groups = {ordinal: [amqp.load(one) for one in components[ordinal]] for ordinal in _READ if ordinal in components}
     inputs, references = (tuple(map(_state_ref, groups.get(ordinal, ()))) for ordinal in (_INPUTS, _REFERENCES))
-    keys = {short_key(_key(key)) for command in groups.get(_SIGNERS, ()) for key in _list(command)}
+    keys = {short_key(_bytes(described(key))) for command in groups.get(_SIGNERS, ()) for key in as_list(command)}
     return Transaction(
         id=identity,
         inputs=inputs,
-        outputs=tuple(_output(_record(each), people) for each in groups.get(_OUTPUTS, ())),
+        outputs=tuple(_output(as_record(each), people) for each in groups.get(_OUTPUTS, ())),
         signers=frozenset(people.nodes[key] for key in keys if key in people.nodes),
         signing_parties=frozenset(map(people.name, keys)),
         references=references,
@@ -72,11 +81,11 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
 def _components(wire: Record) -> dict[int, list[bytes]]:
     """The serialised components of a transaction, by the ordinal of their group."""
     found: dict[int, list[bytes]] = {}
-    for group in map(_record, _list(wire.fields.get("componentGroups"))):
+    for group in map(as_record, as_list(wire.fields.get("componentGroups"))):
         ordinal = group.fields.get("groupIndex")
         if not isinstance(ordinal, int) or ordinal < 0:
             raise UnreadableError("a group of components has no ordinal")
-        found[ordinal] = [_bytes(each) for each in _list(group.fields.get("components"))]
+        found[ordinal] = [_bytes(each) for each in as_list(group.fields.get("components"))]
     return found
 
 
@@ -90,7 +99,7 @@ def _has_id(wire: Record, components: Mapping[int, list[bytes]], expected: str) 
 
 def _output(state: Record, people: People) -> Output:
     """An output, from its ``TransactionState``."""
-    data = _record(state.fields.get("data"))
+    data = as_record(state.fields.get("data"))
     owner = _party_key(data.fields.get("owner"))
     parties = [owner] if owner else []
     if data.type.startswith(LAB_STATES):
@@ -137,29 +146,11 @@ def _party_key(value: object) -> str | None:
 
 
 def _state_ref(value: object) -> StateRef:
-    fields = _record(value).fields
+    fields = as_record(value).fields
     index = fields.get("index")
     if not isinstance(index, int):
         raise UnreadableError("a reference to a state has no index")
     return StateRef(_bytes(fields.get("txhash")).hex().upper(), index)
-
-
-def _record(value: object) -> Record:
-    if not isinstance(value, Record):
-        raise UnreadableError(f"an object is missing; there is {type(value).__name__}")
-    return value
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise UnreadableError(f"a list is missing; there is {type(value).__name__}")
-    return value
-
-
-def _key(value: object) -> bytes:
-    if not isinstance(value, Described) or not isinstance(value.value, bytes):
-        raise UnreadableError("a key is missing")
-    return value.value
 
 
 def _bytes(value: object) -> bytes:
@@ -169,6 +160,36 @@ def _bytes(value: object) -> bytes:
     if not isinstance(value, bytes):
         raise UnreadableError("bytes are missing")
     return value
+
+
+def identity_of(groups: Mapping[int, Sequence[bytes]], salt: bytes) -> str:
+    """Return the id of a transaction. ``groups`` has the serialised components by the ordinal of their group.
+
+    Raises ValueError without any component.
+    """
+    roots = {ordinal: _root(_leaves(ordinal, components, salt)) for ordinal, components in groups.items()}
+    return _root(roots.get(ordinal, _ABSENT_GROUP) for ordinal in range(max(roots) + 1)).hex().upper()
+
+
+def _leaves(ordinal: int, components: Sequence[bytes], salt: bytes) -> Iterable[bytes]:
+    for place, component in enumerate(components):
+        nonce = _twice(_twice(salt + struct.pack(">II", ordinal, place)) + component)
+        yield _twice(nonce + component)
+
+
+def _root(leaves: Iterable[bytes]) -> bytes:
+    """The root of a tree whose leaves are padded to a power of two."""
+    level = list(leaves)
+    if not level:
+        raise ValueError("a tree without leaves")
+    level += [_PADDING] * ((1 << (len(level) - 1).bit_length()) - len(level))
+    while len(level) > 1:
+        level = [hashlib.sha256(left + right).digest() for left, right in zip(level[::2], level[1::2], strict=True)]
+    return level[0]
+
+
+def _twice(data: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(data).digest()).digest()
 
 
 def inputs_of(transactions: Iterable[Transaction]) -> set[str]:

@@ -6,8 +6,7 @@ Also whether the bytes that say all this are those of their transactions.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
-from corda_lab.audit.view import View
+from corda_lab.audit.tables import Asset, Output, StateRef, Transaction, View
 from corda_lab.results.audits import Violation, ViolationKind
 
 

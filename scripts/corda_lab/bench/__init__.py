@@ -1,1 +1,1 @@
-"""Measures the lab itself, beside what people would use instead: ``lab bench``."""
+"""Files of trials, and what became of the flows of a load during which a part of the lab was killed."""

@@ -1,22 +1,15 @@
-"""The files of the benches of the lab itself, in ``results/bench/``. Each bench has a model of its own.
-
-A file is ``<utc>-<kind>.json``. It holds every single measurement, and everything on which it depends.
-"""
+"""The files of trials, ``<utc>-<kind>.json``. Each kind has a model of its own."""
 
 from pathlib import Path
-from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab import atomic
-from corda_lab.paths import RESULTS
 from corda_lab.results.manifest import Environment
 from corda_lab.steps.entry import ConditioningEntry
 
 SCHEMA = 1
 """Version of the format."""
-
-BENCH = RESULTS / "bench"
 
 
 class BenchPart(BaseModel):
@@ -26,7 +19,7 @@ class BenchPart(BaseModel):
 
 
 class BenchFile(BenchPart):
-    """What the files of all benches begin with."""
+    """What all files begin with."""
 
     schema_: int = Field(default=SCHEMA, alias="schema")
     id: str
@@ -41,15 +34,8 @@ class BenchFile(BenchPart):
         """The database of the nodes: ``h2`` or ``postgres``."""
         return self.environment.shape.get("DATABASE") or "h2"
 
-    def joined_with(self, other: Self) -> Self | None:
-        """Return this file with the measurements of another that measured the same.
 
-        None if this bench's measurements of different starts cannot be judged together.
-        """
-        return None
-
-
-def store(bench: BenchFile, folder: Path = BENCH) -> Path:
+def store(bench: BenchFile, folder: Path) -> Path:
     """Write the file as a whole, and return its path."""
     path = folder / f"{bench.id}.json"
     atomic.write_text(path, bench.model_dump_json(by_alias=True, indent=2) + "\n")

@@ -7,7 +7,6 @@ import typer
 from corda_lab import __version__
 from corda_lab.cli import (
     audit,
-    bench,
     chaos,
     flow,
     heap,
@@ -17,8 +16,8 @@ from corda_lab.cli import (
     reproduce,
     results,
     run,
-    selftest,
     sweep,
+    test,
     top,
     workload,
 )
@@ -43,7 +42,7 @@ def print_version(asked: bool) -> None:
 def agree_to_install(asked: bool) -> None:
     """Agree to changes of the operating system. ``scripts/lab`` does this itself, wherever the option stands."""
     if asked:
-        from corda_lab.host import consent
+        from bare import consent
 
         consent.give()
 
@@ -66,8 +65,6 @@ def options(
     """Declare the options that precede the verb."""
 
 
-bench_app = typer.Typer(no_args_is_help=True, help="Measure the lab itself, beside other tools.")
-app.add_typer(bench_app, name="bench")
 workload_app = typer.Typer(no_args_is_help=True, help="Create and check workload files.")
 app.add_typer(workload_app, name="workload")
 
@@ -89,16 +86,4 @@ workload_app.command()(workload.check)
 app.command()(results.report)
 app.command()(results.compare)
 app.command(name="list")(results.list_runs)
-app.command()(selftest.selfcheck)
-app.command(name="test")(selftest.run_tests)
-for bench_verb in (
-    bench.peers,
-    bench.bridge,
-    bench.overhead,
-    bench.overload,
-    bench.stages,
-    bench.repeats,
-    bench.kills,
-    bench.report,
-):
-    bench_app.command()(bench_verb)
+app.command(name="test")(test.run_tests)

@@ -3,7 +3,6 @@
 import json
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +15,6 @@ from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
     from corda_lab.profile.histogram import Histogram
-    from corda_lab.profile.jvm import Jvm
 
 TOP_DEFAULT = 20
 TOP_MAX = 100_000
@@ -28,14 +26,6 @@ def heap(
     everything: Annotated[
         bool, typer.Option("--all", help="Count garbage too. Then nothing is collected before.")
     ] = False,
-    dump: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a heap dump to this file, which must not exist. It holds the node's keys and passwords, "
-            "and the node stands still while it is written. Only you can read it (mode 0600). Not for the bridge.",
-        ),
-    ] = None,
     during_run: Annotated[
         bool, typer.Option("--during-run", help="Do it even if a command is measuring this lab. That bends its values.")
     ] = False,
@@ -47,18 +37,13 @@ def heap(
     another command uses the lab, such as `lab run`, it is refused.
 
     Example: `scripts/lab heap PartyA --top 10`
-
-    A heap dump: `scripts/lab heap PartyA --dump partya.hprof`
     """
     from corda_lab.lab import lifecycle, project
-    from corda_lab.profile import disk, histogram, jvm
-    from corda_lab.profile import dump as dumps
+    from corda_lab.profile import histogram, jvm
     from corda_lab.runs.running import deployed
 
     if not 1 <= top <= TOP_MAX:
         raise LabError(f"--top: {top} is out of range", f"Use 1 to {TOP_MAX}.")
-    if dump is not None:
-        dumps.require_target(dump)
     project.settle()
     settings = load_settings()
     with ExitStack() as stack:
@@ -67,13 +52,9 @@ def heap(
         lifecycle.require_engine()
         lab = deployed(settings)
         name = jvm.find_name(node, lab.settings)
-        if dump is not None:
-            disk.require_disk(name == jvm.BRIDGE, "--dump")
         found = jvm.find(name, lab)
         counted = histogram.count(found, histogram.ALL if everything else histogram.LIVE)
         _show(counted, top, as_json=as_json)
-        if dump is not None:
-            _dump(found, counted, dump, as_json=as_json)
 
 
 def _hold(stack: ExitStack, settings: Settings) -> None:
@@ -110,14 +91,3 @@ def _show(counted: "Histogram", top: int, *, as_json: bool) -> None:
             f"{size(sum(one.bytes for one in rest))}",
             markup=False,
         )
-
-
-def _dump(found: "Jvm", counted: "Histogram", target: Path, *, as_json: bool) -> None:
-    """Write the heap dump, and warn what is in it. With JSON on standard output, the words go to standard error."""
-    from corda_lab.profile import dump as dumps
-    from corda_lab.text.words import size
-
-    console = ui.error_console if as_json else ui.console
-    console.print(f"warning: the heap dump {dumps.WARNING}", style="yellow", markup=False)
-    written = dumps.write(found, counted, target, lambda text: console.print(f"    {text}", markup=False))
-    console.print(f"heap dump: {target} ({size(written)}, mode {dumps.MODE:o})", markup=False)

@@ -128,7 +128,7 @@ def down(
     Example: `scripts/lab down --volumes`
     """
     from corda_lab.faults import inject
-    from corda_lab.host import dockerd
+    from corda_lab.host import engine
     from corda_lab.lab import lifecycle
     from corda_lab.lab.compose import Compose
     from corda_lab.runs import by_hand, leftovers
@@ -156,7 +156,7 @@ def down(
             by_hand.keep_all(settings)
         lifecycle.down(settings, volumes=volumes)
     by_hand.told_kept(loads)
-    if stop_engine and dockerd.stop_engine_if_ours():
+    if stop_engine and engine.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 

@@ -8,18 +8,13 @@ from rich.markup import escape
 from corda_lab.cli.options import JsonOption
 from corda_lab.lab.settings import load_settings
 from corda_lab.profile.events import check_seconds, find_event
-from corda_lab.results.profiles import RECORDING, Event
+from corda_lab.results.profiles import Event
 from corda_lab.text import tables, ui
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from corda_lab.results.profiles import Profile
-
-JFR_HELP = (
-    "Also make a recording of the JVM's Flight Recorder meanwhile, of at most about 64 MiB, for JDK Mission Control. "
-    "Not for the bridge."
-)
 
 
 def profile(
@@ -32,7 +27,6 @@ def profile(
             help="cpu: CPU time. alloc: memory allocated. lock: time waited for locks. wall: the time of all threads.",
         ),
     ] = Event.CPU.value,
-    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Profile a running node, or the bridge: a flame graph, and the ten components that take the most.
@@ -50,17 +44,16 @@ def profile(
     check_seconds(seconds)
     lab = deployed(load_settings())
     if as_json:
-        _, found = take.take(node, chosen, seconds, lab, lambda _: None, jfr=jfr)
+        _, found = take.take(node, chosen, seconds, lab, lambda _: None)
         print(found.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take.take(node, chosen, seconds, lab, ticker.show, jfr=jfr)
+        path, found = take.take(node, chosen, seconds, lab, ticker.show)
     _show(found, path)
 
 
 def _show(found: "Profile", path: "Path") -> None:
     from corda_lab.results import profiles
-    from corda_lab.text.words import size
 
     ui.console.print(profiles.headline(found), style="bold", markup=False)
     ui.console.print(profiles.load_words(found.flows), markup=False)
@@ -77,5 +70,3 @@ def _show(found: "Profile", path: "Path") -> None:
         ui.console.print(text, style="yellow", markup=False)
     ui.console.print(f"flame graph: {path}", markup=False)
     ui.console.print(f"components:  {path.with_suffix('.md')}", markup=False)
-    if found.recording_bytes is not None:
-        ui.console.print(f"recording:   {path.with_suffix(RECORDING)} ({size(found.recording_bytes)})", markup=False)

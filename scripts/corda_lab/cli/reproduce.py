@@ -45,7 +45,7 @@ def reproduce(
     Example: `scripts/lab reproduce iitb-latency --quick`
     """
     from corda_lab.figures import command
-    from corda_lab.figures.places import Places
+    from corda_lab.figures.file import Places
     from corda_lab.lab import project
     from corda_lab.runs.running import machine_only
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from corda_lab.steps.entry import StepEntry
 
 
-QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 60.0, "duration": 60.0}
-"""The options of the first load. Eight users saturate two cores, and each completes many flows within a minute."""
-QUICKSTART_CONDITIONING_SECONDS_MAX = 90.0
-"""The longest load that conditions the nodes before the first one. Then its warm-up is short."""
+QUICKSTART = {"users": 8, "warm_up": 5.0, "duration": 30.0}
+"""The options of the first load. Eight users saturate two cores, and each completes many flows in half a minute."""
+QUICKSTART_CONDITIONING_SECONDS_MAX = 150.0
+"""The longest load that conditions the nodes before the first one. It ends when throughput is steady."""
 
 AUDIT_SHOWN_MAX = 5
 """Violations of the ledgers that the summary of a run names."""
@@ -45,10 +45,6 @@ PROFILE_HELP = (
     "Profile the CPU time of nodes in the measuring window, for up to a minute, and put a flame graph of each into the "
     "run: PartyA,Notary; all; bridge. Without names: the nodes that start the flows. It costs some throughput, and the "
     "run says so."
-)
-JFR_HELP = (
-    "With --profile: also make a recording of each node's Flight Recorder, of at most about 64 MiB, for JDK Mission "
-    "Control."
 )
 
 COMPONENTS_SHOWN = 3
@@ -227,8 +223,8 @@ def _run(options: load.LoadOptions, settings: Settings, before: "Conditioning | 
 def quickstart(images: ImagesOption = None) -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
-    Installs and builds whatever is missing. A load conditions the nodes for up to one and a half minutes. After a
-    warm-up until throughput is steady, of up to one minute, the workload is measured for one minute.
+    Installs and builds whatever is missing. A load conditions the nodes until throughput is steady, for up to two and a
+    half minutes. After a short warm-up, the workload is measured for 30 seconds.
 
     Example: `scripts/lab quickstart`
     """
@@ -271,7 +267,6 @@ def run(
     ] = None,
     condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
     profile: Annotated[list[str] | None, typer.Option(PROFILE, metavar="[NODES]", help=PROFILE_HELP)] = None,
-    jfr: Annotated[bool, typer.Option("--jfr", help=JFR_HELP)] = False,
     **given: Any,
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
@@ -294,7 +289,7 @@ def run(
     from corda_lab.runs import conditioning
 
     options = load_options(workload, given, settings=settings)
-    options = replace(options, profile=_profiled(profile), jfr=jfr)
+    options = replace(options, profile=_profiled(profile))
     _run(options, load_settings(), conditioning.before_run(options) if condition else None)
 
 

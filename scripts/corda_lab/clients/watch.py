@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, SERIES, Alert, Prometheus, Value
@@ -13,6 +13,7 @@ from lab_workload.node_state import (
     SERIES_LABEL,
     NodeReport,
     NodeState,
+    Series,
     node_states,
     one_query,
     values_by_node,
@@ -122,89 +123,74 @@ class Watch:
         """Return what the lab does now. Raises nothing: what does not answer is a problem in the answer."""
         at = time.time()
         reports: list[NodeReport] | None = None
-        measured = _Measured()
+        now: list[Value] = []
+        history: Mapping[str, Sequence[float | None]] = {}
+        alerts: list[Alert] = []
         bridge_problem = prometheus_problem = ""
         try:
             reports = self._bridge.reports()
         except LabError as error:
             bridge_problem = error.message
-        alerts: tuple[Alert, ...] = ()
         try:
-            measured = self._measure(at)
+            history = self._history(at - HISTORY_SECONDS, at)
+            now = self._prometheus.instant(QUERY)
             # Last, so that the values are there without the rules.
-            alerts = tuple(self._prometheus.alerts())
+            alerts = self._prometheus.alerts()
         except LabError as error:
             prometheus_problem = error.message
-        outstanding = None if reports is None else sum(report.outstanding_flows for report in reports)
-        series = values_by_node((value.labels, value.value) for value in measured.now)
+        series = values_by_node((value.labels, value.value) for value in now)
         return LabView(
             at=at,
             nodes=tuple(node_states(reports, series)),
-            history=measured.history,
-            bridge=_bridge_state(measured.now, outstanding),
-            load=_load_state(measured.now),
-            alerts=alerts,
+            history=history,
+            bridge=_bridge_state(series, reports),
+            load=_load_state(series, [one.labels for one in now if one.labels.get(SERIES_LABEL) == "load_info"]),
+            alerts=tuple(alerts),
             bridge_problem=bridge_problem,
             prometheus_problem=prometheus_problem,
         )
 
-    def _measure(self, at: float) -> "_Measured":
-        """Ask Prometheus. Raises LabError."""
-        began = at - HISTORY_SECONDS
-        series = self._prometheus.range(HISTORY_QUERY, started_at=began, ended_at=at, step_seconds=SCRAPE_SECONDS)
-        return _Measured(
-            now=tuple(self._prometheus.instant(QUERY)),
-            history={one.labels["node"]: _spread(one.points, began) for one in series if "node" in one.labels},
-        )
+    def _history(self, began: float, at: float) -> dict[str, list[float | None]]:
+        """Flows that ended per second, by node, with a place for every scrape of a time. Raises LabError."""
+        found: dict[str, list[float | None]] = {}
+        for one in self._prometheus.range(HISTORY_QUERY, started_at=began, ended_at=at, step_seconds=SCRAPE_SECONDS):
+            values: list[float | None] = [None] * (round(HISTORY_SECONDS / SCRAPE_SECONDS) + 1)
+            for moment, value in one.points:
+                place = round((moment - began) / SCRAPE_SECONDS)
+                if 0 <= place < len(values) and math.isfinite(value):
+                    values[place] = value
+            if "node" in one.labels:
+                found[one.labels["node"]] = values
+        return found
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What Prometheus answered; all empty if it did not."""
-
-    now: tuple[Value, ...] = ()
-    history: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-
-
-def _spread(points: Iterable[tuple[float, float]], began: float) -> list[float | None]:
-    """Return a value for every scrape since ``began``, from the points of a series that has gaps."""
-    found: list[float | None] = [None] * (round(HISTORY_SECONDS / SCRAPE_SECONDS) + 1)
-    for at, value in points:
-        place = round((at - began) / SCRAPE_SECONDS)
-        if 0 <= place < len(found) and math.isfinite(value):
-            found[place] = value
-    return found
-
-
-def _total(values: Iterable[Value], name: str) -> float | None:
+def _total(series: Series, name: str) -> float | None:
     """Return the sum of a series over all its labels; None if it has no value."""
-    found = [one.value for one in values if one.labels.get(SERIES_LABEL) == name and math.isfinite(one.value)]
-    return sum(found) if found else None
+    return sum(series[name].values()) if name in series else None
 
 
-def _bridge_state(values: Sequence[Value], outstanding: int | None) -> BridgeState:
+def _bridge_state(series: Series, reports: Sequence[NodeReport] | None) -> BridgeState:
     return BridgeState(
-        outstanding_flows=outstanding,
-        outstanding_flows_max_per_node=_total(values, "bridge_limit"),
-        completed_per_second=_total(values, "bridge_completed_per_second"),
-        failed_per_second=_total(values, "bridge_failed_per_second"),
-        rejected_per_second=_total(values, "bridge_rejected_per_second"),
+        outstanding_flows=None if reports is None else sum(report.outstanding_flows for report in reports),
+        outstanding_flows_max_per_node=_total(series, "bridge_limit"),
+        completed_per_second=_total(series, "bridge_completed_per_second"),
+        failed_per_second=_total(series, "bridge_failed_per_second"),
+        rejected_per_second=_total(series, "bridge_rejected_per_second"),
     )
 
 
-def _load_state(values: Sequence[Value]) -> LoadState | None:
-    runs = [one.labels for one in values if one.labels.get(SERIES_LABEL) == "load_info"]
+def _load_state(series: Series, runs: Sequence[Mapping[str, str]]) -> LoadState | None:
+    """``runs`` are what every worker of a run tells of it."""
     if not runs:
         return None
-    started = _total(values, "load_started_per_second")
-    dropped = _total(values, "load_dropped_per_second") or 0.0
-    # Every worker of a run tells of it.
+    started = _total(series, "load_started_per_second")
+    dropped = _total(series, "load_dropped_per_second") or 0.0
     words = {f"{one.get('workload', '')} on {one.get('node', '')} ({one.get('load', '')})" for one in runs}
     return LoadState(
         runs=tuple(sorted(words)),
-        users=_total(values, "locust_users"),
+        users=_total(series, "locust_users"),
         offered_per_second=None if started is None else started + dropped,
-        achieved_per_second=_total(values, "load_achieved_per_second"),
-        errors_per_second=_total(values, "load_errors_per_second"),
-        lag_p99_seconds=_total(values, "load_lag_p99_seconds"),
+        achieved_per_second=_total(series, "load_achieved_per_second"),
+        errors_per_second=_total(series, "load_errors_per_second"),
+        lag_p99_seconds=_total(series, "load_lag_p99_seconds"),
     )

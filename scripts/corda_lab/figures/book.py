@@ -8,11 +8,10 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.figures import charts, document, page, store
 from corda_lab.figures.contents import Book
-from corda_lab.figures.file import Figure
+from corda_lab.figures.document import ERRORS, NOTE_LEGEND, OUTCOME_LEGEND, PICTURE_LEGEND
+from corda_lab.figures.file import Figure, Places
 from corda_lab.figures.forms import ESTIMATES
 from corda_lab.figures.judged import Judged, latest
-from corda_lab.figures.legend import ERRORS, NOTE_LEGEND, OUTCOME_LEGEND, PICTURE_LEGEND
-from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE

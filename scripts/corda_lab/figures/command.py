@@ -7,14 +7,12 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.figures import book, ingredients, page, store, summary, testable
-from corda_lab.figures.file import Figure, by_sweep
+from corda_lab.figures.file import Figure, Places, by_sweep
 from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, digest_of, form_of, in_form, sweep_of, takes
-from corda_lab.figures.judged import Judged, judged, total
+from corda_lab.figures.judged import Judged, judged, latest, total
 from corda_lab.figures.judged import in_form as judged_in_form
-from corda_lab.figures.listing import show
 from corda_lab.figures.measure import Order, keep, measure
 from corda_lab.figures.metrics import lacking, metrics_of
-from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
@@ -39,8 +37,42 @@ class Wanted:
 
 
 def list_figures(settings: Settings, places: Places = HERE) -> None:
-    """Print every figure with its time and its last verdicts."""
-    show(places.read_figures(), store.read(places.repeats), settings)
+    """Print every figure in one line, with its time and its last verdicts, and the total."""
+    stored = store.read(places.repeats)
+    found = [latest(figure, stored) for figure in places.read_figures()]
+    table = tables.table("figure", "document", "claims", "quick", "full", "last verdicts", numbers=["claims"])
+    first: dict[str, str] = {}
+    for one in found:
+        table.add_row(*line_of(one, first.setdefault(one.figure.fields.sweep, one.name), settings))
+    tables.show(table)
+    ui.console.print(f"\n{total(found)}\n{ESTIMATES}", markup=False)
+
+
+def line_of(one: Judged, first: str, settings: Settings) -> tuple[str, ...]:
+    """Return the line of a figure. ``first`` is the first figure that its sweep serves, whose line has the time."""
+    fields = one.figure.fields
+    untestable = testable.lacking(one.figure, settings)
+    begin = (one.name, summary.TITLES[fields.source.document], str(len(fields.claims)))
+    if len(untestable) == len(fields.claims):
+        return (*begin, "–", "–", f"{untestable[0].why}: {untestable[0].command}".removesuffix(": "))
+    if first != one.name:
+        return (*begin, f"with {first}", "", verdicts(one))
+    return (*begin, minutes(one, QUICK, settings), minutes(one, FULL, settings), verdicts(one))
+
+
+def minutes(one: Judged, form: Form, settings: Settings) -> str:
+    """Return how long the sweep of a figure takes in a form; a dash if it has no such form, or cannot run here."""
+    if form == QUICK and one.figure.sweep.fields.quick is None:
+        return "–"
+    found = takes(in_form(one.figure.sweep, form), settings, one.repeats_of(form))
+    return "–" if found is None else summary.duration(found.seconds)
+
+
+def verdicts(one: Judged) -> str:
+    """Return the claims of a figure by verdict, with form and day."""
+    if one.form is None:
+        return "–"
+    return f"{summary.counts(one.verdicts)} ({one.form}, {summary.days(one.repeats[-1:])})"
 
 
 def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) -> None:

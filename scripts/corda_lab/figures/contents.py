@@ -7,17 +7,16 @@ from functools import cached_property
 from typing import Literal
 
 from corda_lab.figures import charts, commands, summary
-from corda_lab.figures.forms import FULL, QUICK, in_form, whole_takes
+from corda_lab.figures.forms import FULL, QUICK, in_form, shared_words, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
-from corda_lab.figures.measured import measured_words
 from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
 from corda_lab.figures.words import asked_words, published_words
 from corda_lab.lab.settings import Settings
-from corda_lab.text.words import listed
+from corda_lab.text.words import listed, plural
 
 DIGEST_LENGTH = 12
 
@@ -355,3 +354,28 @@ def _part(one: Judged) -> FigurePart:
         picture=charts.shown(one),
         command=_command(one),
     )
+
+
+def measured_words(one: Judged) -> str:
+    """Return when, where and how its repeats were measured, what they lack, and which ones do not count."""
+    return " ".join([*_repeats(one), *(f"Not counted: {line}." for line in summary.outdated_words(one.outdated))])
+
+
+def _repeats(one: Judged) -> list[str]:
+    if not one.repeats:
+        return ["Not measured yet."]
+    sweep, form = one.figure.sweep, one.repeats[0].form
+    whole = "short form" if form == QUICK else "whole sweep"
+    spoilt = [f"{line[:1].upper()}{line[1:]}." for line in summary.spoilt_words(one.repeats)]
+    said = (
+        f"{plural(len(one.repeats), 'repeat')} of the {whole} of {sweep.name}, {summary.days(one.repeats)}, on "
+        f"{summary.machines_with_speed(one.repeats)}, by the lab {summary.versions(one.repeats)}."
+    )
+    return [text for text in (said, *spoilt, shared_words(sweep, form), *_conditioning(one)) if text]
+
+
+def _conditioning(one: Judged) -> list[str]:
+    """Return what is known of the conditioning of a figure's repeats; nothing if its sweep has none."""
+    if in_form(one.figure.sweep, one.repeats[0].form).fields.condition == "none":
+        return []
+    return summary.conditioning_words(one.repeats)

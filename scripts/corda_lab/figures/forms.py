@@ -98,3 +98,38 @@ def _takes(sweep: SweepFile, steps: Sequence[PlannedStep], settings: Settings, s
         return Takes(statistics.fmean(known) * sweep.fields.repeats, found.starts, ())
     notes = (f"Estimated {estimate.coverage(steps)}.", estimate.counted_words(steps))
     return Takes(found.seconds_max, found.starts, tuple(filter(None, notes)))
+
+
+LACK = "So the intervals leave out how much two starts differ, and contain how much nodes change with their age."
+SHARED_START = f"Repeats of one run share a start of the nodes. {LACK}"
+SHARED_STARTS = (
+    "Each run started the nodes only where the shape of the lab changed. Its repeats go forwards and backwards in "
+    f"turn, so neighbours may share a start. {LACK}"
+)
+"""The same where the labs of a sweep have several shapes."""
+
+
+def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:
+    """Return whether two or more repeats all ran on one start of the nodes.
+
+    They are of one run, whose labs have one shape, and are not started again for a repeat.
+    """
+    if len(repeats) < 2 or len({one.run for one in repeats}) > 1:
+        return False
+    return _starts_once_a_shape(sweep, repeats[0].form) and _shapes(sweep, repeats[0].form) == 1
+
+
+def shared_words(sweep: SweepFile, form: Form) -> str:
+    """Return what the intervals of repeats lack that share starts of the nodes; empty if each repeat has its own."""
+    if not _starts_once_a_shape(sweep, form):
+        return ""
+    return SHARED_START if _shapes(sweep, form) == 1 else SHARED_STARTS
+
+
+def _starts_once_a_shape(sweep: SweepFile, form: Form) -> bool:
+    return in_form(sweep, form).fields.fresh == "shape"
+
+
+def _shapes(sweep: SweepFile, form: Form) -> int:
+    """Return how many shapes the labs of a sweep have."""
+    return len({point.shape_key for point in points_of(in_form(sweep, form))})

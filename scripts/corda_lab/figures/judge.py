@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from corda_lab.figures import commands, on_published
 from corda_lab.figures.claims import place, samples_of, series_of, statistic_of, unresolved
 from corda_lab.figures.file import Figure
+from corda_lab.figures.forms import are_of_one_start
 from corda_lab.figures.on_published import PublishedVerdict
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
-from corda_lab.figures.starts import are_of_one_start
 from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import (

@@ -7,10 +7,9 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.figures import store
 from corda_lab.figures.collect import Collected, collect
-from corda_lab.figures.file import Figure
+from corda_lab.figures.file import Figure, Places
 from corda_lab.figures.forms import QUICK, in_form
 from corda_lab.figures.metrics import metrics_of
-from corda_lab.figures.places import Places
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings

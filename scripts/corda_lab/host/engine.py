@@ -1,31 +1,35 @@
-"""Finds the Docker engine. On a bare Debian or Ubuntu machine, it installs and starts the engine.
+"""Finds the Docker engine, its plugins and the third-party images. ``scripts/bare`` provides those that are missing.
 
-An existing engine is only used; it is never changed or stopped. An engine that the lab started is recorded in
-``.cache/engine.json``, and ``stop_engine_if_ours`` stops only that one.
+An existing engine is only used; it is never changed or stopped.
 """
 
-import shutil
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from bare import debian, dockerd, plugins, prepare
+from bare.commands import PreparationError
 from corda_lab.errors import LabError
-from corda_lab.host import consent, debian
-from corda_lab.host.dockerd import DOCKER_PID_FILE, note_process, remove_stale_pid_file, start_engine
-from corda_lab.host.probe import EngineState, chosen_endpoint, probe, problem
-from corda_lab.text import ui
+from corda_lab.host.probe import EngineState, probe, problem
+
+
+@contextmanager
+def _lab_errors() -> Iterator[None]:
+    try:
+        yield
+    except PreparationError as error:
+        raise LabError(error.message, error.remedy) from None
 
 
 def ensure_engine(*, install: bool = True) -> str:
-    """Make sure that an engine answers, and return its version.
+    """Make sure that an engine answers, and return its version. Raises LabError with the remedy for this platform.
 
-    If none answers, on Debian or Ubuntu and as root, it is installed (if missing) and started, after the user has
-    agreed (see ``consent``). With ``install=False``, nothing is changed and nobody is asked. Otherwise raises LabError
-    with the remedy for this platform. An engine that the user chose by ``DOCKER_HOST`` or a context is never started.
+    If none answers, on Debian or Ubuntu and as root, it is installed and started after the user has agreed. With
+    ``install=False``, nothing is changed. An engine that the user chose by ``DOCKER_HOST`` or a context is not started.
     """
     found = probe()
     if found.state is EngineState.READY:
         return found.server_version
-    endpoint = chosen_endpoint()
+    endpoint = dockerd.chosen_endpoint()
     if endpoint and found.state is not EngineState.NO_CLIENT:
         raise LabError(
             f"The Docker engine of {endpoint} does not answer: {found.detail}",
@@ -34,38 +38,27 @@ def ensure_engine(*, install: bool = True) -> str:
     startable = not endpoint and found.state in {EngineState.NO_CLIENT, EngineState.NO_DAEMON}
     if not install or not startable or not debian.can_install():
         raise problem(found)
-    missing = _missing_packages()
-    ui.note("no Docker engine is running on this machine")
-    if missing:
-        consent.require(
-            f"install {' '.join(missing)} with apt-get and start dockerd",
-            by_hand=f"`apt-get install {' '.join(missing)}`, then start `dockerd`.",
-        )
-        _install_engine(missing)
-    else:
-        consent.require("start dockerd as root", by_hand="start `dockerd`.")
-    start_engine()
+    with _lab_errors():
+        prepare.engine()
     found = probe()
     if found.state is not EngineState.READY:
         raise problem(found)
-    ui.note(f"engine {found.server_version} is running")
     return found.server_version
 
 
-def _missing_packages() -> list[str]:
-    """Return the Debian packages that the engine needs and that are missing on this host."""
-    packages = [] if shutil.which("dockerd") and shutil.which("docker") else ["docker.io"]
-    packages += [] if shutil.which("iptables") else ["iptables"]
-    packages += [] if Path("/etc/ssl/certs/ca-certificates.crt").exists() else ["ca-certificates"]
-    return packages
+def ensure_compose(*, install: bool = True) -> str:
+    """Make sure that the plugins Compose and buildx work, and return Compose's version. Raises LabError."""
+    with _lab_errors():
+        return plugins.ensure(install=install)
 
 
-def _install_engine(packages: Sequence[str]) -> None:
-    debian.apt_install(packages)
-    if shutil.which("docker") is None:
-        # Since Debian 13, the client is a separate package, which docker.io only recommends.
-        debian.apt_install(["docker-cli"])
-    # Without systemd, the package's scripts may have started the engine. Then it runs because of this command.
-    pid = remove_stale_pid_file(DOCKER_PID_FILE, "dockerd")
-    if pid is not None:
-        note_process(pid)
+def ensure_images(officials: Mapping[str, str], forced: prepare.Source | None) -> None:
+    """Make sure that third-party images (variable of ``.env`` → name), or stand-ins, exist. Raises LabError."""
+    with _lab_errors():
+        prepare.images(officials, forced)
+
+
+def stop_engine_if_ours() -> bool:
+    """Stop the engine if the lab has started it. Return whether it had. Raises LabError."""
+    with _lab_errors():
+        return dockerd.stop_engine_if_ours()

@@ -11,8 +11,9 @@ from typing import Any
 
 from packaging.version import Version
 
+from bare import debian, plugins
 from corda_lab.errors import LabError
-from corda_lab.host import debian, processes
+from corda_lab.host import processes
 from corda_lab.host.processes import run_bounded
 
 
@@ -76,14 +77,6 @@ def probe() -> Probe:
     return Probe(classify_failure(detail), detail=detail)
 
 
-def chosen_endpoint() -> str:
-    """Return the engine that the user selected by DOCKER_HOST or a context; empty for the default engine."""
-    if host := os.environ.get("DOCKER_HOST"):
-        return f"DOCKER_HOST={host}"
-    context = run_bounded(["docker", "context", "show"]).stdout.strip() if shutil.which("docker") else ""
-    return f"the docker context {context}" if context not in {"", "default"} else ""
-
-
 def _remedy(state: EngineState) -> str:
     """Return the remedy for an unusable engine on this platform."""
     if state is EngineState.NO_PERMISSION:
@@ -97,7 +90,7 @@ def _remedy(state: EngineState) -> str:
         return "Start Docker Desktop and enable its WSL integration for this distribution."
     if debian.can_install():
         return "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd."
-    if debian.host_platform().has_apt:
+    if debian.has_apt():
         if state is EngineState.NO_CLIENT:
             return "Run this command as root, or run `sudo apt-get install docker.io` first."
         return "Run this command as root, or run `sudo systemctl start docker` (or `sudo dockerd`) first."
@@ -117,15 +110,6 @@ def problem(found: Probe) -> LabError:
     return LabError(messages[found.state], _remedy(found.state))
 
 
-def plugin_version(plugin: str) -> str:
-    """Return the version of a client plugin; empty if it is missing or broken."""
-    if shutil.which("docker") is None:
-        return ""
-    done = run_bounded(["docker", plugin, "version"])
-    version = parse_version(done.stdout) if done.returncode == 0 else None
-    return str(version) if version else ""
-
-
 def engine_info() -> EngineInfo:
     """Return facts about the running engine and its plugins. Raises LabError if no engine answers."""
     found = probe()
@@ -137,7 +121,7 @@ def engine_info() -> EngineInfo:
     except ValueError:
         words = processes.last_words(done.stderr)
         raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
-    return parse_info(facts, compose_version=plugin_version("compose"), buildx_version=plugin_version("buildx"))
+    return parse_info(facts, compose_version=plugins.version_of("compose"), buildx_version=plugins.version_of("buildx"))
 
 
 def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: str) -> EngineInfo:

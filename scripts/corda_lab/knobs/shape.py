@@ -1,9 +1,8 @@
 """The knobs: the settings that define the shape of a lab. Each is declared once.
 
-The following are derived from this table: the comments and defaults in ``.env``, the options of ``lab up``, the fields
-of ``shape`` in a sweep file, the description of a shape, and the ``lab up`` command in reports. To add a knob, add an
-entry here, use its variable in ``compose.yaml``, and run ``python -m corda_lab.knobs`` to update ``.env`` and
-``docs/operations.md``.
+The following are derived from this table: the options of ``lab up``, the fields of ``shape`` in a sweep file, the
+description of a shape, and the ``lab up`` command in reports. To add a knob, add an entry here, and its variable to
+``.env``, which explains it, and to ``compose.yaml``.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +43,7 @@ class Knob(Option):
     name: str = ""
     variable: str
     default: str
-    """The text in ``.env``, which may refer to another variable."""
-    note: str = ""
-    """Further explanation, added to the help in ``.env`` only."""
+    """The text in ``.env``."""
     folder: str = ""
     """For the kind FILE: the folder of ``configs/``."""
     is_kept: bool = False
@@ -74,12 +71,18 @@ SIZE = Option(name="size", kind=Kind.TEXT, help=f"Heap and cores of each node: {
 """Sets the heap and the cores at once. ``--heap`` and ``--cores`` override it."""
 
 
+def _named(names: Mapping[str, str]) -> Callable[[str], str]:
+    """Describe some values by name, and no others."""
+    return lambda text: names.get(text, "")
+
+
+def _unless(default: str, words: str) -> Callable[[str], str]:
+    """Describe every value but the default."""
+    return lambda text: "" if text == default else words.format(text)
+
+
 def _image_label(image: str) -> str:
     return "" if image.startswith(LAB_IMAGES) else f"image {image}"
-
-
-def _mode_label(is_development: str) -> str:
-    return "development mode" if is_development == "true" else "production mode"
 
 
 def _database_label(name: str) -> str:
@@ -95,31 +98,11 @@ def _postgres_cores_label(cores: str) -> str:
 
 
 def _outstanding_label(count: str) -> str:
-    return f"at most {plural(int(count), 'outstanding flow')}" if count else ""
+    return f"at most {plural(int(count), 'outstanding flow')}"
 
 
 def _attachment_label(text: str) -> str:
     return "" if text == ATTACHMENT_BYTES_DEFAULT else f"attachments up to {size(float(text))}"
-
-
-def _flow_timeout_label(seconds: str) -> str:
-    return "" if seconds == FLOW_TIMEOUT_DEFAULT else f"flows time out after {seconds} s"
-
-
-def _bridge_heap_label(heap: str) -> str:
-    return "" if heap == BRIDGE_HEAP_DEFAULT else f"bridge heap {heap}"
-
-
-def _rpc_label(rpc: str) -> str:
-    return "an RPC connection left open by every flow start" if rpc == LEFT_OPEN else ""
-
-
-def _cordapp_label(name: str) -> str:
-    return "with R3's finance CorDapp" if name == FINANCE_CORDAPP else ""
-
-
-def _no_label(_: str) -> str:
-    return ""
 
 
 KNOBS = (
@@ -130,8 +113,6 @@ KNOBS = (
         choices=CORDA_VERSIONS,
         default="4.10",
         help=f"Version of Corda: {', '.join(CORDA_VERSIONS)}.",
-        note="All are on Maven Central. 3.3 supports only the IOU and the empty flow. Existing volumes can be used only"
-        " with the version that created them.",
         is_kept=True,
         label="Corda {}".format,
     ),
@@ -140,7 +121,6 @@ KNOBS = (
         kind=Kind.TEXT,
         default="",
         help="Image of every node. Empty: the image that the lab builds.",
-        note="Your own image (Community or Enterprise) must have the layout that docs/operations.md describes.",
         label=_image_label,
     ),
     Knob(
@@ -160,7 +140,6 @@ KNOBS = (
         folder="notaries",
         default="simple",
         help="Notary: simple, validating, jpa (needs postgres), raft (three nodes) or bft (four).",
-        note="Each is a file in configs/notaries/.",
         is_kept=True,
         label="{} notary".format,
     ),
@@ -172,9 +151,6 @@ KNOBS = (
         at_most=PARTIES_MAX,
         default="3",
         help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
-        note="They are named PartyA to PartyK. You can add parties to an existing network. Parties that you remove keep"
-        " their data; with plain Compose they keep running until `docker compose --profile '*' down`. Each party takes"
-        " 0.5 to 0.9 GiB of memory.",
         label="{} parties".format,
     ),
     Knob(
@@ -183,10 +159,8 @@ KNOBS = (
         kind=Kind.FLAG,
         default="false",
         help="Corda's development mode, or production mode with a root certificate of the lab's own.",
-        note="Development mode (true) uses the certificates that every Corda installation contains, and makes checks"
-        " that cost time.",
         is_kept=True,
-        label=_mode_label,
+        label=_named({"true": "development mode", "false": "production mode"}),
     ),
     Knob(
         variable="CORDAPP",
@@ -195,9 +169,7 @@ KNOBS = (
         choices=CORDAPPS,
         default=LAB_CORDAPP,
         help=f"CorDapps of the nodes: {LAB_CORDAPP}, the lab's own, or {FINANCE_CORDAPP}, also R3's finance CorDapp.",
-        note="The finance CorDapp has the version of Corda, which must be 4.0 or newer. The workloads finance-… need"
-        " it. CorDapps of your own are the jars in cordapps/extra/.",
-        label=_cordapp_label,
+        label=_named({FINANCE_CORDAPP: "with R3's finance CorDapp"}),
     ),
     Knob(
         variable="NODE_PRESET",
@@ -206,7 +178,6 @@ KNOBS = (
         folder="nodes",
         default="stock",
         help="Preset of the nodes: the name of a file in configs/nodes/.",
-        note="The preset is merged into every node.conf.",
         label="preset {}".format,
     ),
     Knob(
@@ -215,8 +186,6 @@ KNOBS = (
         kind=Kind.SIZE,
         default="1g",
         help="Heap of each node's JVM, such as 1g. --heap also sets the memory limit.",
-        note="1g is enough for some forty different attachments of 10 MB. One of 50 MB needs more: Corda shuts a"
-        " node down when its heap is exhausted.",
         label="heap {}".format,
     ),
     Knob(
@@ -225,9 +194,7 @@ KNOBS = (
         kind=Kind.SIZE,
         default="2g",
         help="Memory limit of each node's container, such as 2g. Large messages need more than --heap sets.",
-        note="In addition to the heap, it must have room for metaspace, code cache and direct buffers. The message"
-        " broker's journal alone takes 200 MB of direct buffers, and the JVM lets them grow to the size of the heap.",
-        label=_no_label,
+        label=_named({}),
     ),
     Knob(
         variable="NODE_CORES",
@@ -243,7 +210,6 @@ KNOBS = (
         kind=Kind.CPUSET,
         default="",
         help="CPU cores that the nodes may run on, such as 0-3 or 0,2.",
-        note="Empty means any.",
         label="on cores {}".format,
     ),
     Knob(
@@ -252,8 +218,6 @@ KNOBS = (
         kind=Kind.WORDS,
         default="",
         help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms.",
-        note="A link connects two nodes, or a node and PostgreSQL. Separate several links by spaces. The latency is"
-        " added to the round-trip time.",
         label="link {}".format,
     ),
     Knob(
@@ -273,18 +237,16 @@ KNOBS = (
         help="Heap of the bridge's JVM, such as 1g. --bridge-heap also sets the memory limit.",
         service=BRIDGE,
         is_live=True,
-        label=_bridge_heap_label,
+        label=_unless(BRIDGE_HEAP_DEFAULT, "bridge heap {}"),
     ),
     Knob(
         variable="BRIDGE_MEMORY",
         kind=Kind.SIZE,
         default="768m",
         help="Memory limit of the bridge's container.",
-        note="In addition to the heap, it must have room for 384 MiB of metaspace, code cache, direct buffers and"
-        " threads, and for 2 GiB more with BRIDGE_RPC=left-open.",
         service=BRIDGE,
         is_live=True,
-        label=_no_label,
+        label=_named({}),
     ),
     Knob(
         variable="BRIDGE_RPC",
@@ -293,11 +255,8 @@ KNOBS = (
         choices=("shared", LEFT_OPEN),
         default="shared",
         help="RPC connections: shared by all requests, or left-open, one for each flow start, never closed.",
-        note="left-open measures what such connections cost a node. It is no way to run flows: after"
-        " BRIDGE_RPC_LEFT_OPEN_MAX connections the bridge refuses further starts with 503. `lab up --rpc left-open`"
-        " also sets BRIDGE_HEAP and BRIDGE_MEMORY; with plain Compose, set them to 1g and 3456m.",
         service=BRIDGE,
-        label=_rpc_label,
+        label=_named({LEFT_OPEN: "an RPC connection left open by every flow start"}),
     ),
     Knob(
         variable="BRIDGE_MAX_OUTSTANDING_FLOWS",
@@ -307,8 +266,6 @@ KNOBS = (
         at_most=OUTSTANDING_LIMIT,
         default="",
         help="Maximum number of outstanding flows per node; further starts are answered with 429.",
-        note="Empty: 64 for each core of this machine (docs/operations.md, admission). Closed load needs at least its"
-        " number of users; a sweep that does not set it sees to that itself.",
         service=BRIDGE,
         is_live=True,
         label=_outstanding_label,
@@ -321,8 +278,6 @@ KNOBS = (
         at_most=ATTACHMENT_BYTES_MAX,
         default=ATTACHMENT_BYTES_DEFAULT,
         help="Largest attachment that the bridge accepts, in bytes or such as 50m.",
-        note="In this file it is a number of bytes. Corda's RPC client copies an attachment several times, so"
-        " BRIDGE_HEAP must be at least 8 times as large.",
         service=BRIDGE,
         is_live=True,
         label=_attachment_label,
@@ -335,10 +290,9 @@ KNOBS = (
         at_most=FLOW_TIMEOUT_MAX,
         default=FLOW_TIMEOUT_DEFAULT,
         help="Time limit of a flow in seconds, after which the bridge answers 504.",
-        note="The flow goes on. What became of it can be asked by its client id, with Corda 4.6 or newer.",
         service=BRIDGE,
         is_live=True,
-        label=_flow_timeout_label,
+        label=_unless(FLOW_TIMEOUT_DEFAULT, "flows time out after {} s"),
     ),
 )
 """All knobs, in the order of help, descriptions and printed commands."""

@@ -27,7 +27,7 @@ from corda_lab.lab.engine import (
     run_docker,
     run_docker_to_file,
 )
-from corda_lab.lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
@@ -37,7 +37,7 @@ START_SECONDS_MAX = 150.0
 SHAPE_PROFILES = ("parties-", "notary-", "database-")
 """Prefixes of the profiles that ``.env`` derives from the shape."""
 BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX")
-"""Variables of the bridge that a bench may set, besides those of the shape."""
+"""Variables of the bridge that Compose gets besides those of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
 
@@ -105,12 +105,14 @@ def node_inputs(settings: Settings) -> str:
 class Compose:
     """The lab's Compose project, with the environment for the wanted shape.
 
-    ``files`` are Compose files in addition to ``compose.yaml``.
+    ``files`` are Compose files in addition to those that Compose reads by itself: ``compose.yaml`` and, if there is
+    one, ``compose.override.yaml``, which may change every service.
     """
 
     def __init__(self, settings: Settings, *, files: Sequence[Path] = ()) -> None:
         self.settings = settings
-        self._files = (COMPOSE_FILE, *files)
+        override = COMPOSE_FILE.with_name(OVERRIDE)
+        self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.project = settings.project
         self.environment = lab_environment(settings)
         """Variables that every command gets in addition to the environment of this process."""

@@ -1,4 +1,4 @@
-"""Checks the user's own CorDapps, the jars in ``cordapps/extra/`` and their settings, before anything starts.
+"""Checks the user's own CorDapps, the jars in ``cordapps/extra/``, before anything starts.
 
 Without these checks, a node stops with a stack trace after a minute or two if it cannot load a jar, and some mistakes
 show only in the first transaction. All of them can be found in the jars.
@@ -15,10 +15,8 @@ from corda_lab.errors import LabError
 from corda_lab.knobs.shape import FINANCE_CORDAPP
 from corda_lab.lab.class_files import CONTRACT_INTERFACES, FLOW_CLASSES, classes_below, java_needed, parents_in
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
-from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
 
-JARS_MAX = 100
 JAR_BYTES_MAX = 512 * 1024**2
 MANIFEST_BYTES_MAX = 1024**2
 
@@ -50,12 +48,6 @@ FINANCE_CONTRACTS = {
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
 
-CONFIG_PLATFORM = 4
-"""Lowest platform version at which a node reads settings of CorDapps."""
-
-FINANCE_JARS = "corda-finance-"
-"""Beginning of the names of R3's finance jars, which the lab installs with ``--cordapp finance``."""
-
 CORDAPP_NAMES_PLATFORM = 4
 """Lowest platform version whose CorDapps have these entries. Every jar is a CorDapp to older ones."""
 
@@ -86,7 +78,6 @@ def shown(path: Path) -> str:
 
 
 def _problem(path: Path, text: str, remedy: str) -> Problem:
-    """Return a problem of one jar, or of their folder."""
     return Problem(text, remedy=remedy, path=Path(shown(path)))
 
 
@@ -171,8 +162,6 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
 
     ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
-    if len(paths) > JARS_MAX:
-        return [_problem(paths[0].parent, f"contains {len(paths)} jars, more than {JARS_MAX}", "Remove some of them.")]
     problems: list[Problem] = []
     by_hash: dict[str, Path] = {}
     owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
@@ -235,22 +224,6 @@ def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
         )
 
 
-def config_problems(
-    configs: Sequence[Path], jars: Sequence[Path], corda_version: str, cordapp: str
-) -> Iterator[Problem]:
-    """Yield the settings that no CorDapp would read. ``cordapp`` is the value of CORDAPP."""
-    offered = platform_version(corda_version)
-    names = [jar.stem for jar in jars]
-    for path in configs:
-        is_finance = cordapp == FINANCE_CORDAPP and path.name.startswith(FINANCE_JARS)
-        if offered is not None and offered < CONFIG_PLATFORM:
-            text = f"is not read by Corda {corda_version}: CorDapps have settings only since Corda 4.0"
-            yield _problem(path, text, "Delete it.")
-        elif path.stem not in names and not is_finance:
-            text = f"belongs to no CorDapp: there is no {path.stem}.jar{did_you_mean(path.stem, names)}"
-            yield _problem(path, text, "Give it the name of a jar in cordapps/extra/, with .conf in place of .jar.")
-
-
 def installed_contracts(cordapp: str) -> dict[str, str]:
     """Return the contract classes that every node has with this value of CORDAPP: class → where they come from."""
     return lab_contract_classes() | (FINANCE_CONTRACTS if cordapp == FINANCE_CORDAPP else {})
@@ -268,9 +241,5 @@ def require_sound(corda_version: str, cordapp: str) -> int:
 
 
 def extra_problems(corda_version: str, cordapp: str) -> list[Problem]:
-    """Return all problems of the jars in ``cordapps/extra/`` and of their settings."""
-    jars = extra_jars()
-    return [
-        *find_problems(jars, corda_version, installed_contracts(cordapp)),
-        *config_problems(extra_configs(), jars, corda_version, cordapp),
-    ]
+    """Return all problems of the jars in ``cordapps/extra/``. The bootstrapper checks the names of their settings."""
+    return find_problems(extra_jars(), corda_version, installed_contracts(cordapp))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
-from corda_lab.lab import images, links, provenance, shape
+from corda_lab.lab import images, links, shape
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import inspect_all
 from corda_lab.lab.settings import Settings
@@ -109,7 +109,6 @@ def read_environment(compose: Deployed) -> Environment:
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
         links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
-        fetched=provenance.fetched_files(settings),
         preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
         placement=compose.placement,
     )

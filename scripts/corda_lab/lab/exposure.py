@@ -48,20 +48,13 @@ def examine(settings: Settings) -> list[Check]:
             f"Set {INTERNAL_NETWORK}=true unless a CorDapp needs to reach something outside.",
         )
     ]
-    if settings.foreign_image and has_log4shell(version):
+    if has_log4shell(version):
+        doubt = "; the lab does not know whether this image has it" if settings.foreign_image else ""
         checks.append(
             warning(
                 f"Corda {version}",
-                "on Maven Central it has Log4Shell (CVE-2021-44228); the lab does not know whether this image has it",
-                "Ask who built the image, or start only flows and CorDapps that you trust.",
-            )
-        )
-    elif has_log4shell(version):
-        closed = "the network is internal" if internal else "and the network is open"
-        checks.append(
-            warning(
-                f"Corda {version}",
-                f"its Log4j has Log4Shell (CVE-2021-44228): who can send it text can run code in a node; {closed}",
+                "its Log4j on Maven Central has Log4Shell (CVE-2021-44228): who can send it text can run code in a"
+                f" node{doubt}",
                 f"Use Corda {'.'.join(map(str, LOG4SHELL_FIXED))} or newer, or start only flows and CorDapps that you"
                 f" trust, with {INTERNAL_NETWORK}=true.",
             )

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from corda_lab.errors import LabError
-from corda_lab.host import engine, plugins
+from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape, start_cost
+from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import CheckKind, Level
 from corda_lab.lab.compose import Compose
@@ -31,22 +31,21 @@ ImageChoice = Literal["registry", "local"]
 def require_engine() -> None:
     """Check that a Docker engine and Compose are available. Raises LabError with the remedy; installs nothing."""
     engine.ensure_engine(install=False)
-    plugins.ensure_compose(install=False)
+    engine.ensure_compose(install=False)
 
 
 def prepare_engine() -> None:
     """Make sure that a Docker engine and Compose are available. Install and start them if that is possible here."""
     with ui.phase("Docker engine and Compose"):
         version = engine.ensure_engine()
-        compose = plugins.ensure_compose()
+        compose = engine.ensure_compose()
         ui.note(f"engine {version}, compose {compose}")
 
 
 def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
     """Pull or build the third-party images that the builds and services need."""
     with ui.phase("Third-party images"):
-        names = images.image_names(settings)
-        images.ensure_images(images.choose_source(names, forced), names)
+        engine.ensure_images(images.image_names(settings), forced)
 
 
 def left_out() -> tuple[str, ...]:
@@ -144,7 +143,6 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
     """
     settings.check_bridge_address()
     with ui.phase("Starting the lab"):
-        beginning = start_cost.Beginning()
         compose = Compose(settings, files=files)
         out = left_out()
         # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
@@ -154,9 +152,7 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
         named = [name for name in services if name not in out and name != BOOTSTRAP] if out else []
         expected = tuple(name for name in services if name not in out)
-        containers = bring_up(compose, named, expected, ready)
-        if any(node.lower() in containers for node in settings.nodes):
-            ui.note(start_cost.summary(beginning, tuple(containers.values())))
+        bring_up(compose, named, expected, ready)
 
 
 def restart_bridge(settings: Settings) -> Compose:
@@ -170,13 +166,10 @@ def restart_bridge(settings: Settings) -> Compose:
         return compose
 
 
-def bring_up(
-    compose: Compose, arguments: Sequence[str], expected: tuple[str, ...], ready: Mapping[str, str]
-) -> Mapping[str, str]:
+def bring_up(compose: Compose, arguments: Sequence[str], expected: tuple[str, ...], ready: Mapping[str, str]) -> None:
     """Run ``docker compose up``, and wait until the ``expected`` services are healthy, or until one has ended.
 
-    ``ready`` has the condition of services that are ready before. Returns the ids of the containers that have started,
-    by service. Raises LabError.
+    ``ready`` has the condition of services that are ready before. Raises LabError.
     """
     command = ["up", "--detach", "--wait", *arguments]
     ui.note(compose.shown(*command))
@@ -197,7 +190,6 @@ def bring_up(
         progress.tell()
     if status != 0:
         raise start_error(compose, progress, log, timed_out=status is None and not progress.has_failed)
-    return progress.containers
 
 
 def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_out: bool) -> LabError:
@@ -241,7 +233,6 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     check_extra_cordapps(settings)
     prepare_engine()
     project.require_own(settings.project)
-    project.name_former(settings.project)
     prepare_images(settings, forced)
     check_machine(settings)
     build(settings)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from corda_lab.lab.settings import Settings
-from corda_lab.profile import flame, jvm, load, recorder, stacks, summary
+from corda_lab.profile import jvm, load, stacks, summary
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.load import Reading
@@ -29,8 +29,6 @@ class Session:
     jvm: Jvm
     event: Event
     settings: Settings
-    recording: str | None = None
-    """Name of the recording of Flight Recorder that is made meanwhile; None for none."""
 
     began_at: float | None = None
     """When samples began, in unix seconds."""
@@ -40,7 +38,6 @@ class Session:
     """How long samples were taken."""
     _engine: Engine | None = None
     _is_sampling: bool = False
-    _is_recording: bool = False
     _is_clean: bool = True
     _before: Reading | None = None
     _flows: Flows | None = None
@@ -49,11 +46,6 @@ class Session:
 
     def start(self, seconds: int) -> None:
         """Start to take samples. The JVM stops by itself some time after so many seconds."""
-        if self.recording is not None:
-            # Whoever is profiling this JVM may be recording too.
-            jvm.attach(self.jvm)
-            self._is_clean, self._is_recording = False, True
-            recorder.start(self.jvm, self.recording, seconds)
         self._engine = jvm.start(self.jvm, self.event, seconds)
         self._is_clean, self._is_sampling = False, True
         self._started_at = datetime.now(UTC)
@@ -67,26 +59,16 @@ class Session:
         self._flows = load.between(self._before, after)
         self._collapsed = jvm.stop(self.jvm, self.event)
         self._is_sampling = False
-        if self.recording is not None:
-            recorder.stop(self.jvm, self.recording)
 
     def store(self, folder: Path, name: str) -> Profile:
-        """Read what was sampled, and write the files of the profile. Nothing of it stays in the container.
-
-        If only the recording fails, the profile is written without it.
-        """
+        """Read what was sampled, and write the files of the profile. Nothing of it stays in the container."""
         names = stacks.thread_names(jvm.thread_dump(self.jvm))
         page = jvm.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
-        page = flame.with_unit(flame.with_thread_names(page, names), KINDS[self.event].counted_in)
+        page = stacks.with_unit(stacks.with_thread_names(page, names), KINDS[self.event].counted_in)
         parsed = list(stacks.parse(self._collapsed, names))
         profile = self._profile(name, summary.summarise(self.event, parsed))
-        try:
-            if self.recording is not None:
-                size = recorder.fetch(self.jvm, self.recording, folder / f"{name}{profiles.RECORDING}")
-                profile = profile.model_copy(update={"recording_bytes": size})
-        finally:
-            profiles.write(folder, profile, page, stacks.collapse(parsed))
-            self._is_clean = True
+        profiles.write(folder, profile, page, stacks.collapse(parsed))
+        self._is_clean = True
         return profile
 
     def _profile(self, name: str, totals: Totals) -> Profile:
@@ -115,9 +97,6 @@ class Session:
         if self._is_clean:
             return
         self._is_clean = True
-        if self._is_recording and self.recording is not None:
-            self._is_recording = False
-            recorder.abandon(self.jvm, self.recording)
         if self._is_sampling:
             self._is_sampling = False
             jvm.abandon(self.jvm)

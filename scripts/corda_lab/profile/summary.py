@@ -4,8 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from corda_lab.profile import places
-from corda_lab.profile.components import RUNNING, Component
+from corda_lab.profile.components import RUNNING, Component, is_idle, is_java, place_of, plain, state_of
 from corda_lab.profile.events import KINDS
 from corda_lab.profile.stacks import Stack
 from corda_lab.results.profiles import ComponentShare, Event, Unit
@@ -31,11 +30,11 @@ def summarise(event: Event, stacks: Iterable[Stack]) -> Totals:
         total += stack.value
         if _is_idle(event, stack):
             continue
-        place = places.place_of(stack.thread, stack.frames)
-        innermost = places.plain(stack.frames[-1]) if stack.frames else ""
-        values[place.component] += stack.value
-        methods[place.component][(place.frame, innermost)] += stack.value
-        states[places.state_of(stack.frames).name] += stack.value
+        component, frame = place_of(stack.thread, stack.frames)
+        innermost = plain(stack.frames[-1]) if stack.frames else ""
+        values[component] += stack.value
+        methods[component][(frame, innermost)] += stack.value
+        states[state_of(stack.frames)] += stack.value
     working = sum(values.values())
     factor = KINDS[event].factor
     shares = tuple(
@@ -48,10 +47,10 @@ def summarise(event: Event, stacks: Iterable[Stack]) -> Totals:
 
 
 def _is_idle(event: Event, stack: Stack) -> bool:
-    """Whether a stack shows a thread that waits for something to do. No thread that uses CPU time or allocates does."""
+    """Whether a thread waits for something to do. Samples of CPU time and of allocations never show that."""
     if event is Event.WALL:
-        return places.state_of(stack.frames) is not RUNNING and places.is_idle(stack.thread, stack.frames)
-    return event is Event.LOCK and places.is_idle(stack.thread, stack.frames)
+        return state_of(stack.frames) != RUNNING and is_idle(stack.thread, stack.frames)
+    return event is Event.LOCK and is_idle(stack.thread, stack.frames)
 
 
 def _share(
@@ -74,7 +73,7 @@ def _share(
 
 def short_frame(frame: str) -> str:
     """Return a frame without its package or folder: ``net/corda/Node.run`` becomes ``Node.run``."""
-    return frame.rpartition("/")[2] if places.is_java(frame) or frame.startswith("/") else frame
+    return frame.rpartition("/")[2] if is_java(frame) or frame.startswith("/") else frame
 
 
 def unit_of(event: Event) -> Unit:

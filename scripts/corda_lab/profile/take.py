@@ -12,7 +12,7 @@ from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
 from corda_lab.lab.deployed import Deployed
 from corda_lab.paths import RESULTS
-from corda_lab.profile import jvm, recorder
+from corda_lab.profile import jvm
 from corda_lab.profile.session import Session
 from corda_lab.results.folders import run_id
 from corda_lab.results.profiles import FOLDER, Event, Profile
@@ -20,24 +20,20 @@ from corda_lab.results.profiles import FOLDER, Event, Profile
 PROGRESS_SECONDS = 1.0
 
 
-def take(
-    name: str, event: Event, seconds: int, compose: Deployed, tell: Callable[[str], None], *, jfr: bool = False
-) -> tuple[Path, Profile]:
+def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callable[[str], None]) -> tuple[Path, Profile]:
     """Profile a node or the bridge. Returns the path of the flame graph, and the profile in words.
 
-    ``jfr`` asks for a recording of Flight Recorder beside it. ``tell`` is given the progress in words. Raises LabError
-    if the JVM cannot be profiled. If the profile is interrupted, it is stopped, and nothing is stored.
+    ``tell`` is given the progress in words. Raises LabError if the JVM cannot be profiled. If the profile is
+    interrupted, it is stopped, and nothing is stored.
     """
     lifecycle.require_engine()
     settings = compose.settings
     name = jvm.find_name(name, settings)
     folder = _require_writable(RESULTS / FOLDER)
     found = jvm.find(name, compose)
-    if jfr:
-        recorder.require_possible(found, "--jfr")
     identity = run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))
     tell(f"attaching to {name}")
-    session = Session(found, event, settings, f"lab-{identity}" if jfr else None)
+    session = Session(found, event, settings)
     with _whole(session, folder, identity):
         # An interrupt while it starts must not leave it running.
         with interrupts.held_back():

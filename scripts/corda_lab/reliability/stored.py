@@ -50,14 +50,12 @@ def read_all(folder: Path | None = None) -> list[BenchFile]:
 def adopt(folder: Path) -> list[Path]:
     """Move the files that a suite has stored in a folder of its own results to ``FOLDER``, and return the new paths.
 
-    No command may be writing there. Files of a campaign without any trial are left out. The list of all packages that
-    were fetched is too, because it is larger than all the rest: the manifest of each run has it.
+    No command may be writing there. Files of a campaign without any trial are left out.
     """
     moved = []
     for path in sorted(folder.glob("*.json")):
         found = read(path)
         if not isinstance(found, ChaosFile) or found.trials:
-            short = found.environment.model_copy(update={"fetched": {}})
-            moved.append(store(found.model_copy(update={"environment": short}), FOLDER))
+            moved.append(store(found, FOLDER))
         path.unlink()
     return moved

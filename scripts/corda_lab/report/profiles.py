@@ -6,7 +6,7 @@ from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Profile
 from corda_lab.results.stored import StoredRun
-from corda_lab.text.words import listed, size
+from corda_lab.text.words import listed
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,6 @@ class ProfileSection:
     """The flame graph; None if the profile failed."""
     words: str | None
     """The same as Markdown."""
-    recording: str | None
-    """The recording of Flight Recorder; None without one."""
-    recording_size: str
     problem: str | None
 
 
@@ -59,8 +56,6 @@ def _section(run: StoredRun, entry: ProfileEntry, found: Profile | None) -> Prof
         rest=profiles.rest_words(found) if found else "",
         page=page,
         words=page.removesuffix(".html") + ".md" if page else None,
-        recording=entry.recording,
-        recording_size=size(found.recording_bytes) if found else "",
         problem=entry.problem,
     )
 
@@ -93,5 +88,4 @@ def facts(run: StoredRun) -> list[tuple[str, str]]:
     if not sampled:
         return []
     nodes = listed([f"{entry.node} for {entry.window_seconds:.0f} s" for entry in sampled])
-    recorder = ", with Flight Recorder" if any(entry.recording for entry in sampled) else ""
-    return [("Profiled", f"{nodes} of the measuring window{recorder}; a profiler costs CPU time")]
+    return [("Profiled", f"{nodes} of the measuring window; a profiler costs CPU time")]

@@ -1,5 +1,6 @@
 """The templates of all pages."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
@@ -9,8 +10,14 @@ from corda_lab.text import words
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def template(name: str) -> jinja2.Template:
-    """A template, in which functions of ``text.words`` can be called. A variable that is not given is an error."""
+NO_FILTERS: Mapping[str, Callable[..., str]] = {}
+
+
+def template(name: str, filters: Mapping[str, Callable[..., str]] = NO_FILTERS) -> jinja2.Template:
+    """A template, in which functions of ``text.words`` can be called. A variable that is not given is an error.
+
+    ``filters`` are further ones of this template.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -19,6 +26,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals.update({one: getattr(words, one) for one in words.FOR_TEMPLATES})
+    environment.filters.update(filters)
     return environment.get_template(name)
 
 

@@ -112,8 +112,7 @@ class Environment(ManifestPart):
     """The environment of a step. ``shape`` and ``settings`` have variables of ``.env``.
 
     ``host`` is this machine; of a lab on several hosts, it is the one that drove the load, and ``placement`` has those
-    that were measured. ``fetched`` has what was fetched, by kind: name with version → hash, and ``preset_sha256`` the
-    hash of the text of the nodes' preset. Earlier versions of the lab did not store the last three.
+    that were measured. ``preset_sha256`` is the hash of the text of the nodes' preset.
     """
 
     git: GitState
@@ -124,7 +123,6 @@ class Environment(ManifestPart):
     shape: dict[str, str]
     links_measured: list[MeasuredLink]
     settings: dict[str, str]
-    fetched: dict[str, dict[str, str]] = {}
     preset_sha256: str | None = None
     placement: PlacementEntry | None = None
     """None if everything ran on one machine."""
@@ -273,8 +271,6 @@ class ProfileEntry(ManifestPart):
     """How long samples were taken."""
     window_seconds: float = 0.0
     """How much of that time was in the measuring window of the load."""
-    recording: str | None = None
-    """Its recording of Flight Recorder in the folder of the run; None without one."""
     problem: str | None = None
     """Why it failed; None if it did not."""
 

@@ -1,8 +1,7 @@
 """Profiles as they are stored: in ``results/profiles/``, or in the folder of the run under whose load they were taken.
 
 The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), the
-components in words (``.md``) and as data (``.json``), and a recording of Flight Recorder (``.jfr``) if one was asked
-for.
+components in words (``.md``) and as data (``.json``).
 """
 
 import shutil
@@ -20,8 +19,6 @@ from corda_lab.text.words import amount, percent, size
 
 FOLDER = "profiles"
 """The folder of profiles, in ``results/`` and in the folder of a run."""
-RECORDING = ".jfr"
-"""The suffix of a recording of Flight Recorder."""
 
 TOP = 10
 """Number of components that are shown. The JSON has all."""
@@ -119,8 +116,6 @@ class Profile(_Stored):
     """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
     versions: dict[str, str]
     """Of Corda, Java and the shape of the lab."""
-    recording_bytes: int | None = None
-    """Size of the recording of Flight Recorder; None without one."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
-from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
-from corda_lab.profile import jvm, recorder
+from corda_lab.profile import jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
@@ -89,14 +88,7 @@ def check(options: LoadOptions, settings: Settings) -> None:
     lifecycle.require_engine()
     lab = deployed(settings)
     for name in targets(options, (), lab.settings):
-        _find(name, options, lab)
-
-
-def _find(name: str, options: LoadOptions, lab: Deployed) -> jvm.Jvm:
-    found = jvm.find(name, lab)
-    if options.jfr:
-        recorder.require_possible(found, "--jfr")
-    return found
+        jvm.find(name, lab)
 
 
 @dataclass
@@ -167,8 +159,6 @@ class Profiling:
         if (target / f"{name}.json").is_file():
             entry = entry.model_copy(update={"file": f"{profiles.FOLDER}/{name}.html"})
             ui.note(f"{node}: {session.seconds:.0f} s of CPU samples")
-        if (target / f"{name}{profiles.RECORDING}").is_file():
-            entry = entry.model_copy(update={"recording": f"{profiles.FOLDER}/{name}{profiles.RECORDING}"})
         return TakenProfile(target.parent, entry)
 
     def close(self) -> None:
@@ -197,11 +187,9 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
     with ui.phase("Loading the profiler"):
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
-            found = _find(name, options, lab.compose)
+            found = jvm.find(name, lab.compose)
             jvm.attach(found)
-            if options.jfr:
-                recorder.warm_up(found)
-            sessions.append(Session(found, Event.CPU, lab.settings, f"lab-{plan.identity}" if options.jfr else None))
+            sessions.append(Session(found, Event.CPU, lab.settings))
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
     profiling = Profiling(tuple(sessions), span)

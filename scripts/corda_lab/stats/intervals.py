@@ -1,6 +1,6 @@
 """The interval of a value over the repeats of one point: Student's t on logarithms, from two repeats on.
 
-The method was chosen by measured coverage (``python -m corda_lab.selftest.interval_coverage``; ``docs/validation.md``
+The method was chosen by measured coverage (``tests/evidence/interval_coverage.py``; ``docs/validation.md``
 has the table, under "Coverage of intervals"). A bootstrap cannot work with few repeats. Percentile, BCa and
 expanded-percentile intervals (Hesterberg 2015, *What Teachers Should Know About the Bootstrap*, The American
 Statistician 69) never extend beyond the smallest and the largest repeat. These two enclose the middle of a symmetric

@@ -169,7 +169,7 @@ def may_end(
     A rule that looks often and stops at the first interval that is narrow enough would select intervals that are narrow
     by chance. So no measurement ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks,
     ``LOOK_SECONDS`` apart, must all agree. The looks are taken from the series itself, so the answer does not depend on
-    earlier calls. ``python -m corda_lab.selftest.interval_coverage`` measures the effect of the rule;
+    earlier calls. ``tests/evidence/interval_coverage.py`` measures the effect of the rule;
     ``docs/validation.md`` has the results.
     """
     if len(series) * bin_seconds < ENDING_SECONDS_MIN:

@@ -361,13 +361,11 @@ class LoadOptions:
     """What is done to the lab during the load."""
     profile: tuple[str, ...] = ()
     """The JVMs that are profiled in the measuring window: names of nodes, ``bridge``, ``INITIATORS`` or ``ALL``."""
-    jfr: bool = False
-    """Whether Flight Recorder makes a recording of each of them meanwhile."""
 
     @property
     def unprofiled(self) -> "LoadOptions":
         """The load without a profile of it."""
-        return replace(self, profile=(), jfr=False)
+        return replace(self, profile=())
 
     @property
     def is_open(self) -> bool:
@@ -561,8 +559,6 @@ def check_options(options: LoadOptions) -> None:
         _check_counted(options)
     elif options.flows_after is not None:
         raise LabError("--flows-after: needs --flows, the number of flows that follow", "For example: --flows 100")
-    if options.jfr and not options.profile:
-        raise LabError("--jfr: needs --profile, under which Flight Recorder records", "Add --profile.")
     if options.node is not None and options.nodes is not None:
         raise LabError("--nodes: cannot be combined with --node", "Leave out one of them.")
     if options.nodes is not None and not 1 <= len(options.nodes) <= PARTIES_MAX:

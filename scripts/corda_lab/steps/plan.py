@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from corda_lab.steps.load import LoadOptions
-from lab_workload.load import Recording
 from lab_workload.workload import Workload
 
 
@@ -96,8 +95,6 @@ class RunPlan:
     workload: Workload
     subject: Subject
     flow_timeout_seconds: int
-    recording: Recording = "rows"
-    """What the generator writes about single requests. Only ``lab bench overhead`` asks for nothing."""
 
     def _common_arguments(self) -> list[str]:
         overrides = [word for key, value in self.options.overrides.items() for word in ("--set", f"{key}={value}")]
@@ -108,7 +105,6 @@ class RunPlan:
             *(("--requests", str(self.options.users)) if self.options.is_burst else ()),
             *overrides,
             *("--run-id", self.identity),
-            *(("--recording", self.recording) if self.recording != "rows" else ()),
         ]
 
     def driver_arguments(self) -> list[str]:

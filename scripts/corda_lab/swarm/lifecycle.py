@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
-from corda_lab.host import plugins
+from corda_lab.host import engine
 from corda_lab.lab import doctor as machine_doctor
 from corda_lab.lab import exposure, images, lifecycle, ownership, shape
 from corda_lab.lab.checks import Check, Level
@@ -61,7 +61,7 @@ def prepare(settings: Settings, name: str) -> Prepared:
     # The nodes may have more cores than this machine: it is not the one on which they run.
     if problems := shape.problems(settings, cores=CORES_MAX):
         raise LabError(problems=problems)
-    plugins.ensure_compose(install=False)
+    engine.ensure_compose(install=False)
     project = project_of(settings)
     fitted = fit(placement, project)
     hosts = doctor.SwarmHosts.ask(fitted, members())
@@ -132,7 +132,7 @@ def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> 
     """Pull or build the third-party images that the builds, the services and the ways to their ports need."""
     with ui.phase("Third-party images"):
         names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
-        images.ensure_images(images.choose_source(names, forced), names)
+        engine.ensure_images(names, forced)
 
 
 def build(settings: Settings) -> None:

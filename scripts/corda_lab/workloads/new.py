@@ -26,18 +26,12 @@ STATES_HINT = """\
 """The end of the file, until a trial proposes the states."""
 
 EXAMPLES: Mapping[str, tuple[str, str]] = {
-    "int": ("{{ random_int(1, 99) }}", "a whole number"),
-    "long": ("{{ random_int(1, 99) }}", "a whole number"),
-    "short": ("{{ random_int(1, 99) }}", "a whole number"),
-    "byte": ("{{ random_int(1, 99) }}", "a whole number"),
-    "integer": ("{{ random_int(1, 99) }}", "a whole number"),
-    "biginteger": ("{{ random_int(1, 99) }}", "a whole number"),
-    "double": ("{{ random_int(1, 99) / 2 }}", "a number"),
-    "float": ("{{ random_int(1, 99) / 2 }}", "a number"),
+    **dict.fromkeys(
+        ("int", "long", "short", "byte", "integer", "biginteger"), ("{{ random_int(1, 99) }}", "a whole number")
+    ),
+    **dict.fromkeys(("double", "float"), ("{{ random_int(1, 99) / 2 }}", "a number")),
     "bigdecimal": ("{{ random_int(1, 99) }}.50", "a number"),
-    "boolean": ("", "true or false"),
-    "char": ("a", "one character"),
-    "character": ("a", "one character"),
+    **dict.fromkeys(("char", "character"), ("a", "one character")),
     "string": ("text {{ counter() }}", "text; counter() makes every value different"),
     "amount<currency>": ("{{ random_int(1, 99) }} GBP", "an amount and its currency"),
     "currency": ("GBP", "a currency code"),
@@ -46,8 +40,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "securehash": ("0" * 64, "a hash in hexadecimal, such as the id of an attachment: replace it"),
     "uniqueidentifier": ("00000000-0000-0000-0000-000000000000", "the linear id of a state: replace it"),
     "uuid": ("00000000-0000-0000-0000-000000000000", "a UUID"),
-    "instant": ("2026-01-31T12:00:00Z", "a UTC time"),
-    "date": ("2026-01-31T12:00:00Z", "a UTC time"),
+    **dict.fromkeys(("instant", "date"), ("2026-01-31T12:00:00Z", "a UTC time")),
     "localdate": ("2026-01-31", "a date"),
     "localdatetime": ("2026-01-31T12:00:00", "a time without a zone"),
     "duration": ("PT30S", "an ISO 8601 duration"),
@@ -132,20 +125,11 @@ def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
 
 def can_be_written(parameter: Parameter) -> bool:
     """Return whether values of the parameter's type can be written in a file. Those of a progress tracker cannot."""
-    inner = type_names.wrapped(parameter.type) or type_names.element(parameter.type)
-    inner = inner or type_names.content(parameter.type)
-    if inner is not None:
-        return can_be_written(parameter.of_type(inner))
-    kind = parameter.type.removesuffix("?").lower()
     if parameter.fields:
         return all(can_be_written(field) for field in parameter.fields if not field.is_optional)
-    return (
-        kind in PARTY_TYPES
-        or kind == "boolean"
-        or bool(parameter.values)
-        or kind in EXAMPLES
-        or type_names.base(kind) in EXAMPLES
-    )
+    kind = type_names.innermost(parameter.type).lower()
+    is_known = kind in EXAMPLES or type_names.base(kind) in EXAMPLES
+    return is_known or kind in PARTY_TYPES or kind == "boolean" or bool(parameter.values)
 
 
 def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
@@ -239,20 +223,19 @@ def propose_states(path: Path, states: Mapping[str, Mapping[str, int]]) -> bool:
     text = path.read_text(encoding="utf-8")
     if not states or not text.endswith(STATES_HINT):
         return False
+    lines = [
+        "# What one flow changed: how many states each successful flow adds to the vaults, or takes (negative).",
+        "states:",
+        *(
+            f"  {state}: {{{', '.join(f'{vault}: {change}' for vault, change in changes.items())}}}"
+            for state, changes in states.items()
+        ),
+    ]
     try:
-        atomic.write_text(path, with_states(text, states))
+        atomic.write_text(path, text.removesuffix(STATES_HINT) + "\n".join(lines) + "\n")
     except OSError as error:
         raise cannot_write(path, error) from None
     return True
-
-
-def with_states(text: str, states: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the text of a file with these states in place of the hint at its end."""
-    lines = ["# What one flow changed: how many states each successful flow adds to the vaults, or takes (negative)."]
-    lines.append("states:")
-    for state, changes in states.items():
-        lines.append(f"  {state}: {{{', '.join(f'{vault}: {change}' for vault, change in changes.items())}}}")
-    return text.removesuffix(STATES_HINT) + "\n".join(lines) + "\n"
 
 
 def write(path: Path, text: str) -> None:

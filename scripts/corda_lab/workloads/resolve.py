@@ -37,7 +37,7 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
 def check_attachments(workload: Workload, settings: Settings) -> None:
     """Check that the attachments of the set-up fit in the nodes' heap; a node ends if one does not. Raises LabError."""
     for step in workload.setup:
-        needed_bytes = NODE_BASE_HEAP_BYTES + (step.megabytes or 0) * 1_000_000 * ATTACHMENT_HEAP_COPIES
+        needed_bytes = NODE_BASE_HEAP_BYTES + (step.megabytes or 0) * MEGABYTE * ATTACHMENT_HEAP_COPIES
         if step.megabytes and needed_bytes > settings.size("NODE_HEAP"):
             text = (
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is"

@@ -67,7 +67,11 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *
     try:
         ended = bridge.start_flow(start.node, start.flow, start.args, identity, seconds_max=seconds_max)
     finally:
-        forget(bridge, start.node, identity)
+        try:
+            bridge.forget_flows(start.node, identity)
+        except LabError as error:
+            # It must not hide a failure of the flow.
+            ui.warn(error.message)
     # The other parties may record the transaction after the flow has ended.
     if not at_rest(time.time()):
         raise LabError("The trial flow has ended, but flows are still in flight at its counterparties", exit_code=1)
@@ -86,14 +90,6 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *
         state: {node: changes[state] for node, changes in found.items() if state in changes} for state in classes
     }
     return Trial(start, ended.get("txId"), by_class)
-
-
-def forget(bridge: Bridge, node: str, identity: str) -> None:
-    """Let the node forget the outcome of the trial. A warning if it does not: it hides no failure of the flow."""
-    try:
-        bridge.forget_flows(node, identity)
-    except LabError as error:
-        ui.warn(error.message)
 
 
 def checked_start(workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> FlowStart:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corda_lab.selftest import interval_coverage
+import interval_coverage
 
 
 @pytest.mark.parametrize("order", ["interleaved", "listed"])

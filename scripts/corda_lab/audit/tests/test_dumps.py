@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.audit import dumps, queries
-from corda_lab.audit.deadline import Deadline
 from corda_lab.audit.dumps import DumpError, NodeTables, Source
-from corda_lab.audit.queries import Wanted
-from corda_lab.audit.tables import StateRef
+from corda_lab.audit.queries import Deadline, Wanted
+from corda_lab.audit.tables import Flow, StateRef
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.audit.transactions import People
 from corda_lab.paths import CONFIGS
@@ -32,11 +31,17 @@ WHOLE = f"""\
 "{IDENTITY}","flow","1500"
 "cd","","{""}"
 @@ PartyA/vault
-"OUTPUT_INDEX","TRANSACTION_ID","CONTRACT_STATE_CLASS_NAME","STATE_STATUS","RECORDED","CONSUMED"
-"0","{IDENTITY}","Iou","1","1500","2500"
+"OUTPUT_INDEX","TRANSACTION_ID","CONTRACT_STATE_CLASS_NAME","STATE_STATUS","RECORDED","CONSUMED","RELEVANCY_STATUS"
+"0","{IDENTITY}","Iou","1","1500","2500","0"
 @@ PartyA/participants
 "OUTPUT_INDEX","TRANSACTION_ID","PUBLIC_KEY_HASH","X500_NAME"
 "0","{IDENTITY}","DLfresh",
+@@ PartyA/flows
+"FLOW_ID","STATUS"
+"flow","3"
+@@ PartyA/flow_names
+"FLOW_ID","FLOW_NAME","FLOW_IDENTIFIER"
+"flow","Iou","run-1"
 @@ end
 """
 
@@ -58,12 +63,12 @@ def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:
     row = node.vault[StateRef(IDENTITY, 0)]
     assert (row.is_consumed, row.recorded_at, row.consumed_at) == (True, 1.5, 2.5)
     assert row.participants == {"PartyA"}, "the owner of a key without a name"
-    assert row.is_relevant is None
+    assert node.flows == (Flow("flow", "hospital", "Iou", "run-1"),)
 
 
 @pytest.mark.parametrize(("status", "is_relevant"), [("0", True), ("1", False)])
 def test_a_vault_says_whether_a_state_concerns_its_node(tmp_path: Path, status: str, is_relevant: bool) -> None:
-    text = WHOLE.replace('"CONSUMED"\n', '"CONSUMED","RELEVANCY_STATUS"\n').replace('"2500"\n', f'"2500","{status}"\n')
+    text = WHOLE.replace('"2500","0"\n', f'"2500","{status}"\n')
     nodes = dumps.read_tables([source(tmp_path, text)])
     row = dumps.ledgers_of(nodes, {}, People(), [], "simple").nodes["PartyA"].vault[StateRef(IDENTITY, 0)]
     assert row.is_relevant is is_relevant
@@ -75,15 +80,6 @@ def test_only_a_notary_that_verifies_stores_transactions() -> None:
     for file in files:
         verifies = dumps.ledgers_of({}, {}, People(), [], file.stem).notary_verifies
         assert verifies == ("validating = true" in file.read_text(encoding="utf-8")), file.stem
-
-
-def test_a_vault_without_a_list_of_participants_is_no_vault_without_any(tmp_path: Path) -> None:
-    before, _, rest = WHOLE.partition("@@ PartyA/participants\n")
-    without = f"{before}@@ PartyA/participants\n@@ end\n"
-    empty = f"{before}@@ PartyA/participants\n{rest.splitlines()[0]}\n@@ end\n"
-    for answer, lists in ((WHOLE, True), (empty, True), (without, False)):
-        nodes = dumps.read_tables([source(tmp_path, answer)])
-        assert dumps.ledgers_of(nodes, {}, People(), [], "simple").lists_participants is lists
 
 
 def test_bytes_are_read_once_and_what_is_not_understood_is_kept_with_its_reason(tmp_path: Path) -> None:
@@ -106,9 +102,12 @@ def test_an_answer_that_was_cut_off_is_an_error(tmp_path: Path, length: int) -> 
         dumps.read_tables([source(tmp_path, WHOLE[:length])])
 
 
-def test_a_node_without_a_table_that_every_node_has_is_an_error(tmp_path: Path) -> None:
-    answer = "@@ PartyA/parties\n@@ PartyA/transactions\n@@ PartyA/vault\n@@ end\n"
-    with pytest.raises(DumpError, match="PartyA does not answer the query parties"):
+@pytest.mark.parametrize("name", dumps.REQUIRED)
+def test_a_node_without_a_table_that_every_node_has_is_an_error(tmp_path: Path, name: str) -> None:
+    """No list of participants or of flows is no empty list."""
+    before, _, rest = WHOLE.partition(f"@@ PartyA/{name}\n")
+    answer = f"{before}@@ PartyA/{name}\n@@{rest.partition('@@')[2]}"
+    with pytest.raises(DumpError, match=f"PartyA does not answer the query {name}"):
         dumps.read_tables([source(tmp_path, answer)])
 
 

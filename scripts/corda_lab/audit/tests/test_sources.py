@@ -1,13 +1,12 @@
-"""On which threads ledgers are read. What is read of them needs databases (``tests/e2e``)."""
+"""Which ledgers are read, and on which threads. What is read of them needs databases (``tests/e2e``)."""
 
 import threading
 from pathlib import Path
 
 import pytest
 
-from corda_lab.audit import sources
-from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import Wanted
+from corda_lab.audit import Audit, audit_lab, sources
+from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.audit.sources import Answers
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import HERE
@@ -30,3 +29,12 @@ def test_an_interrupt_ends_the_reading_on_one_machine(tmp_path: Path, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         sources.read(Compose(SETTINGS), Wanted(), tmp_path, Deadline(30))
     assert threads == [threading.main_thread()]
+
+
+@pytest.mark.parametrize(("version", "is_read"), [("3.3", False), ("4.5", False), ("4.6", True), ("4.8.11", True)])
+def test_ledgers_are_read_from_corda_4_6_on(version: str, is_read: bool) -> None:
+    reason = sources.unsupported(SETTINGS.with_values({"CORDA_VERSION": version}))
+    assert (reason is None) == is_read
+    if reason:
+        lab = Compose(SETTINGS.with_values({"CORDA_VERSION": version}))
+        assert audit_lab(lab) == Audit(verdict="cannot tell", reasons=(reason,))

@@ -1,1 +1,1 @@
-"""``lab bench kills``: kills parts of the lab during loads, and proves what became of every flow."""
+"""Kills parts of the lab during loads, and proves what became of every flow."""

@@ -1,10 +1,10 @@
-"""The file of ``lab bench kills``: every trial, with the seed that repeats it, as models."""
+"""A load during which a part of the lab was killed, as a model."""
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field
 
-from corda_lab.bench.file import BenchFile, BenchPart
+from corda_lab.bench.file import BenchPart
 
 Target = Literal["bridge", "generator"]
 """What is killed: the bridge, which is then started again; or the container that generates the load."""
@@ -45,21 +45,3 @@ class KillTrial(BenchPart):
     """The warnings of the run, such as CPU steal."""
     problems: tuple[str, ...] = ()
     """What was wrong: the trial failed. Empty if nothing was."""
-
-
-class KillsBench(BenchFile):
-    """The content of the file."""
-
-    workload: str
-    users: int
-    warm_up_seconds: float
-    duration_seconds: float
-    trials: tuple[KillTrial, ...] = ()
-
-    def of(self, target: Target) -> tuple[KillTrial, ...]:
-        """The trials of a target, in the order in which they ran."""
-        return tuple(each for each in self.trials if each.target == target)
-
-    def joined_with(self, other: Self) -> Self:
-        """Return this file with the trials of the other after its own."""
-        return self.model_copy(update={"trials": (*self.trials, *other.trials)})

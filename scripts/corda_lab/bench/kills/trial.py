@@ -1,4 +1,4 @@
-"""One trial: a load as ``lab run`` makes it, during which a container is killed, and what is found afterwards.
+"""A trial: a load as ``lab run`` makes it, during which a container is killed, and what is found afterwards.
 
 The vaults are asked here again, and compared with the rows of the run, so the proof does not rest on the run's own.
 """

@@ -25,10 +25,7 @@ from support.docker import docker_client
 
 @pytest.mark.parametrize(
     "words",
-    [
-        *("bench peers", "bench bridge", "bench overhead", "bench overload", "bench stages", "bench repeats"),
-        *("bench kills", "quickstart", "reproduce iitb-latency --quick", "reproduce --all"),
-    ],
+    ["quickstart", "reproduce iitb-latency --quick", "reproduce --all"],
 )
 def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(project, "settle", lambda: None)

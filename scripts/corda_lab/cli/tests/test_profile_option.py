@@ -11,7 +11,7 @@ BARE = "--profile=initiators"
     ("given", "read"),
     [
         (["iou", "--profile"], ["iou", BARE]),
-        (["iou", "--profile", "--jfr"], ["iou", BARE, "--jfr"]),
+        (["iou", "--profile", "--json"], ["iou", BARE, "--json"]),
         (["--profile", "iou"], [BARE, "iou"]),
         (["iou", "--profile", "PartyA,Notary"], ["iou", "--profile", "PartyA,Notary"]),
         (["iou", "--profile=all"], ["iou", "--profile=all"]),

@@ -73,7 +73,7 @@ def test_every_command_of_every_text_exists() -> None:
     ("text", "problem"),
     [
         ("`scripts/lab measure iou`", "there is no 'measure'"),
-        ("`scripts/lab bench speed`", "there is no 'bench speed'"),
+        ("`scripts/lab workload speed`", "there is no 'workload speed'"),
         ("`scripts/lab up --corda-version 4.5`", "'up' has no --corda-version"),
         ("```console\n./scripts/lab up --parties 9  # --nothing\n```", None),
         ("```console\n./scripts/lab up --parties 9 \\\n    --nothing\n```", "'up' has no --nothing"),

@@ -90,7 +90,6 @@ ANSWERS: dict[str, tuple[int, object]] = {
     "/v1/nodes/PartyA/vault/count": (200, {"unconsumed": 4, "consumed": 1, "total": 5}),
     "/v1/nodes/PartyZ/flows": (404, {"title": "Unknown node", "detail": "there is no node PartyZ", "status": 404}),
     "/health/ready": (503, {"ready": False}),
-    "/openapi.json": (200, {"paths": {"/v1/nodes/{node}/flows": {"post": {"parameters": [{"name": "check"}]}}}}),
     "/metrics": (200, METRICS),
 }
 
@@ -221,15 +220,6 @@ def test_checks_a_start_and_says_where_it_is_wrong(bridge: Bridge) -> None:
 def test_a_start_that_cannot_be_checked_is_an_error(bridge: Bridge) -> None:
     with pytest.raises(LabError, match=r"cannot check Iou on PartyA: There is no connection to PartyA. \(HTTP 503\)"):
         bridge.start_problem("PartyA", "Iou", {"iouValue": "busy"})
-
-
-def test_a_bridge_that_would_start_what_it_is_to_check_is_not_asked(
-    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ANSWERS, "/openapi.json", (200, {"paths": {"/v1/nodes/{node}/flows": {"post": {}}}}))
-    with pytest.raises(LabError, match="too old to check a flow start") as caught:
-        bridge.start_problem("PartyA", "Iou", {"iouValue": 1})
-    assert "scripts/lab up" in caught.value.remedy
 
 
 def test_a_start_waits_for_the_end_and_says_why_the_flow_failed(bridge: Bridge) -> None:

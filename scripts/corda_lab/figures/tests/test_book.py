@@ -12,10 +12,9 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.figures import book, charts, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
-from corda_lab.figures.document import cell, item
+from corda_lab.figures.document import at_95_percent, cell, item
+from corda_lab.figures.file import Places
 from corda_lab.figures.forms import QUICK, digest_of, in_form
-from corda_lab.figures.legend import at_95_percent
-from corda_lab.figures.places import Places
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat, RepeatCalibration
 from corda_lab.figures.schema import Document

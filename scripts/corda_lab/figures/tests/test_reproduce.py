@@ -11,8 +11,8 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.figures import command, store
 from corda_lab.figures.command import Wanted
+from corda_lab.figures.file import Places
 from corda_lab.figures.measure import AGAIN_MAX
-from corda_lab.figures.places import Places
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders

@@ -7,6 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
+from corda_lab.lab import compose
 from corda_lab.lab.compose import Compose, lab_environment, parse_services
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.settings import load_settings
@@ -86,3 +87,13 @@ def test_compose_is_told_the_parties_and_keeps_other_profiles() -> None:
     assert lab_environment(settings)["COMPOSE_PROFILES"] == "tracing,partya,partyb"
     environment = Compose(load_settings(ENV_FILE, {}).with_values({"PARTIES": "4"})).environment
     assert environment["COMPOSE_PROFILES"] == "partya,partyb,partyc,partyd"
+
+
+def test_override_of_the_user_is_read_as_plain_compose_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compose, "COMPOSE_FILE", tmp_path / "compose.yaml")
+    settings = load_settings(ENV_FILE, {})
+    assert Compose(settings).arguments("up")[:4] == ["compose", "--file", f"{tmp_path}/compose.yaml", "--project-name"]
+    (tmp_path / "compose.override.yaml").write_text("services: {}\n", encoding="utf-8")
+    assert Compose(settings).arguments("up")[3:5] == ["--file", f"{tmp_path}/compose.override.yaml"]

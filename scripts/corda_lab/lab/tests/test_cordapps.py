@@ -187,27 +187,6 @@ def test_knows_the_platform_version(version: str, platform: int | None) -> None:
     assert platform_version(version) == platform
 
 
-def config_findings(folder: Path, version: str = "4.10", cordapp: str = "lab") -> list[str]:
-    found = cordapps.config_problems(cordapps.extra_configs(folder), cordapps.extra_jars(folder), version, cordapp)
-    return [problem.finding.removeprefix(f"{folder}/config/") for problem in found]
-
-
-def test_settings_need_a_cordapp_of_their_name(tmp_path: Path) -> None:
-    jar(tmp_path / "trade-flows.jar", CORDAPP.format(4))
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "trade-flows.conf").write_text("limit = 5\n", encoding="utf-8")
-    assert config_findings(tmp_path) == []
-    assert config_findings(tmp_path, version="3.3") == [
-        "trade-flows.conf: is not read by Corda 3.3: CorDapps have settings only since Corda 4.0"
-    ]
-    (tmp_path / "config" / "corda-finance-workflows-4.10.conf").write_text("", encoding="utf-8")
-    (tmp_path / "config" / "trade-flow.conf").write_text("", encoding="utf-8")
-    assert config_findings(tmp_path, cordapp="finance") == [
-        "trade-flow.conf: belongs to no CorDapp: there is no trade-flow.jar, did you mean 'trade-flows'?"
-    ]
-    assert len(config_findings(tmp_path)) == 2
-
-
 def test_other_settings_are_other_cordapps(tmp_path: Path) -> None:
     jar(tmp_path / "one.jar", CORDAPP.format(4))
     (tmp_path / "config").mkdir()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.lab import cordapps, doctor
-from corda_lab.lab.checks import Check, CheckKind, Level, failure, ok
+from corda_lab.lab.checks import Check, CheckKind, Examined, Finding, Level, Row, failure, ok
 from corda_lab.lab.doctor import GIB, Publisher
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
@@ -74,26 +75,19 @@ def test_reads_which_container_publishes_what() -> None:
     }
 
 
-def test_the_ports_of_the_lab_of_another_checkout_are_one_failure(tmp_path: Path) -> None:
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "lab").touch()
+def test_the_folder_of_the_other_lab_that_holds_a_port_is_named() -> None:
     settings = settings_with()
-    other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", str(tmp_path))
-    published = {settings.port(variable): other for variable in ("BRIDGE_PORT", "LOCUST_PORT")}
-    failures = [check for check in doctor.check_ports(settings, published=published) if check.level is Level.FAILURE]
-    (found,) = failures
-    assert found.name == f"ports {settings['BRIDGE_PORT']} (bridge), {settings['LOCUST_PORT']} (Locust's web UI)"
-    assert found.finding == f"used by the lab of another checkout, {tmp_path} (project corda-lab-abc)"
-    assert re.search(r"BRIDGE_PORT=\d+ LOCUST_PORT=\d+$", found.remedy)
+    other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", "/home/me/lab")
+    found = doctor.check_ports(settings, published={settings.port("BRIDGE_PORT"): other})[0]
+    assert found.finding == "used by the container corda-lab-abc-bridge-1, started from /home/me/lab"
+    assert re.search(r"BRIDGE_PORT=\d+ in \.env", found.remedy)
 
 
 @pytest.mark.parametrize(
     ("available", "level"), [(4 * GIB, Level.FAILURE), (8 * GIB, Level.WARNING), (20 * GIB, Level.OK)]
 )
 def test_judges_memory_by_what_the_lab_uses(available: int, level: Level) -> None:
-    check = doctor.judge_memory(10 * GIB, available, 24 * GIB)
-    assert check.level is level
-    assert level is Level.OK or "NODE_HEAP" in check.remedy
+    assert doctor.judge_memory(10 * GIB, available, 24 * GIB)[0] is level
 
 
 def test_the_limits_of_the_whole_lab_are_those_of_the_settings() -> None:
@@ -111,7 +105,7 @@ def test_the_limits_of_the_whole_lab_are_those_of_the_settings() -> None:
     ],
 )
 def test_judges_disk_by_whether_images_must_be_built(free: int, present: bool, level: Level) -> None:
-    assert doctor.judge_disk(free, images_present=present).level is level
+    assert doctor.judge_disk(free, images_present=present)[0] is level
 
 
 def test_finds_volumes_of_another_configuration() -> None:
@@ -156,3 +150,19 @@ def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "a.jar").unlink()
     (tmp_path / "b.jar").unlink()
     assert doctor.check_extra_cordapps(settings_with())[0].finding == "none in cordapps/extra/"
+
+
+def test_error_of_a_check_is_its_finding_with_a_remedy_of_its_own() -> None:
+    def look(_: Examined) -> Finding:
+        raise LabError("no engine", "start it")
+
+    found = Row("engine", look, "the remedy of the table").check(Examined(settings_with()))
+    assert (found.level, found.finding, found.remedy) == (Level.FAILURE, "no engine", "start it")
+
+
+@pytest.mark.parametrize(
+    ("level", "remedy"), [(Level.OK, ""), (Level.WARNING, "mend"), (Level.FAILURE, "mend"), (Level.UNKNOWN, "ask")]
+)
+def test_remedy_is_that_of_the_table(level: Level, remedy: str) -> None:
+    row = Row("any", lambda _: (level, "finding"), "mend", "ask")
+    assert row.check(Examined(settings_with())).remedy == remedy

@@ -39,8 +39,6 @@ CHANGING = (
     ["run", "iou"],
     ["report", "--web-ui"],
     ["sweep", "smoke"],
-    ["bench", "bridge"],
-    ["bench", "stages"],
     ["heap", "PartyA"],
 )
 """The verbs that start, stop, change or load a lab."""

@@ -84,7 +84,8 @@ def test_only_a_sweep_starts_with_the_file_of_sweeps(engine: Engine) -> None:
     (file,) = ownership.files_of_start(ownership.STARTING)
     assert file.is_file()
     started = Compose(SETTINGS, files=(file,)).arguments("up")
-    assert started[:5] == ["compose", "--file", str(COMPOSE_FILE), "--file", str(file)]
+    assert started[:3] == ["compose", "--file", str(COMPOSE_FILE)]
+    assert str(file) in started
 
 
 def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) -> None:

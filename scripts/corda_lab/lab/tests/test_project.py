@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab import ownership, project
+from corda_lab.lab import project
 from corda_lab.lab.settings import OVERRIDE, project_in
 from support.docker import docker_client
 
@@ -59,42 +59,24 @@ def test_two_checkouts_have_two_projects_that_do_not_change(
     assert settled(checkout) == first
 
 
-def test_a_lab_that_was_started_under_the_former_name_keeps_it(docker: Install, checkout: Path) -> None:
+def test_a_lab_that_plain_compose_has_started_keeps_its_name(docker: Install, checkout: Path) -> None:
     docker(f"echo {checkout}")
     assert settled(checkout) == "corda-lab"
 
 
-@pytest.mark.parametrize(
-    ("volumes", "name"), [("corda-lab_network", "corda-lab"), ("", None)], ids=["with volumes", "without volumes"]
-)
-def test_volumes_of_a_stopped_lab_belong_to_the_checkout_that_recorded_its_start(
-    docker: Install, checkout: Path, volumes: str, name: str | None
-) -> None:
-    ownership.mark("corda-lab", None)
-    docker(f'case "$1" in volume) echo {volumes} ;; esac')
-    assert settled(checkout) == (name or project.own_name(checkout))
-
-
-def test_without_an_engine_the_record_decides(docker: Install, checkout: Path) -> None:
-    docker("exit 1")
-    ownership.mark("corda-lab", None)
-    assert settled(checkout) == "corda-lab"
-
-
 def test_the_lab_of_another_checkout_is_not_taken_over(docker: Install, checkout: Path, tmp_path: Path) -> None:
-    ownership.mark("corda-lab", None)
     docker(f"echo {tmp_path}")
     assert settled(checkout) == project.own_name(checkout)
 
 
-def test_a_copy_of_a_checkout_gets_a_project_of_its_own_and_a_moved_one_keeps_its_own(
-    docker: Install, checkout: Path
-) -> None:
+def test_without_an_engine_the_name_follows_from_the_folder(docker: Install, checkout: Path) -> None:
+    docker("exit 1")
+    assert settled(checkout) == project.own_name(checkout)
+
+
+def test_a_moved_checkout_keeps_its_project(docker: Install, checkout: Path) -> None:
     first = settled(checkout)
-    copied = Path(shutil.copytree(checkout, checkout.with_name("copied")))
-    assert settled(copied) == project.own_name(copied) != first
-    moved = checkout.rename(checkout.with_name("moved"))
-    assert settled(moved) == first
+    assert settled(checkout.rename(checkout.with_name("moved"))) == first
 
 
 def test_what_the_user_has_chosen_is_left_alone(
@@ -118,14 +100,6 @@ def test_nothing_changes_the_lab_of_another_checkout(
     docker(f"echo {other}")
     with pytest.raises(LabError, match=f"^The lab corda-lab belongs to another checkout: {other}$") as caught:
         project.require_own("corda-lab")
-    assert f"Write `name: {project.own_name(checkout)}` into compose.override.yaml here." in caught.value.remedy
+    assert f"Write `name: {project.own_name(checkout)}` into compose.override.yaml here" in caught.value.remedy
     shutil.rmtree(other)
     project.require_own("corda-lab")
-
-
-def test_a_former_lab_is_named(docker: Install, checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    docker(f"echo {checkout}")
-    project.name_former("corda-lab-abcdef")
-    assert "an earlier lab of this checkout exists as the project corda-lab." in capsys.readouterr().out
-    project.name_former("corda-lab")
-    assert capsys.readouterr().out == ""

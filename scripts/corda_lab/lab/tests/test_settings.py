@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab.settings import Settings, load_settings, parse_env_file, parse_size
 from corda_lab.paths import ENV_FILE
 
@@ -150,3 +151,8 @@ def test_the_services_follow_the_number_of_parties() -> None:
     settings = load_settings(ENV_FILE, {})
     assert settings.with_values({"PARTIES": "2"}).services[:4] == ("bootstrap", "notary", "partya", "partyb")
     assert len(settings.with_values({"PARTIES": "5"}).services) == 11
+
+
+def test_every_knob_is_in_the_file_with_its_default() -> None:
+    values = load_settings(ENV_FILE, {}).values
+    assert {knob.variable: values.get(knob.variable) for knob in KNOBS} == {one.variable: one.default for one in KNOBS}

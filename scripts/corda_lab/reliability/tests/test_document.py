@@ -226,8 +226,7 @@ def test_a_file_is_read_by_what_its_name_ends_in(tmp_path: Path) -> None:
 def test_results_are_adopted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results, folder = tmp_path / "results", tmp_path / "docs"
     monkeypatch.setattr(stored, "FOLDER", folder)
-    fetched = ENVIRONMENT.model_copy(update={"fetched": {"host": {"docker.io_20.deb": "c0"}}})
-    store(chaos(TRIAL).model_copy(update={"environment": fetched}), results / "chaos")
+    store(chaos(TRIAL), results / "chaos")
     store(REQUESTS, results / stored.STAGED)
     store(chaos().model_copy(update={"id": "20260105T030405Z-chaos"}), results / "chaos")
     assert [path.name for path in stored.adopt(results / "chaos")] == [f"{chaos().id}.json"], "the other has no trial"

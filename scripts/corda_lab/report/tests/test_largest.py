@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from corda_lab.paths import ROOT
 from corda_lab.results import stored
 from support.commands import PYTHONPATH
@@ -27,6 +29,7 @@ def test_rows_are_counted_and_never_embedded(tmp_path: Path) -> None:
     assert sizes[1] < FILE_MEGABYTES_MAX * 1e6
 
 
+@pytest.mark.nightly
 def test_the_largest_report_is_made_within_its_limits(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, LARGEST)
     page = folder / "report.html"

@@ -23,10 +23,10 @@ def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
     return folder
 
 
-def profiled(folder: Path, evidence: Path, *, recorded: bool = False) -> Path:
+def profiled(folder: Path, evidence: Path) -> Path:
     """A run under whose load PartyA was profiled, and PartyB could not be."""
     window = stored.read(folder).steps[0].window
-    taken = taken_in(evidence, began_at=window.started_at + 1, recorded=recorded).placed(step=1)
+    taken = taken_in(evidence, began_at=window.started_at + 1).placed(step=1)
     entry = taken.entry.model_copy(update={"window_seconds": 30.0})
     return with_profiles(folder, TakenProfile(evidence, entry), TakenProfile(evidence, FAILED))
 
@@ -47,9 +47,8 @@ def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., P
 
 
 def test_a_run_that_was_profiled_says_so_in_its_conditions(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    text = report_text(profiled(stored_run(), tmp_path / "evidence", recorded=True))
-    assert "Profiled PartyA for 30 s of the measuring window, with Flight Recorder; a profiler costs CPU time" in text
-    assert "recording of Flight Recorder (2 KiB)" in text
+    text = report_text(profiled(stored_run(), tmp_path / "evidence"))
+    assert "Profiled PartyA for 30 s of the measuring window; a profiler costs CPU time" in text
 
 
 def test_a_run_that_was_not_profiled_says_nothing_of_it(stored_run: Callable[..., Path]) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.audit import sources
-from corda_lab.audit.deadline import Deadline
-from corda_lab.audit.queries import Wanted
+from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings, load_settings

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from corda_lab.selftest import steady_coverage
+import steady_coverage
 from corda_lab.stats.steady import (
     ENDING_SECONDS_MIN,
     WarmUp,

@@ -106,7 +106,7 @@ def test_the_saturated_point_is_loaded_once_more_and_profiled(tmp_path: Path, lo
     kept = measured_all(tmp_path, file)
     profiled(file, kept)
     (options,) = loads.seen
-    assert (options.users, options.profile, options.jfr) == (16, ("initiators",), False)
+    assert (options.users, options.profile) == (16, ("initiators",))
     assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (15, 15, 40)
     run = finished(file, kept)
     (entry,) = run.manifest.profiles

@@ -1,15 +1,12 @@
-"""The trials of ``lab bench kills``: their moments, what is read of their runs, and how they are shown."""
+"""Loads during which a part was killed: the moments, and what is read of their runs."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from corda_lab.bench import report
-from corda_lab.bench.file import store
-from corda_lab.bench.kills import command, show
+from corda_lab.bench.kills import command
 from corda_lab.bench.kills.kill import moment_of
-from corda_lab.bench.kills.measurement import KillsBench, KillTrial
 from corda_lab.bench.kills.trial import Outcome, must_be_stored, read_stored, read_unfinished
 from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
@@ -21,40 +18,6 @@ from support import runs, simulation
 from support.runs import ENVIRONMENT, part, plan_of
 
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0)
-PASSED = KillTrial(
-    target="bridge",
-    seed=7,
-    moment_seconds=3.25,
-    killed_at=1_700_000_000.0,
-    run="20260102T030405Z-kill-bridge",
-    stored=True,
-    rows=30,
-    outcomes={"ok": 20, "failed": 2, "unknown": 8},
-    resolved={"ok": 6, "not_started": 2},
-    acknowledged=20,
-    on_ledger=26,
-)
-FAILED = KillTrial(
-    target="generator",
-    seed=8,
-    moment_seconds=9.0,
-    killed_at=None,
-    run="20260102T030505Z-kill-generator",
-    stored=False,
-    unrecorded=3,
-    on_ledger=3,
-    problems=("the load had ended before the moment",),
-)
-BENCH = KillsBench(
-    id="20260102T030405Z-kills",
-    lab_version="0.2",
-    environment=ENVIRONMENT,
-    workload="iou",
-    users=8,
-    warm_up_seconds=2.0,
-    duration_seconds=15.0,
-    trials=(PASSED, FAILED),
-)
 
 
 def test_a_seed_and_a_target_decide_the_moment_which_lies_within_the_load() -> None:
@@ -65,39 +28,6 @@ def test_a_seed_and_a_target_decide_the_moment_which_lies_within_the_load() -> N
     assert max(moments) <= 20
     # Every quarter of the load has its share.
     assert all(30 < sum(5 * n <= moment < 5 * n + 5 for moment in moments) < 70 for n in range(4))
-
-
-def test_a_trial_is_one_line_with_the_seed_that_repeats_it() -> None:
-    assert show.line(PASSED) == (
-        "bridge at 3.25 s, seed 7: 20 ok, 2 failed, 8 unknown; unknown: 6 ok, 2 not started; 26 on the ledger; "
-        "report; passed"
-    )
-    assert show.line(FAILED) == (
-        "generator at 9.00 s, seed 8: no row; 3 without a row; 3 on the ledger; unfinished run; "
-        "FAILED: the load had ended before the moment"
-    )
-
-
-def test_the_performance_page_has_the_sums_every_trial_and_what_failed(tmp_path: Path) -> None:
-    path = tmp_path / "20260102T030405Z-kills.json"
-    path.write_text(BENCH.model_dump_json(by_alias=True), encoding="utf-8")
-    text = report.document({path: report.kind_of(path)})
-    assert "| bridge | 1 | 1 | 20 | 26 | 8 | 8 | 0 |" in text
-    assert "| generator | 1 | 0 | 0 | 3 | 0 | 0 | 3 |" in text
-    assert "| bridge | 7 | 3.25 | 20 | 2 | 6 | 0 | 2 | 0 | 26 | run | passed |" in text
-    assert "Trials that failed:\n\n- generator at 9.00 s, seed 8" in text
-
-
-def test_trials_of_several_files_add_up(tmp_path: Path) -> None:
-    other = BENCH.model_copy(update={"id": "20260103T030405Z-kills", "trials": BENCH.trials[:1]})
-    files = [store(one, tmp_path) for one in (BENCH, other)]
-    text = report.document({path: report.kind_of(path) for path in files})
-    assert f"### iou, 3 kills ({BENCH.id}, 20260103T030405Z-kills)" in text
-    assert "| bridge | 2 | 2 | 40 | 52 | 16 | 16 | 0 |" in text
-    longer = BENCH.model_copy(update={"id": "20260104T030405Z-kills", "duration_seconds": 60.0})
-    files.append(store(longer, tmp_path))
-    text = report.document({path: report.kind_of(path) for path in files})
-    assert "(20260104T030405Z-kills)" in text
 
 
 def test_a_killed_bridge_must_leave_results_and_a_killed_generator_none() -> None:

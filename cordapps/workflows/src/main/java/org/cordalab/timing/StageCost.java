@@ -10,8 +10,8 @@ import net.corda.core.crypto.SecureHash;
 
 /**
  * Measures the cost of timing the stages of a flow. It repeats everything that a {@link TimedFlow} does in addition to
- * its work, including the row in a file and the histograms. {@code scripts/lab bench stages} runs it in the JVM of a
- * node's image.
+ * its work, including the row in a file and the histograms. {@code docs/performance.md} has the command that runs it in
+ * a node's image.
  *
  * <p>Prints one line of JSON per batch. {@code cpu_us_per_flow} is the CPU time of the whole JVM, including its
  * compiler and the writer thread. {@code caller_us_per_flow} is the time by which the timing delays the flow itself.

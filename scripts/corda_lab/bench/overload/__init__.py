@@ -1,1 +1,0 @@
-"""``lab bench overload``: what the lab completes in time when it is offered more than it can serve."""

@@ -1,1 +1,0 @@
-"""``lab bench peers``: the lab beside a direct RPC client and Apache JMeter."""

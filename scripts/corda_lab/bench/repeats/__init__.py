@@ -1,1 +1,0 @@
-"""``lab bench repeats``: how much repeats of one load vary on this machine."""

@@ -1,0 +1,281 @@
+"""Measures what the lab's own recording, monitoring and stage timing cost in throughput.
+
+    ./scripts/lab up && ./scripts/lab run iou --users 20 --condition
+    export PYTHONPATH=scripts:loadgen/locust
+    .venv/bin/python tests/evidence/overhead.py --users 20 --blocks 5 --duration 60
+    .venv/bin/python tests/evidence/overhead.py --show
+
+Each part is switched on and off without a restart of the nodes, in blocks of on-off-off-on, of which every second one
+is mirrored: within a block, both states have the same mean place, so a steady drift of the machine cancels out. A pair
+is two neighbours in a block. Flows are counted by the bridge's own counter, which no switch touches. Every measurement
+proves its state by what the parts have left behind. ``docs/performance.md`` has the results.
+"""
+
+import argparse
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from corda_lab.clients.prometheus import SCRAPE_SECONDS
+from corda_lab.errors import LabError
+from corda_lab.host.calibration import calibrate
+from corda_lab.lab.deployed import RUN_LABEL
+from corda_lab.runs import unknown
+from corda_lab.runs.running import RunningLab
+from lab_workload.row import ROWS_DIRECTORY
+from lab_workload.run_end import RunEnd
+from measured import NODE, Record, await_rest, circumstances, docker, in_words, print_table, ratio, running_lab, store
+from measured import stored as all_stored
+
+PARTS = ("recording", "monitoring", "stages")
+"""The generator's rows; Prometheus and the watch over the load; the timing of the stages of flows."""
+EVERYTHING = "everything"
+FLOW_SECONDS_MAX = 300
+START_SECONDS_MAX = 120.0
+WATCH_SECONDS = 3.0
+TAIL_SECONDS = 2
+"""The load lasts this much longer than the window, so that it does not end before the last reading."""
+TIMING_OFF = 'touch "${LAB_STAGES_FILE:?is not set}.off"'
+TIMING_ON = 'rm -f "$LAB_STAGES_FILE.off"'
+
+
+@dataclass(frozen=True)
+class Count:
+    """The bridge's counters of the flows of the node at one moment."""
+
+    at: float
+    started: float
+    completed: float
+
+
+def order_of(block: int) -> tuple[str, ...]:
+    """Return the states of a block. Every second block is mirrored."""
+    return ("on", "off", "off", "on") if block % 2 else ("off", "on", "on", "off")
+
+
+def off_parts(subject: str, state: str) -> set[str]:
+    """Return the parts that are off."""
+    return set() if state == "on" else set(PARTS) if subject == EVERYTHING else {subject}
+
+
+class Switches:
+    """The switches of monitoring and stage timing. Recording needs none: it is an option of each load."""
+
+    def __init__(self, lab: RunningLab) -> None:
+        containers = {service.name: service.container.name for service in lab.compose.services()}
+        self._lab = lab
+        self._prometheus = containers["prometheus"]
+        self._nodes = [containers[name.lower()] for name in lab.bridge.nodes()]
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Switch everything on when the block ends, also if this process is killed: a shell waits for its pipe."""
+        commands = [["docker", "unpause", self._prometheus]]
+        commands += [["docker", "exec", node, "sh", "-c", TIMING_ON] for node in self._nodes]
+        script = "; ".join(["cat > /dev/null", *map(shlex.join, commands)])
+        shell = subprocess.Popen(
+            ["sh", "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C does not end it
+        )
+        try:
+            yield
+        finally:
+            shell.communicate()
+
+    @contextmanager
+    def off(self, parts: set[str]) -> Iterator[None]:
+        """Switch parts off for the length of the block."""
+        try:
+            if "stages" in parts:
+                self._time_stages(TIMING_OFF, 0)
+            if "monitoring" in parts:  # the last one, because it also ends the confirmations
+                docker("pause", self._prometheus)
+            yield
+        finally:
+            if "monitoring" in parts:
+                docker("unpause", self._prometheus)
+            if "stages" in parts:
+                self._time_stages(TIMING_ON, 1)
+
+    def _time_stages(self, command: str, wanted: int) -> None:
+        """Switch the timing on every node, and wait until new scrapes of all that have timed a flow confirm it."""
+        for node in self._nodes:
+            docker("exec", node, "sh", "-c", command)
+        since = time.time()
+        while time.time() < since + 6 * SCRAPE_SECONDS:
+            values = self._lab.prometheus.latest("corda_stage_timing_on")
+            if values and all(value.time > since and value.value == wanted for value in values):
+                return
+            time.sleep(0.5)
+        raise LabError("The nodes do not confirm that stage timing was switched", exit_code=1)
+
+
+def count(lab: RunningLab) -> Count:
+    """Read the bridge's counters."""
+    before, totals = time.time(), {"bridge_flows_started_total": 0.0, "bridge_flows_completed_total": 0.0}
+    for sample in lab.bridge.metrics():
+        if sample.name in totals and sample.labels.get("node") == NODE:
+            totals[sample.name] += sample.value
+    return Count((before + time.time()) / 2, *totals.values())
+
+
+@contextmanager
+def load(lab: RunningLab, asked: Record, *, writes_rows: bool) -> Iterator[str]:
+    """Start a closed load, and remove its container and its rows after the block."""
+    seconds = asked["warm_up_seconds"] + asked["duration_seconds"] + TAIL_SECONDS
+    name, run_id = f"{lab.compose.project}-overhead", "overhead"
+    container = ("run", "--detach", "--no-deps", "--use-aliases", "--label", f"{RUN_LABEL}={run_id}", "--name", name)
+    extent = ("--run-time", f"{seconds}s", "--stop-timeout", str(FLOW_SECONDS_MAX + 5))
+    users = ("--users", str(asked["users"]), "--spawn-rate", str(max(1, asked["users"] // 5)))
+    what = ("--workload", asked["workload"], "--node", NODE, "--run-id", run_id)
+    recording = ("--recording", "rows" if writes_rows else "none")
+    try:
+        lab.compose.run(*container, "locust", "--headless", *users, *extent, *what, *recording)
+        yield name
+    finally:
+        subprocess.run(["docker", "rm", "--force", "--volumes", name], capture_output=True, check=False)
+        remove = f"rm -f {ROWS_DIRECTORY}/{run_id}.*"
+        lab.compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
+        unknown.forget(lab.bridge, NODE, run_id)
+
+
+def pause(lab: RunningLab, name: str, seconds: float, *, watches: bool) -> None:
+    """Let time pass. With monitoring, look at the load meanwhile, as ``lab run`` does."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if watches:
+            docker("container", "inspect", "--format", "{{.State.Status}}", name)
+            count(lab)
+        time.sleep(min(WATCH_SECONDS if watches else left, max(0.0, until - time.monotonic())))
+
+
+def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -> Record:
+    """Measure one load with some parts off. Raises LabError."""
+    stage_rows, before, work = stage_rows_written(lab), count(lab), calibrate()
+    watches = "monitoring" not in off
+    with switches.off(off), load(lab, asked, writes_rows="recording" not in off) as name:
+        give_up_at = time.monotonic() + START_SECONDS_MAX
+        while count(lab).started <= before.started:
+            if time.monotonic() > give_up_at:
+                raise LabError("no flow was started", exit_code=1)
+            time.sleep(0.25)
+        pause(lab, name, asked["warm_up_seconds"], watches=watches)
+        first = count(lab)
+        pause(lab, name, asked["duration_seconds"], watches=watches)
+        last = count(lab)
+        docker("wait", name)
+        end = RunEnd.read(lab.compose.run("exec", "-T", "locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
+        lines = f"cat {ROWS_DIRECTORY}/overhead.ndjson | wc -l"
+        rows = int(lab.compose.run("exec", "-T", "locust", "sh", "-c", lines).stdout)
+    slowdown = statistics.fmean(calibrate().core_ms.values()) / statistics.fmean(work.core_ms.values())
+    await_rest(lab)
+    failed = end.outcomes["failed"] + end.outcomes["unknown"]
+    seconds, flows = last.at - first.at, int(last.completed - first.completed)
+    scrapes = f"sum(count_over_time(up[{1000 * seconds:.0f}ms] @ {last.at:.3f}))"
+    return {
+        "window_started_at": first.at,
+        "window_seconds": seconds,
+        "flows": flows,
+        "flows_per_second": flows / seconds,
+        "rows": rows,
+        "scrapes": sum(int(value.value) for value in lab.prometheus.instant(scrapes)),
+        "stage_rows": stage_rows_written(lab) - stage_rows,
+        "slowdown": slowdown,
+        "problem": f"{failed} requests failed, {flows} flows ended in the window" if failed or not flows else None,
+    }
+
+
+def stage_rows_written(lab: RunningLab) -> int:
+    """Return the number of stage rows that all nodes have written since their start."""
+    return sum(int(value.value) for value in lab.prometheus.latest('corda_stage_rows_total{outcome="written"}'))
+
+
+def problem_of(found: Record, subject: str, off: set[str]) -> str | None:
+    """Return why a measurement does not count: it failed, or a part was not in its state."""
+    left = {"recording": found["rows"], "monitoring": found["scrapes"], "stages": found["stage_rows"]}
+    for part in PARTS if subject == EVERYTHING else (subject,):
+        if bool(left[part]) == (part in off):
+            return f"{part} was not {'off' if part in off else 'on'}: it left {left[part]} rows or scrapes"
+    return str(found["problem"]) if found["problem"] else None
+
+
+def run(asked: Record, blocks: int, subjects: list[str]) -> None:
+    """Measure every subject in every block, and store each measurement. Raises LabError."""
+    lab = running_lab()
+    switches, common = Switches(lab), circumstances(lab, "overhead") | asked
+    with switches.guarded():
+        for block in range(1, blocks + 1):
+            first = (block - 1) % len(subjects)
+            for subject in (*subjects[first:], *subjects[:first]):
+                for place, state in enumerate(order_of(block), start=1):
+                    await_rest(lab)
+                    found = common | {"subject": subject, "state": state, "block": block, "place": place}
+                    off = off_parts(subject, state)
+                    try:
+                        found |= counted(lab, asked, switches, off)
+                        found["problem"] = problem_of(found, subject, off)
+                    except LabError as error:
+                        found["problem"] = error.message
+                    store("overhead", found)
+                    said = found["problem"] or f"{found['flows_per_second']:.2f} flows/s"
+                    print(f"block {block}, {subject} {state}: {said}", flush=True)
+
+
+def rates(found: list[Record], state: str) -> dict[int, float]:
+    """Return flows/s by pair: two neighbours in a block, one on and one off."""
+    return {
+        (one["block"] * 4 + one["place"] - 1) // 2: one["flows_per_second"]
+        for one in found
+        if one["state"] == state and not one["problem"]
+    }
+
+
+def show() -> None:
+    """Print the ratios of all stored measurements.
+
+    The smallest loss that could be seen is half the width of the interval: with it, the interval would just exclude 1.
+    """
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for one in all_stored("overhead"):
+        groups.setdefault((one["id"], one["subject"]), []).append(one)
+    table = []
+    for (identity, subject), found in groups.items():
+        on, off = rates(found, "on"), rates(found, "off")
+        compared = ratio(off, on)
+        smallest = f"{100 * (1 - compared.ratio / compared.high):.1f} %" if compared and compared.high else "–"
+        means = [f"{statistics.fmean(values.values()):.2f}" if values else "–" for values in (on, off)]
+        table.append([identity, subject, *means, in_words(compared), str(len(on.keys() & off.keys())), smallest])
+    print_table(["measured", "switched", "flows/s on", "off", "on ÷ off", "pairs", "smallest loss seen"], table)
+
+
+def main() -> None:
+    """Read the command line, and measure or show."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--show", action="store_true", help="print the stored results, and measure nothing")
+    parser.add_argument("--workload", default="iou")
+    parser.add_argument("--users", type=int, default=20)
+    parser.add_argument("--blocks", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=10, help="seconds")
+    parser.add_argument("--duration", type=int, default=60, help="seconds")
+    parser.add_argument("--only", nargs="+", choices=(*PARTS, EVERYTHING), default=[*PARTS, EVERYTHING])
+    given = parser.parse_args()
+    if given.show:
+        show()
+        return
+    times = {"warm_up_seconds": given.warm_up, "duration_seconds": given.duration}
+    try:
+        run({"workload": given.workload, "users": given.users, **times}, given.blocks, given.only)
+    except LabError as error:
+        sys.exit(f"{error.message}. {error.remedy}")
+
+
+if __name__ == "__main__":
+    main()
