@@ -1,15 +1,17 @@
-"""What attacks may have changed: counts before and after them, as the files about attacks have them."""
+"""What attacks may not change: counts before and after them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 
-from corda_lab import __version__
-from corda_lab.lab.environment import read_environment
 from corda_lab.profile import histogram, jvm
 from e2e import hostile, ledger_rows
 from e2e.labkit import Lab
+
+READY_SECONDS_MAX = 5.0
+"""How soon after an attack the bridge has to be ready."""
+HEAP_CHANGE_PERCENT_MAX = 10.0
+"""How far the heap of the bridge may be from where it was."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,10 @@ def counted(lab: Lab, bridge: httpx.Client) -> Counted:
     return Counted(rows, flows, histogram.count(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
 
 
-def changed_since(before: Counted, lab: Lab, bridge: httpx.Client) -> dict[str, Any]:
-    """The fields of a file that tell what attacks have changed, and on which lab."""
+def require_unchanged(before: Counted, lab: Lab, bridge: httpx.Client) -> None:
+    """Fail if a flow was started, a ledger changed, or the heap of the bridge did not come back to where it was."""
     after = counted(lab, bridge)
-    return {
-        "lab_version": __version__,
-        "environment": read_environment(lab.compose),
-        "flows_started": int(after.flows - before.flows),
-        "ledgers_changed": sorted(node for node, rows in after.rows.items() if rows != before.rows[node]),
-        "live_bytes_before": before.live_bytes,
-        "live_bytes_after": after.live_bytes,
-    }
+    assert after.flows == before.flows
+    assert after.rows == before.rows
+    change = 100 * (after.live_bytes - before.live_bytes) / before.live_bytes
+    assert abs(change) <= HEAP_CHANGE_PERCENT_MAX, f"the heap after collection changed by {change:+.1f} %"

@@ -11,16 +11,9 @@ from functools import partial
 import httpx
 import pytest
 
-from corda_lab.bench.file import store
-from corda_lab.paths import RESULTS
-from corda_lab.reliability import abuse_file, requests_file, stored
-from corda_lab.reliability.abuse_file import AbuseFile
-from corda_lab.reliability.aftermath import READY_SECONDS_MAX
-from corda_lab.reliability.requests_file import RequestsFile
-from corda_lab.results import folders
 from e2e import hostile
 from e2e.faultkit import lasting
-from e2e.harm import changed_since, counted
+from e2e.harm import READY_SECONDS_MAX, counted, require_unchanged
 from e2e.hostile import ATTACHMENTS, FLOWS, everything, get, is_ready, post, received, statuses
 from e2e.labkit import Lab
 
@@ -39,6 +32,8 @@ UPLOAD_SECONDS_MAX = 20.0
 ROUNDS = 2
 REQUESTS_SHORT = 300
 REQUESTS_LONG = 10_000
+UNAVAILABLE = 503
+"""The only status from 500 on that is an answer to a bad request: the bridge has no room for it now."""
 CHECK = {"flow": "Empty", "args": {}}
 ENDED_SECONDS_MAX = 60.0
 """A bridge that is not ready so long after an attack will not be."""
@@ -248,16 +243,9 @@ def test_all_abuses_leave_memory_and_ledgers_as_they_were(lab: Lab, bridge: http
     before = counted(lab, bridge)
     rounds = [abuse(lab, bridge, kept) for _ in range(ROUNDS)]
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_request_memory_bytes"] < MIB, READY_SECONDS_MAX)
-    attacks = {name: round(max(one[name] for one in rounds), 2) for name in rounds[0]}
-    found = AbuseFile(
-        id=folders.run_id(abuse_file.KIND),
-        rounds=ROUNDS,
-        attacks=attacks,
-        ready_seconds=max(attacks.values()),
-        **changed_since(before, lab, bridge),
-    )
-    store(found, RESULTS / stored.STAGED)
-    assert found.failures == ()
+    late = {name: seconds for one in rounds for name, seconds in one.items() if seconds > READY_SECONDS_MAX}
+    assert late == {}, "seconds until the bridge was ready again"
+    require_unchanged(before, lab, bridge)
 
 
 def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
@@ -303,11 +291,11 @@ def abuse(lab: Lab, bridge: httpx.Client, kept: str) -> dict[str, float]:
     return ready
 
 
-def fuzz(lab: Lab, requests: int) -> tuple[int, Counter[int]]:
-    """Send bad requests until so many were answered with an error. Returns the operations, and answers by status."""
-    operations, seen = hostile.fuzz(lab.bridge_url, lab.settings.bridge_token, requests * 5 // 4)
+def fuzz(lab: Lab, requests: int) -> Counter[int]:
+    """Send bad requests until so many were answered with an error. Returns the answers by status."""
+    _, seen = hostile.fuzz(lab.bridge_url, lab.settings.bridge_token, requests * 5 // 4)
     assert sum(count for status, count in seen.items() if status >= 400) >= requests, f"only {seen}"
-    return operations, seen
+    return seen
 
 
 def test_generated_bad_requests(lab: Lab) -> None:
@@ -319,18 +307,8 @@ def test_ten_thousand_generated_bad_requests(lab: Lab, bridge: httpx.Client) -> 
     # The first bad requests make the bridge load what it answers them with.
     fuzz(lab, REQUESTS_SHORT)
     before = counted(lab, bridge)
-    began = time.monotonic()
-    operations, seen = fuzz(lab, REQUESTS_LONG)
-    seconds = time.monotonic() - began
-    ready_seconds = hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
-    found = RequestsFile(
-        id=folders.run_id(requests_file.KIND),
-        operations=operations,
-        wanted=REQUESTS_LONG,
-        answers=dict(seen),
-        seconds=round(seconds, 1),
-        ready_seconds=round(ready_seconds, 2),
-        **changed_since(before, lab, bridge),
-    )
-    store(found, RESULTS / stored.STAGED)
-    assert found.failures == ()
+    seen = fuzz(lab, REQUESTS_LONG)
+    hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
+    wrong = {status: count for status, count in seen.items() if status >= 500 and status != UNAVAILABLE}
+    assert wrong == {}, "answers by status"
+    require_unchanged(before, lab, bridge)

@@ -4,12 +4,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.sweeps import plan
-from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.planned import PlannedStep
 
@@ -63,14 +61,3 @@ def keys(steps: list[PlannedStep]) -> list[str]:
 
 def restarts(steps: list[PlannedStep]) -> int:
     return sum(one.lab_key("shape") != other.lab_key("shape") for one, other in pairwise(steps)) + 1
-
-
-def short_soak(tmp_path: Path) -> SweepFile:
-    """The sweep ``soak`` with half an hour of load, at a rate of its own: simulated steps know no peak."""
-    fields = yaml.safe_load((SWEEPS / "soak.yaml").read_text(encoding="utf-8"))
-    soak = fields["steps"][1]
-    soak["load"]["rate"] = 8
-    soak |= {"measure": {"min": "30m", "max": "30m"}, "warm_up": {"min": "1m", "max": "1m"}}
-    path = tmp_path / "soak.yaml"
-    path.write_text(yaml.safe_dump(fields, sort_keys=False), encoding="utf-8")
-    return read_sweep(path)

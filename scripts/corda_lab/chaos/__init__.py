@@ -1,1 +1,1 @@
-"""``lab chaos``: loads with faults, each followed by an audit of the ledgers, and the document of all of them."""
+"""``lab chaos``: loads with faults that a seed draws, and what the ledgers lost, doubled or made by them."""

@@ -1,4 +1,4 @@
-"""``lab chaos``: makes the trials, prints what was seen, and stores it."""
+"""``lab chaos``: draws the faults of the trials or reads those of a run, makes the trials, and prints what was seen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,20 +6,18 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from corda_lab import __version__
-from corda_lab.bench.file import store
-from corda_lab.bench.kills.command import checked
-from corda_lab.chaos import show
-from corda_lab.chaos.measurement import CHAOS, KIND, ChaosFile
-from corda_lab.chaos.trial import trial, verdict_of_all
-from corda_lab.chaos.verdict import LedgerAuditor
-from corda_lab.errors import LabError
+from corda_lab.audit import audit_loads
+from corda_lab.audit.requests import Load
+from corda_lab.chaos import show, trial
+from corda_lab.chaos.model import Trial, audit_problems
+from corda_lab.chaos.trial import Made
+from corda_lab.errors import LabError, reason_of
 from corda_lab.faults import inject
-from corda_lab.lab import environment, shape
 from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
+from corda_lab.results.audits import Audit
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
@@ -27,21 +25,20 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps.fault_schedule import Choice, choices, drawn, load_seconds
 from corda_lab.steps.faults import KINDS, FaultKind, known_targets, links_of
 from corda_lab.steps.load import SEED_LIMIT, LoadOptions
+from corda_lab.steps.plan import Subject
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.names import canonical, did_you_mean, names_in
 
 WARM_UP_SECONDS = 2.0
 NAME = "chaos"
-NO_IDS = (
-    "Corda before 4.6 keeps no client ids, so nobody can say what became of a flow whose answer was lost. The "
-    "criterion there: every acknowledged flow is on the ledger, and at most one transaction more for each that was not."
-)
+TOGETHER_SECONDS_MAX = 600.0
+"""Time limit of the audit of all trials together."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a campaign was asked for. Empty kinds and targets stand for all that the lab can have."""
+    """What was asked for. Empty kinds and targets stand for all that the lab can have."""
 
     trials: int
     faults: int
@@ -60,7 +57,7 @@ def read_kinds(text: str) -> tuple[FaultKind, ...]:
 
 
 def choices_of(settings: Settings, asked: Asked) -> list[Choice]:
-    """The faults that a campaign may draw on a lab. Raises LabError if a name is unknown, or if there are none."""
+    """The faults that may be drawn on a lab. Raises LabError if a name is unknown, or if there are none."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
     links = links_of(settings.values.get("LINKS", ""))
     only = [name.lower() for name in names_in(asked.targets)]
@@ -80,35 +77,31 @@ def choices_of(settings: Settings, asked: Asked) -> list[Choice]:
 def with_faults(options: LoadOptions, seed: int, count: int, among: Sequence[Choice]) -> LoadOptions:
     """A load with the faults that a seed draws, long enough to recover from them."""
     faults = drawn(seed, count, among)
-    seconds = load_seconds(faults)
-    duration = seconds - WARM_UP_SECONDS
+    duration = load_seconds(faults) - WARM_UP_SECONDS
     return replace(
         options, seed=seed, name=NAME, warm_up_seconds=WARM_UP_SECONDS, duration_seconds=duration, faults=faults
     )
 
 
-def campaign(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
-    """Make the trials of a campaign, each with a seed of its own, and store them. Returns whether all passed.
+def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
+    """Make trials with faults that are drawn, each with a seed of its own. Returns whether all passed.
 
     ``options`` has the workload, the users and the first seed. Raises LabError.
     """
-    settings = shape.of_running(settings)
+    lab = RunningLab.of(settings)
     if options.seed + asked.trials > SEED_LIMIT:
         raise LabError(f"--seed: {options.seed} leaves no room for {asked.trials} seeds", "Use a smaller one.")
-    among = choices_of(settings, asked)
-    loads = [with_faults(options, options.seed + number, asked.faults, among) for number in range(asked.trials)]
-    return run(loads, settings)
+    among = choices_of(lab.settings, asked)
+    return run(
+        [with_faults(options, options.seed + number, asked.faults, among) for number in range(asked.trials)], lab
+    )
 
 
-def replay(run_name: str, settings: Settings) -> bool:
+def replay(identity: str, settings: Settings) -> bool:
     """Make one trial with the load and the faults of a run. Returns whether it passed. Raises LabError."""
-    return run([options_of(find(run_name))], shape.of_running(settings))
-
-
-def find(run_name: str) -> Path:
-    """The folder of a run, or of the evidence of one without results. Raises LabError."""
-    unfinished = evidence.find(run_name)
-    return unfinished if unfinished is not None else folders.find_run(run_name)
+    unfinished = evidence.find(identity)
+    folder = folders.find_run(identity) if unfinished is None else unfinished
+    return run([options_of(folder)], RunningLab.of(settings))
 
 
 def options_of(folder: Path) -> LoadOptions:
@@ -122,56 +115,55 @@ def options_of(folder: Path) -> LoadOptions:
             raise LabError(f"{folder / evidence.LOAD}: {error.errors()[0]['msg']}", "Choose another run.") from None
     load = folders.read_model(folder / "run.json", Manifest).load
     if load is None:
-        raise LabError(
-            f"--replay: {folder.name} is a sweep, whose faults are in its file",
-            f"Use `scripts/lab rerun {folder.name}`.",
-        )
+        raise LabError(f"{folder.name} is a sweep, whose faults are in its file", "Repeat the sweep, or name a run.")
     return load
 
 
-def run(loads: Sequence[LoadOptions], settings: Settings) -> bool:
-    """Make a trial of each load, and store them in one file. Returns whether all passed. Raises LabError.
+def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
+    """Make a trial of each load, and audit all of them together. Returns whether all passed. Raises LabError."""
+    subject = checked(loads, lab)
+    made: list[Made] = []
+    with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
+        for number, load in enumerate(loads, start=1):
+            # In one line, which a suite of tests repeats every minute while the trial runs.
+            faults = "; ".join(fault.words() for fault in load.faults)
+            ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
+            made.append(trial.make(lab, subject, load, number))
+            ui.note(show.line(made[-1].trial))
+            if made[-1].load is None:
+                if number < len(loads):
+                    ui.warn("Its flows were not audited, and later audits would not know them: no more trials are made")
+                break
+    trials = [one.trial for one in made]
+    audited = tuple(one.load for one in made if one.load is not None)
+    problems = problems_together(trials, audited, lab) if 1 < len(made) == len(audited) else []
+    show.summary(trials, problems)
+    ui.note(f"the runs: {', '.join(one.run for one in trials if one.run) or 'none'}")
+    return not problems and not any(one.problems for one in trials)
 
-    After every trial, all of them are audited together too, so that an interrupted command has that verdict.
-    """
+
+def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
+    """Make all checks of the loads before the first of them, and return their flows and nodes. Raises LabError."""
     folders.require_writable()
-    lab = RunningLab.of(settings)
-    inject.heal_left(lab.compose.project)
     with ui.phase("Checking the trials"):
         for load in loads:
             inject.check(load.faults, lab.settings, hosts_of(lab.compose))
-        plan = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge)
+        subject = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge).subject
         nodes = lab.bridge.nodes()
-        if not all(nodes[node].keeps_client_ids for node in plan.subject.nodes):
-            checked(plan)
-            ui.warn(NO_IDS)
-        file = ChaosFile(
-            id=folders.run_id(KIND),
-            lab_version=__version__,
-            workload=plan.workload.name,
-            users=loads[0].users,
-            pacing_seconds=loads[0].pacing_seconds,
-            cuts_both_ways=True,
-            environment=environment.read_environment(lab.compose),
-        )
-    auditor = LedgerAuditor()
-    with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
-        for number, load in enumerate(loads, start=1):
-            # In one line, which the suite repeats every minute while the trial runs.
-            faults = "; ".join(fault.words() for fault in load.faults)
-            ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
-            made = trial(lab, plan.subject, load, auditor)
-            ui.note(show.line(made))
-            file = file.model_copy(update={"trials": (*file.trials, made)})
-            # Stored after every trial, so that an interrupted command keeps what it has.
-            path = store(file, CHAOS)
-            if made.audit is None:
-                if number < len(loads):
-                    ui.warn("The trial was not audited, and later audits would not know its flows: no more are made")
-                break
-            file = file.model_copy(update={"audit": verdict_of_all(auditor, lab, file.trials)})
-            path = store(file, CHAOS)
-            ui.note(show.together(file))
-    show.summary(file)
-    ui.note(f"stored in {path}")
-    return file.has_passed
+        if not all(nodes[node].keeps_client_ids for node in subject.nodes):
+            raise LabError(
+                "Corda before 4.6 keeps no client ids, so nobody can say what became of a flow whose answer was lost",
+                "Start a lab of a later version: `scripts/lab down --volumes`, `scripts/lab up --corda 4.10`.",
+            )
+    return subject
+
+
+def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: RunningLab) -> list[str]:
+    """What an audit of everything since the first trial says: what one was told of, and a later one lost."""
+    try:
+        found = audit_loads(lab.compose, loads, TOGETHER_SECONDS_MAX)
+    except Exception as error:
+        # What the trials have seen must not be lost with it.
+        found = Audit(verdict="cannot tell", reasons=(reason_of(error),))
+    ui.note(f"all ledgers after {plural(len(trials), 'trial')}: {found.summary}")
+    return audit_problems(found, {identity for one in trials for identity in one.stranded_ids})

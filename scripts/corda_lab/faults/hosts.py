@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 from corda_lab.errors import LabError
-from corda_lab.faults.wound import STOP_SECONDS_MAX, Wound, docker, state_of
-from corda_lab.host.processes import come_true
+from corda_lab.faults.helpers import Commands, command, routes
+from corda_lab.faults.wound import ENDED, GONE, THERE, Command, Wound, docker
 from corda_lab.lab.deployed import Deployed, Service, hosts_of
 from corda_lab.lab.engine import Container
-from corda_lab.lab.replacing import replace_ended, replacer_of
+from corda_lab.lab.replacing import replacer_of
 from corda_lab.steps.faults import GENERATOR, Fault
-
-HAS_ENDED = ("exited", "dead", "gone")
 
 
 def is_host(target: str, compose: Deployed, services: Sequence[Service]) -> bool:
@@ -20,64 +18,50 @@ def is_host(target: str, compose: Deployed, services: Sequence[Service]) -> bool
 
 
 def wound_of(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Wound:
-    """What a fault of a host is about to change. Changes nothing. Raises LabError if the host has no container."""
+    """How a fault of a host is made and healed. Changes nothing. Raises LabError if the host has no container."""
     if fault.kind == "partition":
-        inside, notes = _cut_off(fault.target, compose)
+        made, healed = cut_off(fault.target, compose)
     else:
         running = [one for one in services if one.container.engine.name == fault.target and one.state == "running"]
         inside = [one.container for one in running]
-        notes = {"services": " ".join(replacer_of(compose, one.name) for one in running)}
-    if not inside:
+        replaced = [replace(one, compose) for one in running]
+        if not inside:
+            made, healed = [], []
+        elif fault.kind == "kill":
+            names = (container.name for container in inside)
+            made, healed = [command(inside[0], "kill", "--signal", "KILL", *names)], replaced
+        else:
+            made, activate = drain(inside)
+            healed = [activate, *replaced]
+    if not made:
         raise LabError(f"no container of the lab runs on the host {fault.target}", exit_code=1)
-    engine = inside[0].engine
-    if fault.kind == "restart":
-        notes["node"] = docker("info", "--format", "{{.Swarm.NodeID}}", on=engine)
-    return Wound(
-        kind=fault.kind,
-        target=fault.target,
-        container=inside[0].name,
-        context=engine.name,
-        image=compose.helper_image,
-        notes={"containers": " ".join(one.name for one in inside), **notes},
-    )
+    return Wound(what=fault.name, seconds=fault.for_seconds, make=tuple(made), heal=tuple(healed))
 
 
-def _cut_off(host: str, compose: Deployed) -> tuple[list[Container], dict[str, str]]:
-    """The containers on a host, those of a load too, and the addresses elsewhere that each of them is to lose."""
+def cut_off(host: str, compose: Deployed) -> tuple[Commands, Commands]:
+    """Let each container on a host, those of a load too, lose the addresses that are elsewhere."""
     found = compose.addresses()
     inside = sorted((one for one in found if one.engine.name == host), key=lambda one: one.name)
     elsewhere = sorted({address for one in found if one.engine.name != host for address in found[one]})
-    return inside, {"addresses": " ".join(elsewhere)}
+    return routes(compose, dict.fromkeys(inside, elsewhere))
 
 
-def kill(wound: Wound, _fault: Fault) -> None:
-    """End all services of a host at once."""
-    docker("kill", "--signal", "KILL", *(one.name for one in wound.places), on=wound.place.engine)
+def replace(service: Service, compose: Deployed) -> Command:
+    """Lets Swarm make a new container of a service that has ended, unless it is about to."""
+    container, states = service.container, (*ENDED, GONE)
+    replacer = replacer_of(compose, service.name)
+    return Command(container=container.name, context=container.engine.name, states=states, replaces=replacer)
 
 
-def drain(wound: Wound, _fault: Fault) -> None:
-    """Let Swarm end all services of a host as they should end, and place nothing there. Wait until they have ended."""
-    _set_availability(wound, "drain")
-    if not come_true(lambda: _have_ended(wound), seconds_max=STOP_SECONDS_MAX):
-        raise LabError(f"the services of {wound.target} did not end within {STOP_SECONDS_MAX:.0f} s")
+def drain(inside: Sequence[Container]) -> tuple[list[Command], Command]:
+    """Let Swarm end all services of a host as they should end, and place nothing there until it is active again."""
+    first = inside[0]
+    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=first.engine)
 
+    def availability(wanted: str) -> Command:
+        # This machine is a manager of the swarm.
+        update = ("node", "update", "--availability", wanted, node)
+        return Command(container=first.name, context=first.engine.name, arguments=update, is_local=True)
 
-def activate(wound: Wound) -> None:
-    """Let Swarm place services on a host again, and start those that have ended."""
-    _set_availability(wound, "active")
-    start_again(wound)
-
-
-def start_again(wound: Wound) -> None:
-    """Let Swarm make new containers of the services of a host that have ended, unless it is about to."""
-    for container, service in zip(wound.places, wound.notes["services"].split(), strict=True):
-        if state_of(container) in HAS_ENDED:
-            replace_ended(service)
-
-
-def _set_availability(wound: Wound, availability: str) -> None:
-    docker("node", "update", "--availability", availability, wound.notes["node"])
-
-
-def _have_ended(wound: Wound) -> bool:
-    return all(state_of(one) in HAS_ENDED for one in wound.places)
+    awaited = [command(container, "wait", container.name, states=THERE) for container in inside]
+    return [availability("drain"), *awaited], availability("active")

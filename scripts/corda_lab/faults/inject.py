@@ -10,6 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults import journal, shown, wounds
 from corda_lab.faults.guard import guarded
 from corda_lab.faults.journal import Journal
+from corda_lab.faults.wound import make, settle
 from corda_lab.host import interrupts
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Container, NoAnswerError
@@ -88,9 +89,8 @@ class Injection:
         name = f"{place} {fault.name}"
         try:
             wound = wounds.wound_of(fault, self.compose, self.generator)
-            seconds = wounds.seconds_of(wound, fault)
             self._journal.note(name, wound)
-            wounds.make(wound, fault)
+            make(wound)
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
             self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
@@ -101,9 +101,10 @@ class Injection:
             self._journal.note(name, wound.model_copy(update={"is_made": True}))
         except (LabError, OSError) as error:
             self._made[place] = self._made[place].model_copy(update={"problem": f"the journal: {error}"})
-        ui.note(f"{fault.name}, for {seconds:g} s" + (", then Swarm starts it" if seconds < fault.for_seconds else ""))
+        then = ", then Swarm starts it" if wound.seconds < fault.for_seconds else ""
+        ui.note(f"{fault.name}, for {wound.seconds:g} s{then}")
         self._show()
-        self._ended.wait(seconds - (time.time() - (self._made[place].began_at or 0.0)))
+        self._ended.wait(wound.seconds - (time.time() - (self._made[place].began_at or 0.0)))
         self._heal(place, name)
         self._show()
 
@@ -119,8 +120,8 @@ class Injection:
             if wound is None:
                 return
             if may_come:
-                wounds.settle(wound)
-            journal.heal(wound)
+                settle(wound)
+            journal.heal_surely(wound)
             self._journal.strike(name)
         except (LabError, OSError) as error:
             problems = filter(None, (self._made[place].problem, f"it could not be healed: {error}"))

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from corda_lab import atomic, locks, paths
 from corda_lab.errors import LabError
-from corda_lab.faults import wounds
-from corda_lab.faults.wound import Wound
+from corda_lab.faults.wound import Wound, heal, settle
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
@@ -69,13 +68,13 @@ def journal_file(project: str) -> Path:
     return paths.CACHE / f"faults-{project}.json"
 
 
-def heal(wound: Wound) -> None:
+def heal_surely(wound: Wound) -> None:
     """Heal a fault, with some tries: a container that is just ending can be in no state at all. Raises LabError."""
     for _ in range(HEAL_TRIES - 1):
         with suppress(LabError):
-            return wounds.heal(wound)
+            return heal(wound)
         time.sleep(HEAL_PAUSE_SECONDS)
-    return wounds.heal(wound)
+    return heal(wound)
 
 
 def heal_left(project: str) -> list[str]:
@@ -86,16 +85,15 @@ def heal_left(project: str) -> list[str]:
     journal = Journal(project)
     healed, failed = [], []
     for name, wound in reversed(journal.left().items()):
-        what = f"{wound.kind} {wound.target}"
         try:
             if not wound.is_made:
-                wounds.settle(wound)
-            heal(wound)
+                settle(wound)
+            heal_surely(wound)
         except LabError as error:
-            failed.append(f"{what}: {error.message}")
+            failed.append(f"{wound.what}: {error.message}")
             continue
         journal.strike(name)
-        healed.append(what)
+        healed.append(wound.what)
     if failed:
         raise LabError(
             f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",

@@ -15,6 +15,7 @@ from corda_lab.report import (
     ledgers,
     node_logs,
     profiles,
+    trends,
     value_table,
     waterfalls,
 )
@@ -349,7 +350,9 @@ def content(run: StoredRun) -> dict[str, Any]:
         "data": {"charts": drawn, "spans": [span]},
         "clocks": list(CLOCKS),
         "fault_rows": faults.rows(step),
-        "replay": f"scripts/lab chaos --replay {run.identity}",
+        "trend_rows": trends.rows(run, step),
+        "trend_titles": trends.TITLES,
+        "replay": f"scripts/lab chaos {run.identity}",
         "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "more_files": more_files(run.folder),

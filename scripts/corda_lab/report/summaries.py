@@ -17,6 +17,7 @@ from corda_lab.analysis.points import Point, known_metrics, measured_metrics, po
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
+from corda_lab.report import trends
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
@@ -73,6 +74,7 @@ def markdown(run: StoredRun) -> str:
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
+    lines += trends.markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
@@ -159,6 +161,7 @@ def data(run: StoredRun) -> str:
         "sentences": sentences,
         "notes": [note_words(note) for note in notes],
         "points": [point_data(point) for point in points(run)],
+        "trends": trends.data(run),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

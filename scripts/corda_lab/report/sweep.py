@@ -11,7 +11,17 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, profiles, value_table
+from corda_lab.report import (
+    charts_over_time,
+    charts_sweep,
+    commands,
+    faults,
+    ledgers,
+    node_logs,
+    profiles,
+    trends,
+    value_table,
+)
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts, more_files
 from corda_lab.report.plan_facts import ends, plan_facts
@@ -176,6 +186,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "law": law,
                 "load": load_facts(step.load),
                 "faults": faults.rows(step),
+                "trends": trends.rows(run, step),
                 "uses": step.resources,
                 "run_command": run_command(run, step),
                 "up_command": commands.up(run.environment(step)),
@@ -348,6 +359,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "cost_rows": cost_rows(all_points),
         "cost_hint": database_hint(run, all_points),
         "step_rows": step_rows(run),
+        "trend_titles": trends.TITLES,
         "profiles": profiles.sections(run),
         "profile_reason": profiles.reason(run),
         "environments": environment_rows(run),

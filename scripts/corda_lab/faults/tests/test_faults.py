@@ -13,6 +13,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.inside import files, routes
+from corda_lab.faults.wound import heal, make
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
@@ -24,8 +25,8 @@ def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:
     """Make a fault and heal it. Returns the calls that changed something."""
     wound = wounds.wound_of(one, compose, Container(LOAD))
     assert engine.calls == [], "looking changes nothing"
-    wounds.make(wound, one)
-    wounds.heal(wound)
+    make(wound)
+    heal(wound)
     return engine.calls
 
 
@@ -90,7 +91,7 @@ def test_a_partition_of_two_leaves_the_link_of_others_alone(engine: Engine, comp
 def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
     for number, one in enumerate((fault("partition", "partya"), fault("full-disk", "partya"))):
         wound = wounds.wound_of(one, compose_of(), Container(LOAD))
-        wounds.make(wound, one)
+        make(wound)
         ((options, _),) = helpers(engine.calls[number:])
         assert "--cap-drop=ALL" in options
         added = [word for word in options if word.startswith("--cap-add")]
@@ -148,16 +149,16 @@ def test_links_get_toxics_in_both_directions(
 def test_a_part_that_ended_meanwhile_is_started_again(engine: Engine, compose_of: ComposeOf) -> None:
     one = fault("memory-limit", "partya")
     wound = wounds.wound_of(one, compose_of(), Container(LOAD))
-    wounds.make(wound, one)
+    make(wound)
     engine.set("my-lab-partya-1", "exited")
-    wounds.heal(wound)
+    heal(wound)
     assert engine.state("partya") == "running"
 
 
 def test_what_was_removed_needs_no_healing(engine: Engine, compose_of: ComposeOf) -> None:
     wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     (engine.home / "state" / "my-lab-partya-1").unlink()
-    wounds.heal(wound)
+    heal(wound)
     assert engine.calls == []
 
 
@@ -226,7 +227,7 @@ def test_a_fault_that_the_engine_may_still_make_is_healed_after_it_or_stays_in_t
     def no_answer(*_: object) -> None:
         raise NoAnswerError("Docker did not answer within 60 s")
 
-    monkeypatch.setattr(wounds, "make", no_answer)
+    monkeypatch.setattr(inject, "make", no_answer)
     if not is_healed:
         engine.refuse("pause my-lab-partya-1")
     with inject.injecting(compose_of(), (fault("pause", "partya", lasts=60),), Container(LOAD)) as injection:
@@ -252,8 +253,8 @@ def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> Non
     assert engine.state("partya") == "running"
 
 
-def test_every_kind_has_a_treatment() -> None:
-    assert set(wounds.TREATMENTS) == set(KINDS)
+def test_every_kind_has_commands() -> None:
+    assert set(wounds.KINDS) == set(KINDS)
 
 
 def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(tmp_path: Path) -> None:

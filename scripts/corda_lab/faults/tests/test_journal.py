@@ -13,6 +13,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, journal, wounds
 from corda_lab.faults.journal import Journal
+from corda_lab.faults.wound import make
 from corda_lab.lab.engine import Container
 from corda_lab.steps.faults import FaultKind
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
@@ -60,7 +61,7 @@ def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: En
     for number, one in enumerate((fault("pause", "partya"), fault("pause", "bridge"))):
         wound = wounds.wound_of(one, compose, Container(LOAD))
         notes.note(str(number), wound)
-        wounds.make(wound, one)
+        make(wound)
     engine.refuse("unpause my-lab-bridge-1")
     with pytest.raises(LabError, match="pause bridge") as failed:
         journal.heal_left("my-lab")

@@ -53,12 +53,12 @@ def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(st
     assert "kill bridge 30.0 s 5.5 s did not slow the load down" in text
     assert "pause partya – – – – – the load had ended before" in text
     assert "Flows stayed in flight until PartyB had been started again." in text
-    assert f"scripts/lab chaos --replay {folder.name}" in text
+    assert f"scripts/lab chaos {folder.name}" in text
 
 
 def test_a_report_without_faults_says_nothing_of_them(stored_run: Callable[..., Path]) -> None:
     folder = stored_run()
-    assert "chaos --replay" not in report_text(folder)
+    assert "scripts/lab chaos" not in report_text(folder)
     assert [span["faults"] for span in chart_data(report_html(folder))["spans"]] == [[]]
 
 
