@@ -20,6 +20,7 @@ def deployment(placement: str, hosts: list[str], *, is_running: bool = False) ->
         services={"partya": hosts[0], "locust": hosts[-1]},
         workers=[],
         images={},
+        helper_image="images.lab/lab/locust",
         hosts=hosts,
         is_running=is_running,
     )

@@ -99,7 +99,7 @@ class DeployedStack:
     @property
     def helper_image(self) -> str:
         """The image of the load generator, which every host has."""
-        return self._image_of(SERVICE)
+        return self.known.helper_image
 
     @property
     def reader_image(self) -> str:

@@ -32,6 +32,8 @@ class Deployment(BaseModel):
     """The host of each worker of the load generator, in the order of their indexes, which begin at 1."""
     images: dict[str, str]
     """The image of each service as a lab on one machine has it."""
+    helper_image: str
+    """The image of the load generator in the registry, which every host has."""
     hosts: list[str]
     """Every host on which something of the stack may be, of earlier deployments, too."""
     is_running: bool = False

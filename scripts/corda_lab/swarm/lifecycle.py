@@ -20,7 +20,6 @@ from corda_lab.lab.engine import Engine, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import access, bootstrap, deploy, doctor
 from corda_lab.swarm import images as stack_images
-from corda_lab.swarm.deployment import former
 from corda_lab.swarm.fit import Fitted, fit
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import Member, members
@@ -92,8 +91,8 @@ def check(prepared: Prepared) -> list[Check]:
 
 def examine(prepared: Prepared) -> list[Check]:
     """Run all checks, and ask the kernels of all hosts whether their clocks are synchronised."""
-    stack = former(prepared.settings)
-    image = stack.helper_image if stack and prepared.folder.stack_file.is_file() else None
+    known = prepared.folder.known()
+    image = known.helper_image if known else None
     return [*check(prepared), *doctor.examine_kernel_clocks(prepared.engines, image)]
 
 
@@ -169,14 +168,16 @@ def start(prepared: Prepared, name: str) -> None:
 
 def deployment_of(prepared: Prepared, name: str) -> Deployment:
     """Return the record of a stack that is about to start. ``name`` is the placement, as it was given."""
-    fitted = prepared.fitted
+    fitted, running = prepared.fitted, prepared.project.running
+    generator = stack_images.stack_image(SERVICE, running[SERVICE]["image"], fitted.placement.fields.registry, "")
     return Deployment(
         placement=name,
         text=fitted.placement.source.path.read_text(encoding="utf-8"),
         overlay=fitted.placement.fields.overlay,
         services={service: place.host for service, place in fitted.places.items()},
         workers=list(fitted.workers),
-        images={service: form["image"] for service, form in prepared.project.running.items()},
+        images={service: form["image"] for service, form in running.items()},
+        helper_image=generator.name,
         hosts=list(fitted.hosts),
     )
 

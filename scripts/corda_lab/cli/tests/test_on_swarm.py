@@ -43,6 +43,7 @@ DEPLOYED = Deployment(
     services={"partya": "one", "locust": "one"},
     workers=[],
     images={},
+    helper_image="images.lab/lab/locust",
     hosts=["one"],
 )
 

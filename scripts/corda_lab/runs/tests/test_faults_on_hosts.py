@@ -31,6 +31,7 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "partyc": "two", "locust": "one"},
     workers=[],
     images={},
+    helper_image="lab-swarm/tools:1",
     hosts=["one", "two"],
     is_running=True,
 )

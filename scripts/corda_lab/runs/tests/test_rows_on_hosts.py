@@ -27,6 +27,7 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "locust": "load"},
     workers=["two", "far"],
     images={},
+    helper_image="registry/locust:1",
     hosts=["one", "two", "load", "far"],
     is_running=True,
 )

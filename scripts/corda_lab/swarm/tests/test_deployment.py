@@ -26,6 +26,7 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
     workers=[],
     images={"partya": "lab/node:4.10", "locust": "lab/locust"},
+    helper_image="images.lab/lab/locust",
     hosts=["gone", "one", "two", "three"],
     is_running=True,
 )

@@ -23,7 +23,14 @@ from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 DEPLOYED = Deployment(
-    placement="three", text="", overlay="plain", services={"locust": "one"}, workers=[], images={}, hosts=["one"]
+    placement="three",
+    text="",
+    overlay="plain",
+    services={"locust": "one"},
+    workers=[],
+    images={},
+    helper_image="",
+    hosts=["one"],
 )
 SERVICE = '[{"ID": "partya-1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {}}}}]'
 
