@@ -1,4 +1,4 @@
-"""The one query of ``lab top``, answered by a real Prometheus with known samples."""
+"""The one query of ``lab status --watch``, answered by a real Prometheus with known samples."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.clients.watch import HISTORY_QUERY, LOAD_SERIES, QUERY
 from known_samples import MIB, SCRAPE_SECONDS, Loaded, Stretch
-from lab_workload.node_state import NODE_SERIES, node_states, one_query, values_by_node
+from lab_workload.node_state import NODE_SERIES, node_states, values_by_node
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 OF_NODES: Mapping[str, tuple[float, float, float, float]] = {
@@ -40,16 +40,15 @@ def answer(loaded: Loaded, query: str, stretch: Stretch) -> dict[str, dict[str, 
     return values_by_node((series.labels, series.points[-1][1]) for series in found)
 
 
-@pytest.mark.parametrize("query", [QUERY, one_query(NODE_SERIES)], ids=["lab top", "tab"])
-def test_one_query_has_the_values_of_every_node(loaded: Loaded, query: str) -> None:
-    found = answer(loaded, query, loaded.with_errors)
+def test_one_query_has_the_values_of_every_node(loaded: Loaded) -> None:
+    found = answer(loaded, QUERY, loaded.with_errors)
 
     assert OF_NODES.keys() == NODE_SERIES.keys()
     for name, values in OF_NODES.items():
         assert found[name] == pytest.approx(dict(zip(NODES, values, strict=True))), name
 
 
-def test_the_query_of_lab_top_has_the_values_of_bridge_and_load(loaded: Loaded) -> None:
+def test_the_query_has_the_values_of_bridge_and_load(loaded: Loaded) -> None:
     found = answer(loaded, QUERY, loaded.with_errors)
 
     assert OF_LAB.keys() | OPEN_LOAD_ONLY == LOAD_SERIES.keys()
@@ -63,7 +62,7 @@ def test_the_history_has_a_value_of_every_node(loaded: Loaded) -> None:
 
 
 def test_the_answer_is_the_state_of_every_node(loaded: Loaded) -> None:
-    states = node_states(None, answer(loaded, one_query(NODE_SERIES), loaded.faultless))
+    states = node_states(None, answer(loaded, QUERY, loaded.faultless))
 
     assert [state.name for state in states] == list(NODES)
     assert {state.health for state in states} == {"not known"}, "only the bridge knows whether they are ready"

@@ -13,7 +13,7 @@ import traceback
 from typer.exceptions import Abort, TyperException
 
 from corda_lab import __version__
-from corda_lab.cli.app import app
+from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.paths import CACHE

@@ -101,7 +101,7 @@ def test_identities_and_ledgers_are_kept(finance: Lab, before: Ledger) -> None:
 
 
 def test_its_flows_are_listed_with_their_parameters_and_their_fields(finance: Lab) -> None:
-    listed = json.loads(finance.succeed("flows", "PartyA", "--json").stdout)
+    listed = json.loads(finance.succeed("workload", "flows", "PartyA", "--json").stdout)
     flows = {flow["shortName"]: flow["constructors"] for flow in listed}
     assert "CashIssueAndPaymentFlow" in flows
     (request,) = next(way for way in flows["CashIssueFlow"] if len(way) == 1)

@@ -127,11 +127,11 @@ def test_ctrl_c_stops_the_profile_and_a_second_one_at_once_is_refused(lab: Lab) 
 
 
 def test_the_heap_of_a_node_is_counted_by_class(lab: Lab) -> None:
-    live = json.loads(lab.succeed("heap", "partyb", "--json").stdout)
+    live = json.loads(lab.succeed("profile", "heap", "partyb", "--json").stdout)
     assert (live["node"], live["is_live"]) == ("PartyB", True)
     assert live["bytes"] == sum(one["bytes"] for one in live["classes"])
     assert {"char[]", "java.lang.String"} <= {one["name"] for one in live["classes"]}
-    printed = lab.succeed("heap", "PartyB", "--all", "--top", "3").stdout
+    printed = lab.succeed("profile", "heap", "PartyB", "--all", "--top", "3").stdout
     assert "objects, garbage included" in printed
     assert "further classes" in printed
 

@@ -259,7 +259,7 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
 
 @pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
-    burst = ("--arrivals", "burst", "--users", "6", "--bursts", "2", "--rest", "1s")
+    burst = ("--arrivals", "burst", "--users", "6", "--set", "bursts=2", "--set", "rest=1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
     step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
     assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -274,7 +274,7 @@ def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
 def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_each_stores(lab: Lab) -> None:
     before = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
     assert all("persistence.mv.db" in files for files in before.values())
-    options = ("--users", "1", "--flows", "25", "--flows-after", "2", "--database-size", "compacted")
+    options = ("--users", "1", "--flows", "25", "--set", "flows_after=2", "--set", "database_size=compacted")
     step = lab.measure("iou", *options, "--name", "e2e-flows")
     assert (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"]) == (27, 25, 25)
     assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])

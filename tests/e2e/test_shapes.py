@@ -89,7 +89,7 @@ def compose(shaped: Lab) -> Compose:
 def measured(shaped: Lab) -> tuple[dict[str, Any], Containers]:
     """The step of a run, and what the engine said of the containers that made its load."""
     # By number, because the first flows of new nodes behind slow links take seconds on a slow machine.
-    load = ("--users", "4", "--flows", "40", "--flows-after", "8", "--name", "e2e-postgres")
+    load = ("--users", "4", "--flows", "40", "--set", "flows_after=8", "--name", "e2e-postgres")
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(shaped.measure, "iou", *load)
         seen: Containers = {}

@@ -76,11 +76,11 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     file = tmp_path / "e2e-sweep.yaml"
     file.write_text(SWEEP, encoding="utf-8")
     for number in range(KILLS):
-        kill_after(lab, [str(file)] if number == 0 else ["--resume"], 1 if number < STEPS - 1 else 0)
+        kill_after(lab, [str(file)] if number == 0 else ["resume"], 1 if number < STEPS - 1 else 0)
         kept = store.find(None)
         assert len(kept.done) == number + 1
         assert "steps" in lab.run("list").stdout
-    done = lab.succeed("sweep", "--resume")
+    done = lab.succeed("sweep", "resume")
     assert f"{KILLS} of {STEPS} steps are already complete" in done.stdout
     assert folders.unfinished_sweeps() == []
 

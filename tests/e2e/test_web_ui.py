@@ -1,4 +1,4 @@
-"""Locust's web UI, operated as by a user, in headless Chromium; the runs made of its loads; ``lab top`` beside it."""
+"""Locust's web UI, operated as by a user in headless Chromium; runs of its loads; ``lab status --watch`` beside it."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def test_a_load_from_the_browser_ends_as_a_report_by_one_command(lab: Lab, brows
     assert (load["workload"], load["users"]) == ("iou", 2)
     assert load["requests"] >= 5
 
-    lab.succeed("report", "--web-ui")
+    lab.succeed("report", "web-ui")
 
     run = lab.results()[-1]
     assert run.name.endswith("-web-iou")
@@ -128,8 +128,8 @@ def load(locust: httpx.Client) -> Iterator[None]:
 
 
 def top(lab: Lab) -> dict[str, Any]:
-    """What ``lab top`` tells a program."""
-    told: dict[str, Any] = json.loads(lab.succeed("top", "--json").stdout)
+    """What ``lab status --watch`` tells a program."""
+    told: dict[str, Any] = json.loads(lab.succeed("status", "--watch", "--json").stdout)
     return told
 
 
@@ -138,7 +138,7 @@ def test_lab_top_shows_what_each_node_does(lab: Lab, locust: httpx.Client) -> No
         deadline = time.monotonic() + SHOWN_SECONDS_MAX
         while not ((told := top(lab))["load"] and told["load"]["achieved_per_second"]):
             assert time.monotonic() < deadline, told
-        table = lab.succeed("top", "--once").stdout
+        table = lab.succeed("status", "--watch").stdout
 
     assert sorted((node["name"], node["health"]) for node in told["nodes"]) == [(node, "ready") for node in NODES]
     for node in told["nodes"]:
@@ -160,7 +160,7 @@ def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_meas
     await_requests(locust, 3)
     (load, *_) = loads(lab)
     assert load["state"] == "in progress"
-    for verb in (("run", "iou", "--name", "e2e-beside"), ("report", "--web-ui")):
+    for verb in (("run", "iou", "--name", "e2e-beside"), ("report", "web-ui")):
         refused = lab.run(*verb)
         assert refused.returncode == 2, refused.stdout + refused.stderr
         assert f"A load of the Locust web UI is in progress ({load['run']}, running)" in refused.stderr
@@ -168,7 +168,7 @@ def test_a_load_in_progress_is_refused_by_every_command_and_its_changes_are_meas
     await_requests(locust, 40)
     locust.post("/stop")
 
-    done = lab.run("report", "--web-ui", load["run"], "--name", "e2e-edited", "--json")
+    done = lab.run("report", "web-ui", load["run"], "--name", "e2e-edited", "--json")
 
     assert done.returncode == 0, done.stdout + done.stderr
     run = Path(json.loads(done.stdout)["report"]).parent

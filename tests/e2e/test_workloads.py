@@ -50,10 +50,10 @@ args:
     "name", [pytest.param(name, marks=pytest.mark.nightly if name in AT_NIGHT else ()) for name in NAMES]
 )
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
-    length = ["--flows", "8", "--flows-after", "2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
+    length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
     # Workers find their master by its name, which must not be too long for a host.
     run = "e2e-a-name-as-long-as-a-sweep-gives-one-to-each-of-its-steps" if name == WITH_WORKERS else f"e2e-{name}"
-    workers = ["--workers", "2"] if name == WITH_WORKERS else []
+    workers = ["--set", "workers=2"] if name == WITH_WORKERS else []
     step = lab.measure(name, "--users", "2", *length, *workers, "--name", run)
 
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
@@ -104,7 +104,7 @@ def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab
 
 def test_open_load_on_several_nodes_keeps_to_its_schedule_and_every_count_agrees(lab: Lab) -> None:
     step = lab.measure(
-        *("iou", "--nodes", "PartyA,PartyB,PartyC", "--arrivals", "poisson", "--rate", "3", "--users", "30"),
+        *("iou", "--set", "nodes=PartyA,PartyB,PartyC", "--arrivals", "poisson", "--rate", "3", "--users", "30"),
         *("--duration", "12s", "--warm-up", "3s", "--name", "e2e-open"),
     )
 

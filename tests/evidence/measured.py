@@ -19,6 +19,8 @@ from corda_lab.stats.difference import Difference, paired
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parent / "results"
 READ_SECONDS = 0.25
+COMMAND_SECONDS_MAX = 900
+"""Longer than a load with the flows that it leaves."""
 NODE = "PartyA"
 
 Record = dict[str, Any]
@@ -62,8 +64,13 @@ def await_rest(lab: RunningLab) -> None:
 
 
 def docker(*arguments: str) -> str:
-    """Run a Docker command and return its output. Raises LabError if it fails."""
-    done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False)
+    """Run a Docker command and return its output. Raises LabError if it fails, or does not end in time."""
+    try:
+        done = subprocess.run(
+            ["docker", *arguments], capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS_MAX
+        )
+    except subprocess.TimeoutExpired:
+        raise LabError(f"`docker {' '.join(arguments)}` did not end within {COMMAND_SECONDS_MAX} s") from None
     if done.returncode != 0:
         raise LabError(f"`docker {' '.join(arguments)}` failed: {done.stderr.strip()}", exit_code=1)
     return done.stdout
@@ -95,7 +102,7 @@ class Usage:
     """
 
     def __init__(self, containers: Sequence[str]) -> None:
-        self._meters = control_groups.meters(containers) or []
+        self._meters = list(control_groups.meters_by_name(containers).values())
         self._at: list[float] = []
         self._values: list[tuple[float, int]] = []
         self._done = threading.Event()

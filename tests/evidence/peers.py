@@ -160,11 +160,11 @@ def jmeter_values(samples: pl.DataFrame, asked: Record, usage: Usage) -> Record:
 
 def measured_run(asked: Record) -> Record:
     """Locust and the bridge, by ``lab run``. Memory is the largest of the load container plus that of the bridge."""
-    before = {path.name for path in RESULTS.iterdir()}
+    before = set(RESULTS.glob("*-peer"))
     times = ("--warm-up", f"{asked['warm_up_seconds']}s", "--duration", f"{asked['duration_seconds']}s")
     command = (str(ROOT / "scripts" / "lab"), "run", asked["workload"], "--users", str(asked["users"]), *times)
     done = subprocess.run([*command, "--name", "peer"], capture_output=True, text=True, check=False)
-    found = [path for path in RESULTS.glob("*-peer") if path.name not in before]
+    found = sorted(set(RESULTS.glob("*-peer")) - before)
     if not found:
         raise LabError(f"the run left no result: {(done.stdout + done.stderr)[-300:]}")
     step = runs.read(found[0]).steps[0]

@@ -174,7 +174,7 @@ class ByHand:
                 _places(load.parts), seconds_max=REST_AFTER_SECONDS_MAX + REST_SECONDS_PER_USER * users
             )
             write_whole(after_path(self._settings.rows, load.id), after.as_dict())
-            logger.info("For a report of %s: scripts/lab report --web-ui", load.id)
+            logger.info("For a report of %s: scripts/lab report web-ui", load.id)
         except LoadError as error:
             logger.error("%s cannot be counted: %s", load.id, error.message)
         finally:

@@ -1,6 +1,6 @@
 """The files of loads by hand that nobody has made a run of yet. Their number and size are limited: the oldest go first.
 
-``scripts/lab report --web-ui`` makes a run of a load, and deletes its files here.
+``scripts/lab report web-ui`` makes a run of a load, and deletes its files here.
 """
 
 import logging

@@ -3,7 +3,7 @@
 ``lab run`` knows what it asks for, and reads the counters itself. Of a load by hand, only the generator knows both.
 ``<id>.load.json`` is written when the load starts, with the counters before it, and again when a user changes the
 number of users. ``<id>.after.json`` has the counters at rest after it. Both lie beside the rows and the end file, until
-``lab report --web-ui`` has made a run of them.
+``lab report web-ui`` has made a run of them.
 """
 
 import re

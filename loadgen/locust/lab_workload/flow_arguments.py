@@ -33,7 +33,7 @@ def flow_problems(node: str, flow: str, args: Mapping[str, Any], flows: Sequence
     if not found:
         known = [one.name if "." in flow else one.short_name for one in flows]
         text = f"{node} has no flow {flow!r}{did_you_mean(flow, known)}"
-        return [Problem.of("flow", text, f"`scripts/lab flows {node}` lists its flows.")]
+        return [Problem.of("flow", text, f"`scripts/lab workload flows {node}` lists its flows.")]
     if len(found) > 1:
         return [Problem.of("flow", *ambiguous(flow, found))]
     return [

@@ -1,7 +1,7 @@
 """What each node does now: what is asked of the bridge and of Prometheus, and the answers by node.
 
-``lab top`` shows it, and the queries among ``NODE_SERIES`` that a report needs too are stored with a run. This module
-sends no requests.
+``lab status --watch`` shows it, and the queries among ``NODE_SERIES`` that a report needs too are stored with a run.
+This module sends no requests.
 """
 
 import math

@@ -23,12 +23,17 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
     for key, text in overrides.items():
         found = [place for names, place in places if key in names]
         if not found:
-            known = dict.fromkeys(name for names, _ in places for name in names)
+            known = keys(data)
             hint = did_you_mean(key, known) or f"; choose from {', '.join(known)}"
             problems.append(Problem.of(_OPTION, f"unknown key {key!r}{hint}"))
         for mapping, field in found:
             mapping[field] = read_scalar(text)
     return problems
+
+
+def keys(data: dict[str, Any]) -> list[str]:
+    """Return every key that refers to a value of ``data``."""
+    return list(dict.fromkeys(name for names, _ in _places(data) for name in names))
 
 
 def parse(settings: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:

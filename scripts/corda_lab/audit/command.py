@@ -184,7 +184,7 @@ class _Reading:
         self.reasons: list[str] = []
         self.bytes = dumps.Bytes()
 
-    def _ask(self, wanted: Wanted, name: str) -> tuple[dumps.Source, ...]:
+    def _ask(self, wanted: Wanted, name: str) -> tuple[Path, ...]:
         folder = self.folder / name
         folder.mkdir()
         answers = sources.read(self.compose, wanted, folder, self.deadline, files=self.files)

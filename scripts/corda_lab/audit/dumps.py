@@ -1,4 +1,4 @@
-"""Reads what the databases of the nodes have answered, and puts the ledgers together."""
+"""Reads the files with what the databases of the nodes have answered, and puts the ledgers together."""
 
 import csv
 import re
@@ -55,13 +55,6 @@ class DumpError(LabError):
     """What a database has answered is not whole."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """The answer of the databases of several nodes: tables, each with the name of its node."""
-
-    path: Path
-
-
 @dataclass
 class NodeTables:
     """The tables of a node, without the bytes of its transactions."""
@@ -90,10 +83,10 @@ class Section:
     rows: Iterator[Row]
 
 
-def sections(source: Source) -> Iterator[Section]:
+def sections(source: Path) -> Iterator[Section]:
     """Every table of an answer. Raises DumpError if the answer was cut off."""
     csv.field_size_limit(FIELD_BYTES_MAX)
-    with source.path.open(encoding="utf-8", errors="replace", newline="") as stream:
+    with source.open(encoding="utf-8", errors="replace", newline="") as stream:
         head = next(stream, "")
         while head.startswith(f"{MARK} ") and head.split()[1] != END:
             node, _, name = head.split()[1].partition("/")
@@ -135,7 +128,7 @@ def _until_mark(lines: Iterable[str], following: list[str]) -> Iterator[str]:
         yield line
 
 
-def read_tables(sources: Iterable[Source]) -> dict[str, NodeTables]:
+def read_tables(sources: Iterable[Path]) -> dict[str, NodeTables]:
     """Read all tables but the bytes, by node. Raises DumpError if an answer lacks what every node has."""
     found: dict[str, NodeTables] = {}
     for source in sources:
@@ -152,7 +145,7 @@ def read_tables(sources: Iterable[Source]) -> dict[str, NodeTables]:
     return found
 
 
-def failures(source: Source) -> dict[str, str]:
+def failures(source: Path) -> dict[str, str]:
     """Why nodes could not be read, by node. They are the first tables of an answer."""
     found: dict[str, str] = {}
     for section in sections(source):
@@ -191,7 +184,7 @@ class Bytes:
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
-def read_bytes(sources: Iterable[Source], people: People, into: Bytes, deadline: Deadline) -> None:
+def read_bytes(sources: Iterable[Path], people: People, into: Bytes, deadline: Deadline) -> None:
     """Read the transactions of all answers, each once. Raises DumpError, also at the deadline."""
     for source in sources:
         for section in sections(source):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import queries
-from corda_lab.audit.dumps import Source, failures
+from corda_lab.audit.dumps import failures
 from corda_lab.audit.queries import LEDGERS, Deadline, Wanted
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
@@ -33,9 +33,9 @@ NETWORK_SECONDS_MAX = 30.0
 
 @dataclass(frozen=True)
 class Answers:
-    """What was read: the answers, and for every database that did not answer, why."""
+    """What was read: a file for each answer, and for every database that did not answer, why."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[Path, ...]
     reasons: tuple[str, ...]
 
 
@@ -143,7 +143,7 @@ def _read_h2(
     deadline: Deadline,
 ) -> Answers:
     """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""
-    read: list[Source] = []
+    read: list[Path] = []
     left = dict(files)
 
     def ask() -> None:
@@ -151,7 +151,7 @@ def _read_h2(
         command = engine.arguments(*h2_command(compose, left, wanted, max(1, int(deadline.left))))
         shown = "docker run … " + " ".join(left)
         run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
-        read.append(Source(path))
+        read.append(path)
         failed = failures(read[-1])
         for node in [node for node in left if node not in failed]:
             del left[node]
@@ -176,7 +176,7 @@ def _read_postgres(
         compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
 
     problem = _tried(ask, deadline)
-    return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((Source(path),), ())
+    return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((path,), ())
 
 
 def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:

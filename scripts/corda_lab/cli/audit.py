@@ -1,17 +1,18 @@
 """The verb ``audit``: what the ledgers of all nodes prove."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from corda_lab.audit import audit_lab
 from corda_lab.cli.locking import locks_lab
 from corda_lab.lab.settings import load_settings
+from corda_lab.results import folders
+from corda_lab.results.audits import Audit
+from corda_lab.runs.running import deployed, tell
 from corda_lab.text import tables, ui
-
-if TYPE_CHECKING:
-    from corda_lab.results.audits import Audit
 
 COLOURS = {"passed": "green", "violations": "red", "cannot tell": "yellow"}
 DEADLINE_SECONDS = 60.0
@@ -20,12 +21,12 @@ DEADLINE_SECONDS = 60.0
 DEADLINE_SECONDS_MAX = 3600.0
 
 
-def verdict_words(found: "Audit") -> str:
+def verdict_words(found: Audit) -> str:
     """The verdict in one line, with markup."""
     return f"[{COLOURS[found.verdict]}]{escape(found.summary)}[/]"
 
 
-def _show(found: "Audit") -> None:
+def _show(found: Audit) -> None:
     table = tables.table("counted", "number", numbers=["number"])
     for name, count in found.counts.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
@@ -65,10 +66,6 @@ def audit(
 
     Example: `scripts/lab audit latest`
     """
-    from corda_lab.audit import audit_lab
-    from corda_lab.results import folders
-    from corda_lab.runs.running import deployed, tell
-
     run = folders.find_run(run_name) if run_name else None
     lab = deployed(load_settings())
     if not as_json:
@@ -76,7 +73,7 @@ def audit(
     end(audit_lab(lab, run, deadline), as_json=as_json)
 
 
-def end(found: "Audit", *, as_json: bool) -> None:
+def end(found: Audit, *, as_json: bool) -> None:
     """Print an audit, and exit with status 1 unless it passed."""
     if as_json:
         print(json.dumps(found.model_dump(mode="json"), indent=2))

@@ -3,17 +3,17 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
-from corda_lab.results import folders
+from corda_lab.report import waterfall, waterfall_text, waterfalls
+from corda_lab.results import folders, stored
+from corda_lab.steps.spans import Waterfall
 from corda_lab.text import ui
-
-if TYPE_CHECKING:
-    from corda_lab.steps.spans import Waterfall
 
 FORMATS = (".svg", ".html")
 
@@ -42,9 +42,6 @@ def flow(
 
     Example: `scripts/lab flow c5084132 --run latest --output flow.svg`
     """
-    from corda_lab.report import waterfalls
-    from corda_lab.results import stored
-
     suffix = "" if output is None else output.suffix.lower()
     if output is not None and suffix not in FORMATS:
         raise LabError(f"--output: {output.name} is neither .svg nor .html", "Give a name with one of these endings.")
@@ -60,9 +57,7 @@ def flow(
         ui.console.print(f"picture: {output}", markup=False)
 
 
-def _write(output: Path, suffix: str, found: "Waterfall", run: str) -> None:
-    from corda_lab import atomic
-    from corda_lab.report import waterfall, waterfalls
+def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 
     title = f"{run}: {waterfall.headline(found)}"
     text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfalls.page(found, title, run)
@@ -74,8 +69,7 @@ def _write(output: Path, suffix: str, found: "Waterfall", run: str) -> None:
         ) from None
 
 
-def _show(found: "Waterfall", run: str, is_sweep: bool) -> None:
-    from corda_lab.report import waterfall, waterfall_text
+def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
 
     step = f", step {found.step}" if is_sweep else ""
     ui.console.print(f"{waterfall.headline(found)}  ({run}{step})", style="bold", markup=False)

@@ -1,9 +1,8 @@
-"""The verbs that manage the lab: ``doctor``, ``up``, ``down``, ``status``."""
+"""The verbs that start, stop and check the lab: ``doctor``, ``up``, ``down``."""
 
 import json
 from contextlib import nullcontext
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,20 +10,29 @@ from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import (
     ImagesOption,
     JsonOption,
-    OnOption,
+    PlacementOption,
+    declared,
     forced_images,
-    takes,
+    shape_variables,
 )
 from corda_lab.errors import LabError
-from corda_lab.knobs.shape import SHAPE_OPTIONS, SIZE, variables_of
-from corda_lab.lab.settings import load_settings
+from corda_lab.faults import inject
+from corda_lab.host import engine
+from corda_lab.knobs.shape import BY_NAME, SIZE
+from corda_lab.lab import doctor as doctor_module
+from corda_lab.lab import lifecycle, project, shape
+from corda_lab.lab.checks import Check, Level
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.runs import by_hand, leftovers, start
+from corda_lab.swarm import deployment
+from corda_lab.swarm import lifecycle as swarm
 from corda_lab.text import ui
 
-if TYPE_CHECKING:
-    from corda_lab.lab.checks import Check
+COLOURS = {Level.OK: "green", Level.UNKNOWN: "dim", Level.WARNING: "yellow", Level.FAILURE: "red"}
 
 
-def doctor(as_json: JsonOption = False, on: OnOption = None) -> None:
+def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> None:
     """Check Docker, Compose, memory, disk, ports and existing volumes, and show a remedy for every problem.
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
@@ -35,17 +43,13 @@ def doctor(as_json: JsonOption = False, on: OnOption = None) -> None:
 
     Example: `scripts/lab doctor`
     """
-    from corda_lab.lab import project
-    from corda_lab.lab.checks import Level
-
     project.settle()
-    checks = examine(on)
+    checks = examine(placement)
     if as_json:
         print(json.dumps([check.as_dict() for check in checks], indent=2))
     else:
-        colours = {"ok": "green", "unknown": "dim", "warning": "yellow", "failure": "red"}
         for check in checks:
-            ui.console.print(f"{check.level.value:<8}", style=colours[check.level.value], end="")
+            ui.console.print(f"{check.level.value:<8}", style=COLOURS[check.level], end="")
             ui.console.print(f" {check.name}: {check.finding}", markup=False)
             if check.level is not Level.OK and check.remedy:
                 ui.console.print(f"         {check.remedy}", markup=False)
@@ -53,64 +57,80 @@ def doctor(as_json: JsonOption = False, on: OnOption = None) -> None:
         raise typer.Exit(2)
 
 
-def examine(placement: str | None) -> "list[Check]":
+def examine(placement: str | None) -> list[Check]:
     """Run the checks of this machine, or of the hosts of a placement."""
     if placement is not None:
-        from corda_lab.swarm import lifecycle as swarm
-
         return swarm.examine(swarm.prepare(load_settings(), placement))
-    from corda_lab.lab import doctor as doctor_module
-    from corda_lab.lab import shape
-
     return doctor_module.examine(shape.of_running(load_settings()))
 
 
-@takes(SHAPE_OPTIONS)
 @locks_lab
 def up(
+    corda: Annotated[str | None, declared(BY_NAME["corda"])] = None,
+    database: Annotated[str | None, declared(BY_NAME["database"])] = None,
+    notary: Annotated[str | None, declared(BY_NAME["notary"])] = None,
+    parties: Annotated[int | None, declared(BY_NAME["parties"])] = None,
+    cordapp: Annotated[str | None, declared(BY_NAME["cordapp"])] = None,
+    preset: Annotated[str | None, declared(BY_NAME["preset"])] = None,
+    link: Annotated[list[str] | None, declared(BY_NAME["link"])] = None,
+    size: Annotated[str | None, declared(SIZE)] = None,
+    variables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="VARIABLE=VALUE",
+            help="Set another part of the shape by its variable in .env: NODE_HEAP=2g. Repeatable.",
+        ),
+    ] = None,
     images: ImagesOption = None,
-    on: OnOption = None,
+    placement: PlacementOption = None,
     recover: Annotated[
         str | None,
         typer.Option(
-            "--recover",
             metavar="NODE",
             help="First recover the H2 database of a node that cannot be opened. The damaged file is kept.",
         ),
     ] = None,
-    **shape_of_lab: Any,
 ) -> None:
     """Pull or build the images, start every service and wait until all are healthy.
 
-    Options that you leave out come from .env. CorDapps in cordapps/extra/ are checked and installed on every node.
+    What you leave out comes from .env, where every variable is explained. CorDapps in cordapps/extra/ are checked and
+    installed on every node.
 
     With --on, this machine must be a manager of the swarm.
 
-    Example: `scripts/lab up --parties 5 --database postgres`
+    Example: `scripts/lab up --parties 5 --database postgres --set NODE_HEAP=2g`
     """
-    from corda_lab.faults import inject
-    from corda_lab.lab import lifecycle, shape
-    from corda_lab.runs import leftovers, start
-
-    settings = shape.with_options(load_settings(), variables_of(shape_of_lab), size=shape_of_lab[SIZE.name])
-    if on is not None:
-        from corda_lab.swarm import deployment
-        from corda_lab.swarm import lifecycle as swarm
-
+    given = {
+        "corda": corda,
+        "database": database,
+        "notary": notary,
+        "parties": parties,
+        "cordapp": cordapp,
+        "preset": preset,
+        "link": link,
+    }
+    known = load_settings()
+    settings = shape.with_options(known, shape_variables(given, variables, known), size=size)
+    if placement is not None:
         if recover:
             raise LabError("--recover is not for a lab on several hosts", "Leave it out, or start a new network.")
-        lifecycle.require_engine()
-        if stack := deployment.find(settings):
-            if inject.is_left(stack.project):
-                inject.heal_left(stack.project)
-            leftovers.stop_loads(stack)
-        swarm.up(settings, on, forced_images(images))
-        if stack := deployment.find(settings):
-            leftovers.collect(stack)
-        lifecycle.print_urls(settings)
-        return
-    start.start(settings, forced_images(images), recover=recover)
+        _start_stack(settings, placement, images=forced_images(images))
+    else:
+        start.start(settings, forced_images(images), recover=recover)
     lifecycle.print_urls(settings)
+
+
+def _start_stack(settings: Settings, placement: str, *, images: lifecycle.ImageChoice | None) -> None:
+    """Start the lab on the hosts of a placement, without what ended commands have left in it. Raises LabError."""
+    lifecycle.require_engine()
+    if stack := deployment.find(settings):
+        if inject.is_left(stack.project):
+            inject.heal_left(stack.project)
+        leftovers.stop_loads(stack)
+    swarm.up(settings, placement, images)
+    if stack := deployment.find(settings):
+        leftovers.collect(stack)
 
 
 @locks_lab
@@ -119,7 +139,7 @@ def down(
         bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
     ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
-    on: OnOption = None,
+    placement: PlacementOption = None,
 ) -> None:
     """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
 
@@ -127,26 +147,10 @@ def down(
 
     Example: `scripts/lab down --volumes`
     """
-    from corda_lab.faults import inject
-    from corda_lab.host import engine
-    from corda_lab.lab import lifecycle
-    from corda_lab.lab.compose import Compose
-    from corda_lab.runs import by_hand, leftovers
-
     settings = load_settings()
     lifecycle.require_engine()
-    if on is not None:
-        from corda_lab.swarm import deployment
-        from corda_lab.swarm import lifecycle as swarm
-
-        known = deployment.find(settings) or deployment.former(settings)
-        # A host of the stack may be gone for good.
-        with inject.removing(known.project) if known else nullcontext():
-            if known:
-                # Rows of a run whose command was killed are not the lab's to delete.
-                collect = leftovers.collect_before_removal if volumes else leftovers.collect
-                collect(known)
-            swarm.down(settings, on, volumes=volumes)
+    if placement is not None:
+        _stop_stack(settings, placement, volumes=volumes)
         return
     with inject.removing(settings.project):
         loads = () if volumes else by_hand.here().loads
@@ -160,24 +164,12 @@ def down(
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 
-def status(as_json: JsonOption = False) -> None:
-    """Show the state of every service, the outstanding flows, the URLs and the alerts.
-
-    If the lab is on several hosts, the state is that of Swarm's task, with its host.
-
-    Exit status 1 if the lab is not ready. Alerts do not change it.
-
-    Example: `scripts/lab status --json`
-    """
-    from corda_lab.cli import status as status_module
-    from corda_lab.lab import project
-
-    # Otherwise the first command in a second checkout would show the lab of the first checkout.
-    project.settle()
-    state = status_module.gather(load_settings())
-    if as_json:
-        print(json.dumps(asdict(state), indent=2))
-    else:
-        status_module.show(state)
-    if not state.ready:
-        raise typer.Exit(1)
+def _stop_stack(settings: Settings, placement: str, *, volumes: bool) -> None:
+    """Stop the lab on several hosts, of which one may be gone for good. Raises LabError."""
+    known = deployment.find(settings) or deployment.former(settings)
+    with inject.removing(known.project) if known else nullcontext():
+        if known:
+            # Rows of a run whose command was killed are not the lab's to delete.
+            collect = leftovers.collect_before_removal if volumes else leftovers.collect
+            collect(known)
+        swarm.down(settings, placement, volumes=volumes)

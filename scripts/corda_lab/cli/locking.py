@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -18,8 +19,6 @@ def locks_lab(verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def locked(*arguments: Any, **options: Any) -> None:
-        from corda_lab.lab import lock, project
-
         project.settle()
         with lock.held(load_settings().project):
             verb(*arguments, **options)

@@ -4,17 +4,18 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from corda_lab.errors import LabError
+from corda_lab.lab import lifecycle, node_logs, project
 from corda_lab.lab.settings import load_settings
+from corda_lab.runs.running import deployed
+from corda_lab.steps.node_log import LogEntry, begins_entry, entry_of
 from corda_lab.text import ui
 from corda_lab.text.durations import parse_duration
-
-if TYPE_CHECKING:
-    from corda_lab.steps.node_log import LogEntry
+from corda_lab.text.redaction import Redactor
 
 ID_LENGTH_MIN = 8
 """Fewer characters of an id would be found in all kinds of words."""
@@ -51,9 +52,6 @@ def logs(
 
     Example: `scripts/lab logs PartyB --errors --since 10m`
     """
-    from corda_lab.lab import lifecycle, node_logs, project
-    from corda_lab.runs.running import deployed
-
     wanted, after = _checked_id(flow), _since(since)
     project.settle()
     lifecycle.require_engine()
@@ -98,7 +96,7 @@ def _since(text: str | None) -> float | None:
     return datetime.now(UTC).timestamp() - parse_duration(text, option="--since")
 
 
-def _is_wanted(entry: "LogEntry", identity: str | None, since: float | None, errors: bool) -> bool:
+def _is_wanted(entry: LogEntry, identity: str | None, since: float | None, errors: bool) -> bool:
     if since is not None and (entry.at is None or entry.at < since):
         return False
     if errors and not entry.is_error:
@@ -106,11 +104,8 @@ def _is_wanted(entry: "LogEntry", identity: str | None, since: float | None, err
     return identity is None or entry.names(identity)
 
 
-def _entries(chunks: Iterable[bytes], secrets: frozenset[str]) -> "Iterator[LogEntry]":
+def _entries(chunks: Iterable[bytes], secrets: frozenset[str]) -> Iterator[LogEntry]:
     """The entries of a log as its bytes come. After a moment in which nothing came, the last entry is complete."""
-    from corda_lab.steps.node_log import begins_entry, entry_of
-    from corda_lab.text.redaction import Redactor
-
     redactor, torn, pending = Redactor(secrets), b"", list[str]()
     for chunk in chunks:
         if not chunk and pending and not torn:

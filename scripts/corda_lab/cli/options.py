@@ -1,19 +1,23 @@
-"""Options that several verbs share."""
+"""Options that several verbs share, and ``--set``."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any
 
 import typer
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
+from corda_lab.knobs.shape import BY_NAME, BY_VARIABLE, variables_of
+from corda_lab.lab.lifecycle import ImageChoice
+from corda_lab.lab.settings import Settings
+from corda_lab.paths import WORKLOADS
 from corda_lab.steps import load
 from corda_lab.text.durations import parse_duration
-
-if TYPE_CHECKING:
-    from corda_lab.lab.lifecycle import ImageChoice
+from lab_workload import overrides
+from lab_workload.names import did_you_mean
+from lab_workload.problems import Problem, WorkloadError
+from lab_workload.yaml_source import read_fields
 
 
 class ImageSource(StrEnum):
@@ -21,16 +25,6 @@ class ImageSource(StrEnum):
 
     REGISTRY = "registry"
     LOCAL = "local"
-
-
-class MetricName(StrEnum):
-    """The metric by which runs are compared."""
-
-    THROUGHPUT = "throughput"
-    STATES = "states"
-    P50 = "p50"
-    P95 = "p95"
-    P99 = "p99"
 
 
 ImagesOption = Annotated[
@@ -42,59 +36,24 @@ ImagesOption = Annotated[
 ]
 
 
-OnOption = Annotated[
+PlacementOption = Annotated[
     str | None,
     typer.Option(
         "--on",
         metavar="PLACEMENT",
-        help="Several hosts: what runs on which, a file or a name in configs/placements/ (docs/scale-out.md).",
+        help="Several hosts instead of this machine: what runs on which, a name in configs/placements/ or a path "
+        "(docs/scale-out.md).",
     ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AnywayOption = Annotated[
+    bool, typer.Option("--anyway", help="With --like: repeat it although something has changed, and record what.")
 ]
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-Verb = TypeVar("Verb", bound=Callable[..., None])
-
-_TYPES: Mapping[Kind, Any] = {
-    Kind.COUNT: int,
-    Kind.NUMBER: float,
-    Kind.CORES: float,
-    Kind.FLAG: bool,
-    Kind.WORDS: list[str],
-}
-"""The Python type of an option's value. Kinds that are not listed are str."""
-
-
-def takes(options: Iterable[Option]) -> Callable[[Verb], Verb]:
-    """Replace a verb's ``**`` parameter by the declared options. The value of an option that is not given is None.
-
-    The options follow the verb's positional parameters and precede its keyword-only parameters.
-    """
-    declared = [_parameter(option) for option in options]
-
-    def give(verb: Verb) -> Verb:
-        signature = inspect.signature(verb, eval_str=True)
-        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        last = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
-        first = [each for each in own if each not in last]
-        cast(Any, verb).__signature__ = signature.replace(parameters=[*first, *declared, *last])
-        return verb
-
-    return give
-
-
-def _parameter(option: Option) -> inspect.Parameter:
-    """Return the function parameter from which Typer makes the option."""
-    flags = [f"{option.flag}/{option.negative_flag}"] if option.kind is Kind.FLAG else [option.flag]
-    read = cast(Any, Literal)[option.choices] if option.kind is Kind.CHOICE else _TYPES.get(option.kind, str)
-    annotation: Any = Annotated[read | None, typer.Option(*flags, help=option.usage)]
-    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def forced_images(images: ImageSource | None) -> "ImageChoice | None":
-    return None if images is None else images.value
+def declared(option: Option) -> Any:
+    """Return the option of the command line for a declared one."""
+    return typer.Option(option.flag, help=option.usage)
 
 
 def load_options(workload: str, given: Mapping[str, Any], *, settings: Sequence[str] | None = None) -> load.LoadOptions:
@@ -103,14 +62,14 @@ def load_options(workload: str, given: Mapping[str, Any], *, settings: Sequence[
     A duration is a text such as ``2m``, or a number of seconds. ``settings`` are the values of ``--set``.
     Raises LabError for an invalid value.
     """
-    from lab_workload import overrides
-
-    options = {option.name: option for option in load.RUN_OPTIONS}
-    values = {name: _read(options[name], value) for name, value in given.items() if value is not None}
+    texts, set_values = _split(workload, _parsed(settings))
+    values = {name: _read(_OPTIONS[name], value) for name, value in given.items() if value is not None}
+    if twice := texts.keys() & values.keys():
+        raise LabError(
+            f"--set {min(twice)}: is given twice", f"Leave it out, or leave out {_OPTIONS[min(twice)].flag}."
+        )
+    values |= {name: _value(_OPTIONS[name], text) for name, text in texts.items()}
     warm_up_max = values.pop(load.WARM_UP_MAX.name, None)
-    set_values, problems = overrides.parse(settings or [])
-    if problems:
-        raise LabError(problems=problems)
     asked = load.LoadOptions(workload=workload, overrides=set_values, **load.attributes_of(values))
     if asked.is_counted and warm_up_max is not None:
         raise LabError(f"{load.WARM_UP_MAX.flag}: is not for a load that ends after a number of flows", "Leave it out.")
@@ -118,8 +77,102 @@ def load_options(workload: str, given: Mapping[str, Any], *, settings: Sequence[
     return asked if warm_up_max is None else load.until_steady(asked, warm_up_max)
 
 
+_OPTIONS = {option.name: option for option in load.RUN_OPTIONS}
+LOAD, WORKLOAD = "load.", "workload."
+"""Say of a key of ``--set`` whose it is, if the load and the workload have it."""
+
+
+def _parsed(settings: Iterable[str] | None) -> dict[str, str]:
+    """Return the values of ``--set`` by key. Raises LabError."""
+    values, problems = overrides.parse(list(settings or ()))
+    if problems:
+        raise LabError(problems=problems)
+    return values
+
+
+def _split(workload: str, settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the fields of the load that are set, and the parameters and arguments of its workload. Raises LabError."""
+    of_load: dict[str, str] = {}
+    of_workload: dict[str, str] = {}
+    known = _workload_keys(workload) if settings else ()
+    problems = []
+    for key, text in settings.items():
+        if key in _OPTIONS and key in known:
+            both = f"is a field of the load, and of the workload {workload}"
+            problems.append(Problem.of(f"--set {key}", both, f"Write {LOAD}{key} or {WORKLOAD}{key}."))
+        elif key.removeprefix(LOAD) in _OPTIONS:
+            of_load[key.removeprefix(LOAD)] = text
+        elif not known or key.removeprefix(WORKLOAD) in known:
+            of_workload[key.removeprefix(WORKLOAD)] = text
+        else:
+            keys = [*_OPTIONS, *known]
+            hint = did_you_mean(key, keys) or f"; choose from {', '.join(keys)}"
+            problems.append(Problem.of("--set", f"unknown key {key!r}{hint}"))
+    if problems:
+        raise LabError(problems=problems)
+    return of_load, of_workload
+
+
+def _workload_keys(name: str) -> Sequence[str]:
+    """Return what can be set in a workload file; nothing if it cannot be read, which is reported later."""
+    try:
+        data, _ = read_fields(WORKLOADS / f"{name}.yaml")
+    except WorkloadError:
+        return ()
+    return overrides.keys(data)
+
+
+def _value(option: load.LoadOption, text: str) -> Any:
+    """Read a value of ``--set``, as Typer reads that of an option. Raises LabError."""
+    kinds = {Kind.COUNT: (int, "a whole number"), Kind.NUMBER: (float, "a number")}
+    if option.kind is Kind.CHOICE and text not in option.choices:
+        hint = did_you_mean(text, option.choices)
+        raise LabError(
+            f"--set {option.name}: unknown value {text!r}{hint}", f"Choose from {', '.join(option.choices)}."
+        )
+    if option.kind not in kinds:
+        return _read(option, text)
+    read, what = kinds[option.kind]
+    try:
+        return read(text)
+    except ValueError:
+        raise LabError(f"--set {option.name}: {text!r} is not {what}", "For example: --set seed=7") from None
+
+
 def _read(option: load.LoadOption, value: Any) -> Any:
     """Convert a value from Typer, which passes durations as text."""
     if option.kind is not Kind.DURATION or not isinstance(value, str):
         return value
     return parse_duration(value, option=option.flag, seconds_min=option.at_least or 0.0)
+
+
+def shape_variables(given: Mapping[str, Any], settings: Iterable[str] | None, known: Settings) -> dict[str, str]:
+    """Return the variables of ``.env`` that options of ``up`` and its ``--set`` set. Raises LabError."""
+    variables, problems = variables_of(given), []
+    for name, text in _parsed(settings).items():
+        knob = BY_VARIABLE.get(name)
+        if name in variables and knob is not None:
+            problems.append(Problem.of(f"--set {name}", "is given twice", f"Leave it out, or leave out {knob.flag}."))
+        elif knob is not None:
+            variables[name] = knob.text(text) if knob.kind is Kind.BYTES else text
+        elif name in known.values:
+            problems.append(Problem.of(f"--set {name}", "is read by every command", "Set it in .env."))
+        else:
+            own = BY_NAME.get(name)
+            hint = f", did you mean {own.variable!r}?" if own else did_you_mean(name, BY_VARIABLE)
+            problems.append(
+                Problem.of("--set", f"unknown setting {name!r}{hint}", f"Choose from {', '.join(BY_VARIABLE)}.")
+            )
+    if problems:
+        raise LabError(problems=problems)
+    return variables
+
+
+def refuse_beside_like(given: Sequence[str]) -> None:
+    """Raise LabError if other options are given with ``--like``, which repeats a run to the letter."""
+    if given:
+        raise LabError(f"{given[0]}: is not for --like, which repeats a run to the letter", "Leave it out.")
+
+
+def forced_images(images: ImageSource | None) -> ImageChoice | None:
+    return None if images is None else images.value

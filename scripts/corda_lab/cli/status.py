@@ -1,28 +1,32 @@
-"""``lab status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
+"""The verb ``status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
 
+import json
 import time
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
-from corda_lab.cli import alerts
-from corda_lab.clients.bridge import Bridge
+from corda_lab.cli import live
+from corda_lab.cli.options import JsonOption
+from corda_lab.clients.bridge import START_REMEDY, Bridge
 from corda_lab.clients.prometheus import Alert, Prometheus
+from corda_lab.clients.watch import Watch
 from corda_lab.errors import LabError
 from corda_lab.host import probe
-from corda_lab.lab import addresses, lifecycle, shape
+from corda_lab.lab import addresses, lifecycle, project, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.swarm import deployment
+from corda_lab.swarm.deploy import RUNNING, ServiceForm, newest, tasks_of
+from corda_lab.swarm.deployment import DeployedStack
+from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.hosts import members
 from corda_lab.text import tables, ui
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from corda_lab.swarm.deploy import ServiceForm
-    from corda_lab.swarm.deployment import DeployedStack
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
 
@@ -55,17 +59,66 @@ class LabState:
     """What Prometheus says is wrong. Empty also as long as it does not answer."""
 
 
+def status(
+    as_json: JsonOption = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Follow what each node does, the bridge, the load and the alerts, until Ctrl-C. Without a terminal: "
+            "one table.",
+        ),
+    ] = False,
+) -> None:
+    """Show the state of every service, the outstanding flows, the URLs and the alerts.
+
+    --watch changes nothing and asks little, so it can run beside a measurement. Prometheus has new values every five
+    seconds.
+
+    If the lab is on several hosts, the state is that of Swarm's task, with its host.
+
+    Exit status 1 if the lab is not ready. Alerts do not change it.
+
+    Example: `scripts/lab status --watch`
+    """
+    if watch:
+        _watch(load_settings(), as_json=as_json)
+        return
+    # Otherwise the first command in a second checkout would show the lab of the first checkout.
+    project.settle()
+    state = gather(load_settings())
+    if as_json:
+        print(json.dumps(asdict(state), indent=2))
+    else:
+        show(state)
+    if not state.ready:
+        raise typer.Exit(1)
+
+
+def _watch(settings: Settings, *, as_json: bool) -> None:
+    """Show what the nodes do: live in a terminal, otherwise once. Raises LabError if nothing answers."""
+    bridge_url, prometheus_url = settings.bridge_url, settings.url("PROMETHEUS_PORT")
+    with closing(Watch.at(bridge_url, settings.bridge_token, prometheus_url)) as looking:
+        view = looking.look()
+        if view.is_down:
+            text = f"The lab is not up: neither the bridge at {bridge_url} nor Prometheus at {prometheus_url} answers"
+            raise LabError(text, START_REMEDY)
+        if as_json:
+            print(json.dumps(live.as_dict(view), indent=2))
+        elif ui.console.is_terminal and not ui.console.is_dumb_terminal:
+            live.follow(looking, view)
+        else:
+            live.show(view)
+
+
 def gather(settings: Settings) -> LabState:
     """Return the state of the lab, here or on several hosts. Raises LabError if no engine is running."""
-    from corda_lab.swarm import deployment
-    from corda_lab.swarm.folder import StackFolder
-
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     present = compose.services()
-    if not present and (services := deployment.services_present(StackFolder.of(settings.project))):
-        return _gather_stack(settings, services)
+    if not present and (deployed := deployment.services_present(StackFolder.of(settings.project))):
+        return _gather_stack(settings, deployed)
     services = {service.name: service.condition for service in present}
     settings = shape.of_running(settings)
     expected = settings.services
@@ -83,13 +136,8 @@ def gather(settings: Settings) -> LabState:
     )
 
 
-def _gather_stack(settings: Settings, services: "Sequence[ServiceForm]") -> LabState:
+def _gather_stack(settings: Settings, services: Sequence[ServiceForm]) -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
-    from corda_lab.swarm import deployment
-    from corda_lab.swarm.deploy import RUNNING, newest, tasks_of
-    from corda_lab.swarm.folder import StackFolder
-    from corda_lab.swarm.hosts import members
-
     stack = StackFolder.of(settings.project).stack
     hostnames = {member.id: member.hostname for member in members()}
     tasks = newest(tasks_of(stack, services))
@@ -111,7 +159,7 @@ def _gather_stack(settings: Settings, services: "Sequence[ServiceForm]") -> LabS
     )
 
 
-def loads_of(stack: "DeployedStack | None") -> list[str]:
+def loads_of(stack: DeployedStack | None) -> list[str]:
     """Return the containers that generate load on the hosts of a stack. If a host does not answer, that is printed."""
     try:
         return stack.load_containers() if stack else []
@@ -160,4 +208,4 @@ def show(state: LabState) -> None:
     for container in state.load_containers:
         ui.console.print(f"A run is in progress: {container}", markup=False)
     for alert in state.alerts:
-        ui.console.print(alerts.line(alert, time.time()))
+        ui.console.print(live.alert_line(alert, time.time()))

@@ -1,93 +1,135 @@
-"""The verb ``sweep``."""
+"""The verb ``sweep``, and its modes ``plan``, ``resume`` and ``finish``."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from corda_lab.cli.options import ImagesOption, OnOption, forced_images
+from corda_lab.cli.options import (
+    AnywayOption,
+    ImagesOption,
+    PlacementOption,
+    forced_images,
+    refuse_beside_like,
+)
 from corda_lab.errors import LabError
+from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings
+from corda_lab.sweeps import command, rerun
+from corda_lab.sweeps.command import SweepRequest
+from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
 from corda_lab.text import ui
 
-if TYPE_CHECKING:
-    from corda_lab.sweeps.execute import SweepResult
-
-DETECT_HELP = "Run nothing; show how many repeats it takes to see a difference this small, such as 5%."
-QUICK_HELP = (
-    "Run the short form that `quick` in the sweep file describes: fewer points or seconds, but at least "
-    f"{QUICK_REPEATS_MIN} repeats."
-)
+FileArgument = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="Path of a sweep file, or its name in configs/sweeps/.")
+]
+KeptArgument = Annotated[
+    str | None, typer.Argument(metavar="[FILE]", help="The sweep file. Default: the latest unfinished sweep.")
+]
+QuickOption = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="The short form that `quick` in the sweep file describes: fewer points or seconds, but at least "
+        f"{QUICK_REPEATS_MIN} repeats.",
+    ),
+]
+ReplaceOption = Annotated[
+    bool,
+    typer.Option(
+        "--replace", help="Delete the existing lab and its ledger first; every sweep starts from an empty ledger."
+    ),
+]
 
 
 def sweep(
-    file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Path of a sweep file, or its name in configs/sweeps/.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; run nothing.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help=QUICK_HELP)] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the latest unfinished sweep, or the latest one of FILE.")
-    ] = False,
-    finish: Annotated[
-        bool, typer.Option("--finish", help="Run no more steps; store and report an unfinished sweep as it is.")
-    ] = False,
-    replace: Annotated[
-        bool,
-        typer.Option(
-            "--replace",
-            help="Delete the existing lab and its ledger first; every sweep starts from an empty ledger.",
-        ),
-    ] = False,
-    detect: Annotated[str | None, typer.Option(metavar="PERCENT", help=DETECT_HELP)] = None,
+    file: FileArgument = None,
+    quick: QuickOption = False,
+    replace: ReplaceOption = False,
     images: ImagesOption = None,
-    on: OnOption = None,
+    placement: PlacementOption = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Repeat this sweep to the letter, from its first step. If anything has changed since, nothing runs, "
+            "and the changes are listed.",
+        ),
+    ] = None,
+    anyway: AnywayOption = False,
 ) -> None:
     """Run every step of a sweep file, each on a lab of the shape that it needs, and write one report.
 
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
-    continue with --resume.
+    continue with `scripts/lab sweep resume`.
 
-    With --on, each lab is a stack on the hosts of the placement. A resumed sweep goes on where it began.
+    With --on, each lab is a stack on several hosts. A resumed sweep goes on where it began.
 
     Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
     confirmed), otherwise 1.
 
     Example: `scripts/lab sweep configs/sweeps/smoke.yaml`
+
+    The same again: `scripts/lab sweep --like latest`
     """
-    from corda_lab.lab import project
-    from corda_lab.sweeps import command as sweep_command
-
-    require_one(dry_run, resume, finish, detect is not None)
-    if quick and (resume or finish):
-        raise LabError("--quick: cannot be changed for an unfinished sweep", "Leave it out.")
-    if not (dry_run or finish or detect):
+    if like is not None:
+        others = {"FILE": file, "--quick": quick, "--on": placement}
+        refuse_beside_like([flag for flag, value in others.items() if value])
         project.settle()
-    settings = load_settings()
-    wanted = sweep_command.SweepRequest(file, forced_images(images), replace, quick, placement=on)
+        stored_run, request = rerun.read(like), SweepRequest(None, forced_images(images), replace)
+        if not stored_run.is_sweep:
+            raise LabError(f"--like: {stored_run.identity} is no sweep", f"Use `scripts/lab run --like {like}`.")
+        _show(rerun.sweep(stored_run, request, load_settings(), anyway=anyway))
+        return
+    if anyway:
+        raise LabError("--anyway: is only for --like", "Leave it out.")
+    project.settle()
+    request = SweepRequest(file, forced_images(images), replace, quick, placement=placement)
+    _show(command.begin(request, load_settings()))
+
+
+def plan(
+    file: FileArgument = None,
+    quick: QuickOption = False,
+    detect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Instead, show how many repeats it takes to see a difference this small, such as 5%.",
+        ),
+    ] = None,
+    placement: PlacementOption = None,
+) -> None:
+    """Show the steps of a sweep and how long they take. Nothing runs.
+
+    Example: `scripts/lab sweep plan smoke`
+    """
+    request = SweepRequest(file, quick=quick, placement=placement)
     if detect is not None:
-        sweep_command.show_detection(wanted, detect)
-        return
-    if dry_run:
-        sweep_command.dry_run(wanted, settings)
-        return
-    if finish:
-        outcome = sweep_command.finish(wanted)
+        command.show_detection(request, detect)
     else:
-        outcome = (sweep_command.resume if resume else sweep_command.begin)(wanted, settings)
-    show(outcome)
+        command.dry_run(request, load_settings())
 
 
-def require_one(*given: bool) -> None:
-    """Raise LabError if more than one of the options is given that say what else to do than to begin a sweep."""
-    if sum(given) > 1:
-        raise LabError(
-            "--dry-run, --resume, --finish, --detect: these options exclude each other", "Pass only one of them."
-        )
+def resume(file: KeptArgument = None, replace: ReplaceOption = False, images: ImagesOption = None) -> None:
+    """Run the missing steps of an unfinished sweep, on the hosts on which it began.
+
+    Example: `scripts/lab sweep resume`
+    """
+    project.settle()
+    _show(command.resume(SweepRequest(file, forced_images(images), replace), load_settings()))
 
 
-def show(outcome: "SweepResult") -> None:
-    """Print why a sweep failed, and where its report is. Raises typer.Exit if it failed."""
+def finish(file: KeptArgument = None) -> None:
+    """Store and report an unfinished sweep as it is. No more steps run.
+
+    Example: `scripts/lab sweep finish`
+    """
+    _show(command.finish(SweepRequest(file)))
+
+
+def _show(outcome: SweepResult) -> None:
+    """Print why a sweep failed, and where its report is. Exits with status 1 if it failed."""
     for problem in outcome.problems:
         ui.console.print(f"failed: {problem}", style="red", markup=False)
     if outcome.folder is not None:

@@ -1,27 +1,54 @@
-"""The verbs that help to write workloads: ``flows``, ``workload new``, ``workload check``."""
+"""The verb ``workload``, and its modes ``flows``, ``new`` and ``check``."""
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import JsonOption
+from corda_lab.clients.bridge import Bridge
+from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
-from corda_lab.text import ui
+from corda_lab.runs import counters, preflight
+from corda_lab.runs.running import RunningLab
+from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
+from corda_lab.workloads import flows as node_flows
+from corda_lab.workloads import new as new_workload
+from corda_lab.workloads import resolve, trial
+from lab_workload.flows import Flow
+from lab_workload.names import did_you_mean
+from lab_workload.workload import workload_names
 
-if TYPE_CHECKING:
-    from corda_lab.clients.bridge import Bridge
-    from lab_workload.flows import Flow
+MODES = ("flows", "new", "check")
 
 
-def _bridge() -> "Bridge":
-    from corda_lab.clients.bridge import Bridge
-
+def _bridge() -> Bridge:
     settings = load_settings()
     return Bridge(settings.bridge_url, settings.bridge_token)
+
+
+def workload(
+    mode: Annotated[str | None, typer.Argument(metavar="[flows|new|check]", help="What to do.")] = None,
+) -> None:
+    """List the workload files, each with what it is. Its modes list flows, and create and check such files.
+
+    Example: `scripts/lab workload`
+
+    The flows of a node: `scripts/lab workload flows PartyA`
+
+    A file for a flow: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
+
+    Are all files right? `scripts/lab workload check`
+    """
+    if mode is not None:
+        raise LabError(f"There is no {mode!r}{did_you_mean(mode, MODES)}", f"Choose from {', '.join(MODES)}.")
+    table = tables.table("workload", "what it is")
+    for name in workload_names(WORKLOADS):
+        table.add_row(name, resolve.read_workload(name).description)
+    tables.show(table)
 
 
 def flows(
@@ -30,24 +57,24 @@ def flows(
 ) -> None:
     """List the flows that a node can start, with their parameters and types.
 
-    Example: `scripts/lab flows PartyA`
+    Example: `scripts/lab workload flows PartyA`
     """
-    from corda_lab.workloads import flows as flows_module
-
     bridge = _bridge()
-    found = flows_module.find_node(node, bridge)
+    found = node_flows.find_node(node, bridge)
     definitions = bridge.flow_definitions(found.name)
     if as_json:
-        print(json.dumps(flows_module.as_dicts(definitions), indent=2))
+        print(json.dumps(node_flows.as_dicts(definitions), indent=2))
     else:
-        flows_module.show(found.name, definitions)
+        node_flows.show(found.name, definitions)
 
 
 def new(
     node: Annotated[str, typer.Option(help="Node that starts the flow.")],
     flow: Annotated[
         str,
-        typer.Option(help="Class of the flow, full or short: MyFlow, MyFlow.Initiator. `lab flows` lists them."),
+        typer.Option(
+            help="Class of the flow, full or short: MyFlow, MyFlow.Initiator. `lab workload flows` lists them."
+        ),
     ],
     name: Annotated[str | None, typer.Option(help="Name of the workload. Default: from the flow's name.")] = None,
     is_tried: Annotated[
@@ -64,11 +91,8 @@ def new(
 
     Example: `scripts/lab workload new --node PartyA --flow com.example.MyFlow`
     """
-    from corda_lab.workloads import flows as flows_module
-    from corda_lab.workloads import new as new_workload
-
     bridge = _bridge()
-    found = flows_module.find_node(node, bridge)
+    found = node_flows.find_node(node, bridge)
     definition = new_workload.find_flow(flow, found.name, bridge.flow_definitions(found.name))
     file_name = new_workload.check_name(name or new_workload.default_name(definition))
     path = WORKLOADS / f"{file_name}.yaml"
@@ -88,17 +112,11 @@ def new(
 
 
 @locks_lab
-def _try_workload(name: str, node: str, flow: "Flow") -> None:
+def _try_workload(name: str, node: str, flow: Flow) -> None:
     """Start the flow of a workload once, and write the states that it adds into the file.
 
     Raises LabError if the file is not accepted or the flow fails; the file stays as it is.
     """
-    from corda_lab.errors import LabError
-    from corda_lab.runs import counters, preflight
-    from corda_lab.runs.running import RunningLab
-    from corda_lab.workloads import new as new_workload
-    from corda_lab.workloads import resolve, trial
-
     lab = RunningLab.of(load_settings())
     workload = resolve.read_workload(name)
     trial.check_kind(workload, node, flow)
@@ -134,12 +152,9 @@ def check(
 
     Example: `scripts/lab workload check my-workload`
     """
-    from corda_lab.workloads import check as check_workloads
-    from corda_lab.workloads import resolve
-
     bridge = _bridge()
     is_up = bridge.is_ready()
-    found = check_workloads.problems_of(
+    found = resolve.problems_of(
         WORKLOADS, names or (), (lambda workload: resolve.lab_problems(workload, bridge)) if is_up else None
     )
     for name, problems in found.items():

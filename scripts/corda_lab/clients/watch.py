@@ -1,4 +1,4 @@
-"""What the lab does now, from one round of questions to the bridge and Prometheus. ``lab top`` asks again and again."""
+"""What the lab does now, from one round of questions to the bridge and Prometheus, for ``lab status --watch``."""
 
 import math
 import time

@@ -173,7 +173,7 @@ def from_run(name: str, places: Places = HERE) -> None:
     if not figures:
         raise LabError(
             f"{run.identity}: no figure is judged from the sweep {run.sweep.name!r}",
-            "`scripts/lab reproduce --list` shows the figures.",
+            "`scripts/lab reproduce list` shows the figures.",
         )
     if digest_of(sweep) != digest_of(in_form(figures[0].sweep, form_of(run))):
         ui.warn(

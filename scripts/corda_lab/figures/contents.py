@@ -10,7 +10,7 @@ from corda_lab.figures import charts, commands, summary
 from corda_lab.figures.forms import FULL, QUICK, in_form, shared_words, whole_takes
 from corda_lab.figures.judge import needs_words
 from corda_lab.figures.judged import Judged, total
-from corda_lab.figures.page import ClaimRow, DeviationRow, claim_row, conditions, deviation_row, images_words
+from corda_lab.figures.page import ClaimRow, claim_row, conditions, images_words
 from corda_lab.figures.repeat import Form
 from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, Verdict
@@ -131,7 +131,7 @@ class FigurePart:
     here: str
     """Those of the lab."""
     claims: tuple[ClaimRow, ...]
-    deviations: tuple[DeviationRow, ...]
+    deviations: tuple[DeviationFields, ...]
     """Those that touch its claims."""
     measured: str
     picture: str
@@ -349,7 +349,7 @@ def _part(one: Judged) -> FigurePart:
         fields.conditions,
         conditions(one),
         tuple(claim_row(verdict, one) for verdict in one.verdicts),
-        tuple(deviation_row(each) for each in fields.deviations if _kind(each) is None),
+        tuple(each for each in fields.deviations if _kind(each) is None),
         measured_words(one),
         picture=charts.shown(one),
         command=_command(one),

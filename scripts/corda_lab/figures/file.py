@@ -80,7 +80,7 @@ def find_figure(name: str, folder: Path = FIGURES, sweeps: Path = SWEEPS) -> Fig
     if name not in known:
         raise LabError(
             f"There is no figure {name!r}{did_you_mean(name, known)}",
-            "`./scripts/lab reproduce --list` lists all figures.",
+            "`./scripts/lab reproduce list` lists all figures.",
         )
     return read_figure(path, sweeps)
 

@@ -12,7 +12,6 @@ from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.judged import Judged
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.number import number_words, points_words
-from corda_lab.figures.schema import DeviationFields
 from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
@@ -49,16 +48,6 @@ class ClaimRow:
     why: str
     found: str
     """What a person found who looked at the evidence."""
-
-
-@dataclass(frozen=True)
-class DeviationRow:
-    """A line of the table of deviations, in words."""
-
-    published: str
-    here: str
-    because: str
-    touches: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "published_facts": published_facts(judged),
         "here_facts": here_facts(judged),
         "claims": [claim_row(one, judged) for one in judged.verdicts],
-        "deviations": [deviation_row(one) for one in fields.deviations],
+        "deviations": fields.deviations,
         "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
         "repeats": judged.repeats,
         "form": judged.form,
@@ -132,18 +121,6 @@ def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
         why=why_words(one),
         found=summary.found_words(one),
     )
-
-
-def deviation_row(one: DeviationFields) -> DeviationRow:
-    """Return the line of a deviation."""
-    return DeviationRow(one.published, one.here, one.because, touches_words(one))
-
-
-def touches_words(one: DeviationFields) -> str:
-    """Return which claims a deviation touches."""
-    if isinstance(one.touches, str):
-        return "absolute values only"
-    return ", ".join(one.touches) or "no claim"
 
 
 def published_values(judged: Judged) -> list[ValueRow]:

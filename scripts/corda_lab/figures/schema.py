@@ -269,6 +269,13 @@ class DeviationFields(Fields):
     touches: list[Text] | Literal["absolute"]
     """The names of the claims that it may change; ``absolute`` if it changes absolute values only."""
 
+    @property
+    def touched(self) -> str:
+        """Which claims it touches, in words."""
+        if isinstance(self.touches, str):
+            return "absolute values only"
+        return ", ".join(self.touches) or "no claim"
+
 
 class FigureFields(Fields):
     """A whole figure file."""

@@ -13,25 +13,6 @@ from corda_lab.host.processes import run_bounded
 PROC = Path("/proc")
 
 
-def cpu_seconds(containers: Sequence[str]) -> float | None:
-    """Return the CPU-seconds of running containers since their start; None if that is unknown.
-
-    ``containers`` are ids or names. Stopped containers count as 0, because their control groups no longer exist.
-    """
-    if not containers:
-        return 0.0
-    pids = main_processes(containers)
-    seconds = [container_cpu_seconds(container, pid) for container, pid in pids.items() if pid]
-    known = [each for each in seconds if each is not None]
-    return sum(known) if len(known) == len(seconds) else None
-
-
-def main_processes(containers: Sequence[str]) -> dict[str, int]:
-    """Return the main process of every container: full id → number, which is 0 if the container does not run."""
-    done = run_bounded(["docker", "inspect", "--format", "{{.Id}} {{.State.Pid}}", *containers])
-    return {container: int(pid) for container, pid in (line.split() for line in done.stdout.splitlines())}
-
-
 @dataclass(frozen=True)
 class Meter:
     """The files in which the kernel counts the CPU time, the memory and the disk writes of a container.
@@ -56,13 +37,6 @@ class Meter:
         Version 1 counts only what a process writes itself, not what the kernel writes for it later.
         """
         return parse_disk(self.disk.read_text(encoding="ascii")) if self.disk else None
-
-
-def meters(containers: Sequence[str]) -> list[Meter] | None:
-    """Return the meters of running containers, given by id or name; None if one does not run, or is not visible."""
-    found = [meter(container, pid) for container, pid in main_processes(containers).items()]
-    known = [each for each in found if each is not None]
-    return known if len(known) == len(containers) else None
 
 
 def meters_by_name(containers: Sequence[str]) -> dict[str, Meter]:
@@ -90,21 +64,6 @@ def meter(container: str, pid: int) -> Meter | None:
     memory = next((path for path in memory_files(container, groups, mounts) if path.exists()), None)
     disk = next((path for path in disk_files(container, groups, mounts) if path.exists()), None)
     return Meter(cpu, memory, disk) if cpu and memory else None
-
-
-def container_cpu_seconds(container: str, pid: int) -> float | None:
-    """Return a container's CPU-seconds since its start; None if unknown. ``container`` is the full id."""
-    try:
-        groups = (PROC / str(pid) / "cgroup").read_text(encoding="utf-8")
-        mounts = (PROC / "self" / "mountinfo").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    for path in usage_files(container, groups, mounts):
-        try:
-            return parse_usage(path.read_text(encoding="ascii"))
-        except (OSError, ValueError):
-            continue
-    return None
 
 
 def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:

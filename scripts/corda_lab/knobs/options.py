@@ -49,21 +49,23 @@ class Option:
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
+    is_common: bool = False
+    """Whether the command line has an option of its own for it. All others are set by ``--set``."""
+
+    @property
+    def key(self) -> str:
+        """Its name in ``--set``."""
+        return self.name
 
     @property
     def flag(self) -> str:
-        """The command-line option: ``--late-max``."""
-        return f"--{self.name.replace('_', '-')}"
+        """How the command line sets it: ``--warm-up``, or ``--set late_max``."""
+        return f"--{self.name.replace('_', '-')}" if self.is_common else f"--set {self.key}"
 
     @property
     def usage(self) -> str:
         """The help text on the command line."""
         return f"{self.help} Repeatable." if self.kind is Kind.WORDS else self.help
-
-    @property
-    def negative_flag(self) -> str:
-        """The option that turns a flag off: ``--no-dev-mode``."""
-        return f"--no-{self.name.replace('_', '-')}"
 
     def text(self, value: Any) -> str:
         """Format a value as in ``.env`` and on the command line. Durations are given in seconds."""
@@ -84,7 +86,7 @@ class Option:
 
     def words(self, text: str) -> list[str]:
         """Return the command-line arguments that set this option to ``text``; none if it is empty."""
-        if self.kind is Kind.FLAG and text:
-            return [self.flag if text == "true" else self.negative_flag]
         items = text.split() if self.kind is Kind.WORDS else [text] if text else []
-        return [word for item in items for word in (self.flag, item)]
+        if self.is_common:
+            return [word for item in items for word in (self.flag, item)]
+        return ["--set", f"{self.key}={','.join(items)}"] if items else []

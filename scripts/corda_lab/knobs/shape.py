@@ -55,6 +55,11 @@ class Knob(Option):
     label: Callable[[str], str] = str
     """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
 
+    @property
+    def key(self) -> str:
+        """Its name in ``--set``: the variable."""
+        return self.variable
+
 
 @dataclass(frozen=True)
 class Size:
@@ -67,8 +72,8 @@ class Size:
 SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
 """The sizes in R3's sizing guide, by name."""
 _SIZES_IN_WORDS = ", ".join(f"{name} ({size.heap}, {plural(size.cores, 'core')})" for name, size in SIZES.items())
-SIZE = Option(name="size", kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
-"""Sets the heap and the cores at once. ``--heap`` and ``--cores`` override it."""
+SIZE = Option(name="size", is_common=True, kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
+"""Sets NODE_HEAP and NODE_CORES at once, which ``--set`` overrides."""
 
 
 def _named(names: Mapping[str, str]) -> Callable[[str], str]:
@@ -109,6 +114,7 @@ KNOBS = (
     Knob(
         variable="CORDA_VERSION",
         name="corda",
+        is_common=True,
         kind=Kind.TEXT,
         choices=CORDA_VERSIONS,
         default="4.10",
@@ -126,6 +132,7 @@ KNOBS = (
     Knob(
         variable="DATABASE",
         name="database",
+        is_common=True,
         kind=Kind.FILE,
         folder="databases",
         default="h2",
@@ -136,6 +143,7 @@ KNOBS = (
     Knob(
         variable="NOTARY",
         name="notary",
+        is_common=True,
         kind=Kind.FILE,
         folder="notaries",
         default="simple",
@@ -146,6 +154,7 @@ KNOBS = (
     Knob(
         variable="PARTIES",
         name="parties",
+        is_common=True,
         kind=Kind.COUNT,
         at_least=PARTIES_MIN,
         at_most=PARTIES_MAX,
@@ -165,6 +174,7 @@ KNOBS = (
     Knob(
         variable="CORDAPP",
         name="cordapp",
+        is_common=True,
         kind=Kind.TEXT,
         choices=CORDAPPS,
         default=LAB_CORDAPP,
@@ -174,6 +184,7 @@ KNOBS = (
     Knob(
         variable="NODE_PRESET",
         name="preset",
+        is_common=True,
         kind=Kind.FILE,
         folder="nodes",
         default="stock",
@@ -185,7 +196,7 @@ KNOBS = (
         name="heap",
         kind=Kind.SIZE,
         default="1g",
-        help="Heap of each node's JVM, such as 1g. --heap also sets the memory limit.",
+        help="Heap of each node's JVM, such as 1g. It also sets the memory limit.",
         label="heap {}".format,
     ),
     Knob(
@@ -193,7 +204,7 @@ KNOBS = (
         name="memory",
         kind=Kind.SIZE,
         default="2g",
-        help="Memory limit of each node's container, such as 2g. Large messages need more than --heap sets.",
+        help="Memory limit of each node's container, such as 2g. Large messages need more than a new heap sets.",
         label=_named({}),
     ),
     Knob(
@@ -215,6 +226,7 @@ KNOBS = (
     Knob(
         variable="LINKS",
         name="link",
+        is_common=True,
         kind=Kind.WORDS,
         default="",
         help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms.",
@@ -234,7 +246,7 @@ KNOBS = (
         name="bridge_heap",
         kind=Kind.SIZE,
         default=BRIDGE_HEAP_DEFAULT,
-        help="Heap of the bridge's JVM, such as 1g. --bridge-heap also sets the memory limit.",
+        help="Heap of the bridge's JVM, such as 1g. Set with `lab up`, it also sets the memory limit.",
         service=BRIDGE,
         is_live=True,
         label=_unless(BRIDGE_HEAP_DEFAULT, "bridge heap {}"),

@@ -26,13 +26,6 @@ class Level(StrEnum):
     FAILURE = "failure"
 
 
-class CheckKind(StrEnum):
-    """What a check examines: one of the lab's ports, or anything else."""
-
-    GENERAL = "general"
-    PORT = "port"
-
-
 @dataclass(frozen=True)
 class Check:
     """One check: what was examined, the result, the finding, and the remedy unless the result is OK."""
@@ -41,7 +34,6 @@ class Check:
     level: Level
     finding: str
     remedy: str = ""
-    kind: CheckKind = CheckKind.GENERAL
 
     def as_dict(self) -> dict[str, str]:
         return {"name": self.name, "level": self.level.value, "finding": self.finding, "remedy": self.remedy}

@@ -5,7 +5,7 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import engine, machine
 from corda_lab.host.image_files import READER
 from corda_lab.lab import cordapps, exposure, interference
-from corda_lab.lab.checks import Check, CheckKind, Examined, Finding, Level, Row, failure, ok
+from corda_lab.lab.checks import Check, Examined, Finding, Level, Row, failure, ok
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
@@ -227,7 +227,7 @@ def check_ports(
         else:
             checks.append(ok(name, "free"))
         seen[port] = variable
-    return [replace(check, kind=CheckKind.PORT) for check in checks]
+    return checks
 
 
 def check_disk(settings: Settings) -> Check:

@@ -89,7 +89,11 @@ class Ending:
                 " `scripts/lab down --volumes`.",
             )
         log = f"scripts/lab logs {self.node} --errors" if self.node else self.logs
-        more = " For more memory, add --heap or --memory." if self.node and "memory" in self.cause.lower() else ""
+        more = (
+            " For more memory, add --set NODE_HEAP=… or --set NODE_MEMORY=…."
+            if self.node and "memory" in self.cause.lower()
+            else ""
+        )
         return Problem(self.words, remedy=f"See `{log}`, mend the cause, and run `scripts/lab up`.{more}")
 
 

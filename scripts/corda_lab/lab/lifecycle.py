@@ -9,7 +9,7 @@ from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines, last_words
 from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape
 from corda_lab.lab.addresses import urls
-from corda_lab.lab.checks import CheckKind, Level
+from corda_lab.lab.checks import Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.endings import endings
@@ -63,7 +63,7 @@ def check_machine(settings: Settings) -> None:
         error = doctor.blocking_error(checks)
         if error:
             raise error
-        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if check.kind is not CheckKind.PORT))
+        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if not check.name.startswith("port ")))
 
 
 def build(settings: Settings, *services: str) -> None:

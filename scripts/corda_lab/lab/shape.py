@@ -92,7 +92,7 @@ def of_running(settings: Settings) -> Settings:
 
 def memory_for(heap: str) -> str:
     """Return the memory limit of a node's container for a heap: 25 % more than the heap, and at least 1 GiB more."""
-    heap_bytes = parse_size(heap, option="--heap")
+    heap_bytes = parse_size(heap, option="NODE_HEAP")
     return f"{(heap_bytes + max(MEMORY_BESIDE_HEAP_MIN, heap_bytes // 4)) // 1024**2}m"
 
 
@@ -103,7 +103,7 @@ def bridge_memory_for(heap: str, rpc: str) -> str:
 
 
 def _heap_bytes(heap: str) -> int:
-    return parse_size(heap, option="--bridge-heap")
+    return parse_size(heap, option="BRIDGE_HEAP")
 
 
 def is_enterprise(preset: str) -> bool:
@@ -202,7 +202,7 @@ def _postgres_problems(settings: Settings) -> list[Problem]:
     if settings["POSTGRES_CORES"] in ("", "0") or settings["DATABASE"] == "postgres":
         return []
     text = f"{settings['POSTGRES_CORES']} cores of PostgreSQL need PostgreSQL"
-    return [Problem.of("POSTGRES_CORES", text, "Add --database postgres, or leave out --postgres-cores.")]
+    return [Problem.of("POSTGRES_CORES", text, "Add --database postgres, or leave it out.")]
 
 
 def _bridge_problems(settings: Settings) -> list[Problem]:
@@ -219,7 +219,7 @@ def _bridge_problems(settings: Settings) -> list[Problem]:
     needed = int(largest) * ATTACHMENT_HEAP_COPIES if largest.isdecimal() else 0
     if needed > settings.size("BRIDGE_HEAP"):
         text = f"attachments of {words.size(int(largest))} need a bridge heap {ATTACHMENT_HEAP_COPIES} times as large"
-        remedy = f"Add --bridge-heap {-(-needed // 1024**2)}m, or use a smaller --attachment-max."
+        remedy = f"Set BRIDGE_HEAP={-(-needed // 1024**2)}m, or use smaller attachments."
         found.append(Problem.of("BRIDGE_MAX_ATTACHMENT_BYTES", text, remedy))
     return found
 

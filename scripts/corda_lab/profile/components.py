@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict
 
 FILE = Path(__file__).parent / "components.yaml"
 STATE_FRAMES_MAX = 8
@@ -21,8 +20,11 @@ PARKED = "parked or waiting for another thread"
 _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
-@dataclass(frozen=True)
-class Component:
+class _Fields(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Component(_Fields):
     """A component, as an engineer knows it: what it does, and how its frames or its threads begin."""
 
     name: str
@@ -31,12 +33,11 @@ class Component:
     threads: tuple[str, ...] = ()
 
 
-JDK = Component("other Java code", "code of the JDK that belongs to no component")
-NATIVE = Component("native code", "code outside Java, without a Java method that called it")
+JDK = Component(name="other Java code", meaning="code of the JDK that belongs to no component")
+NATIVE = Component(name="native code", meaning="code outside Java, without a Java method that called it")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(_Fields):
     """What ``components.yaml`` says, as beginnings of frames."""
 
     components: tuple[Component, ...]
@@ -49,17 +50,7 @@ class Table:
 @lru_cache(maxsize=1)
 def table() -> Table:
     """The table of components."""
-    found: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return Table(
-        components=tuple(
-            Component(one["name"], one["meaning"], tuple(one.get("frames", ())), tuple(one.get("threads", ())))
-            for one in found["components"]
-        ),
-        idle_frames=tuple(found["idle_frames"]),
-        idle_threads=tuple(found["idle_threads"]),
-        states={name: tuple(frames) for name, frames in found["states"].items()},
-        general=tuple(found["general"]),
-    )
+    return Table.model_validate(yaml.safe_load(FILE.read_text(encoding="utf-8")))
 
 
 def plain(frame: str) -> str:
@@ -104,7 +95,7 @@ def place_of(thread: str, frames: Sequence[str]) -> tuple[Component, str]:
     for frame in reversed(java):
         if not frame.startswith(table().general):
             package = "/".join(frame.split("/")[:3]).partition(".")[0].replace("/", ".")
-            return Component(package, "a library, or a CorDapp of your own"), plain(frame)
+            return Component(name=package, meaning="a library, or a CorDapp of your own"), plain(frame)
     return JDK, plain(java[-1])
 
 

@@ -2,23 +2,21 @@
 
 import shlex
 
-from corda_lab.knobs.shape import BY_NAME, LAB_IMAGES
+from corda_lab.knobs.shape import KNOBS, LAB_IMAGES
 from corda_lab.results.manifest import Environment
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LOAD_OPTIONS
 
 
 def up(environment: Environment) -> str:
-    """The ``lab up`` command of a lab. It sets every option, so it does not depend on the ``.env`` of the reader."""
+    """The ``lab up`` command of a lab. It sets the whole shape, so it does not depend on the ``.env`` of the reader."""
     shape, placed = environment.shape, environment.placement
     words = ["scripts/lab", "up"]
-    for knob in BY_NAME.values():
-        # A run that is older than a knob has no value for it.
-        words += knob.words(shape.get(knob.variable, ""))
+    for knob in KNOBS:
+        value = shape.get(knob.variable, "")
+        words += [] if value.startswith(LAB_IMAGES) else knob.words(value)
     words += ["--on", placed.name] if placed else []
-    own_image = shape.get("CORDA_IMAGE", "")
-    is_own = own_image and not own_image.startswith(LAB_IMAGES)
-    return (f"CORDA_IMAGE={own_image} " if is_own else "") + shlex.join(words)
+    return shlex.join(words)
 
 
 def run(step: StepEntry) -> str:

@@ -60,7 +60,7 @@ def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
     if any(step.costs.database_read == "file" for step in steps):
         hints.append(
             "H2 lets its file grow in leaps, so its growth in a short run says little; "
-            "--database-size compacted measures compacted copies."
+            "`database_size` of a load can measure compacted copies."
         )
     return " ".join(hints)
 

@@ -57,7 +57,7 @@ def report(folder: Path) -> UnfinishedReport:
     if not folders.is_run(folder):
         raise LabError(
             f"{folder.name} is an unfinished sweep with {plural(len(folders.complete_steps(folder)), 'complete step')}",
-            "Continue it with `scripts/lab sweep --resume`, or report its steps with `scripts/lab sweep --finish`.",
+            "Continue it with `scripts/lab sweep resume`, or report its steps with `scripts/lab sweep finish`.",
         )
     ended = evidence.ended(folder)
     frame = _rows(folder)

@@ -11,13 +11,6 @@ from corda_lab.results import folders
 from corda_lab.text.words import plural
 
 AUDIT_FILE = "audit.json"
-CHECKS = 3
-"""Version of the checks of an audit: one more whenever they find what they did not find before. Campaigns store it with
-each verdict. Those of before, without a number, count as 0.
-
-3 looks besides for value in a vault that the ledger gives to another node, for transactions that a notary must not
-have, for members of a notary that disagree, and for requests that were told of a transaction older than the load.
-"""
 
 Verdict = Literal["passed", "violations", "cannot tell"]
 """cannot tell: nothing wrong was found, but something could not be read or asked."""

@@ -61,7 +61,7 @@ class ListedLoad(BaseModel):
     kind: str = "web UI"
     finished: bool = False
     number: int
-    """Its number for ``lab report --web-ui``; the newest has 1."""
+    """Its number for ``lab report web-ui``; the newest has 1."""
     state: State
     workload: str | None
     started_at: str

@@ -59,7 +59,7 @@ TORN_ROWS_MAX = 100
 
 @dataclass(frozen=True)
 class Wanted:
-    """The arguments of ``lab report --web-ui``: which load, the window that is measured, and the name of the run."""
+    """The arguments of ``lab report web-ui``: which load, the window that is measured, and the name of the run."""
 
     load: str = by_hand.NEWEST
     window: WantedWindow = field(default_factory=WantedWindow)

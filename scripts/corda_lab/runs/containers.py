@@ -199,7 +199,7 @@ def await_workers(names: LoadContainers) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"{states.count('running')} of {len(names.workers)} workers started in {WORKERS_START_SECONDS_MAX} s",
-                "Reduce --workers. Their machine may not have enough memory for so many.",
+                "Reduce the number of workers. Their machine may not have enough memory for so many.",
                 exit_code=1,
             )
         time.sleep(SETUP_POLL_SECONDS)

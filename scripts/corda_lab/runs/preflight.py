@@ -112,14 +112,14 @@ def plan_on(
 def with_workers(options: LoadOptions, compose: Deployed) -> LoadOptions:
     """Return the options of a load with the workers that the lab has for it. Raises LabError if there are too few.
 
-    Without ``--workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
+    Without ``workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
     single process does.
     """
     placed = len(compose.load_engines) - 1
     if options.workers is not None:
         if 0 < placed < options.workers:
             raise LabError(
-                f"--workers: is {options.workers}, but the placement has {placed}",
+                f"--set workers: is {options.workers}, but the placement has {placed}",
                 "Reduce it, or give hosts more workers in the placement, and start the lab with it again.",
             )
         return options
@@ -149,12 +149,12 @@ def admission_problem(options: LoadOptions, limit: int, nodes: int = 1) -> Probl
     most = limit * nodes
     if options.is_open or options.places <= most:
         return None
-    remedy = f"Reduce it, or start the lab with --outstanding {math.ceil(options.places / nodes)} ({OUTSTANDING_MAX})."
+    remedy = f"Reduce it, or start the lab with --set {OUTSTANDING_MAX}={math.ceil(options.places / nodes)}."
     on = "a node" if nodes == 1 else f"the {nodes} nodes"
     return Problem.of(
-        "--users" if options.places == options.users else "--pool",
+        "--users" if options.places == options.users else "--set pool",
         f"{options.places} is more than the {most} flows that the bridge admits on {on} at once",
-        f"Add --pool {most}. {remedy}" if options.is_burst and options.pool is None else remedy,
+        f"Add --set pool={most}. {remedy}" if options.is_burst and options.pool is None else remedy,
     )
 
 

@@ -138,6 +138,7 @@ class LoadOptions:
     users: Annotated[
         int,
         LoadOption(
+            is_common=True,
             kind=Kind.COUNT,
             help="Users; each has one flow in flight. In open load: maximum number of requests in flight. In a burst: "
             "its requests.",
@@ -150,6 +151,7 @@ class LoadOptions:
     duration_seconds: Annotated[
         float,
         LoadOption(
+            is_common=True,
             kind=Kind.DURATION,
             help="Length of the measuring window, which follows the warm-up: 60s, 2m. The longest time of a load that "
             "ends after a number of flows, for which the default is 1h.",
@@ -160,6 +162,7 @@ class LoadOptions:
     warm_up_seconds: Annotated[
         float,
         LoadOption(
+            is_common=True,
             kind=Kind.DURATION,
             help="Length of the load before the measuring window. Its rows are stored, but not measured.",
             is_swept=False,
@@ -168,10 +171,11 @@ class LoadOptions:
     arrivals: Annotated[
         Arrivals,
         LoadOption(
+            is_common=True,
             kind=Kind.CHOICE,
             choices=ARRIVALS,
             help="When requests start. closed: users wait for answers. constant, poisson: open load at --rate. "
-            "burst: --users requests --within a time, --bursts times.",
+            "burst: --users requests within a time, as often as `bursts` says.",
             is_generators=True,
             label=lambda arrivals: _ARRIVAL_LABELS.get(arrivals, f"{arrivals} arrivals"),
         ),
@@ -179,6 +183,7 @@ class LoadOptions:
     rate: Annotated[
         float | None,
         LoadOption(
+            is_common=True,
             kind=Kind.NUMBER,
             help="Open load: arrivals per second.",
             above=0,
@@ -270,6 +275,7 @@ class LoadOptions:
     flows: Annotated[
         int | None,
         LoadOption(
+            is_common=True,
             kind=Kind.COUNT,
             help="Closed load: the number of flows that are measured, after which the load ends.",
             at_least=1,
@@ -284,7 +290,7 @@ class LoadOptions:
         int | None,
         LoadOption(
             kind=Kind.COUNT,
-            help="With --flows: so many flows come first and are not measured. Default: 0.",
+            help="With flows: so many flows come first and are not measured. Default: 0.",
             at_least=0,
             at_most=FLOWS_MAX,
             model="closed",
@@ -306,7 +312,7 @@ class LoadOptions:
     ] = None
     node: Annotated[
         str | None,
-        LoadOption(kind=Kind.TEXT, help="Node that starts the flows. Default: from the workload."),
+        LoadOption(is_common=True, kind=Kind.TEXT, help="Node that starts the flows. Default: from the workload."),
     ] = None
     nodes: Annotated[
         tuple[str, ...] | None,
@@ -322,7 +328,9 @@ class LoadOptions:
     ] = None
     name: Annotated[
         str | None,
-        LoadOption(kind=Kind.TEXT, help="Name of the run. Default: that of the workload.", is_swept=False),
+        LoadOption(
+            is_common=True, kind=Kind.TEXT, help="Name of the run. Default: that of the workload.", is_swept=False
+        ),
     ] = None
     seed: Annotated[
         int,
@@ -441,10 +449,10 @@ class LoadOptions:
     def generator_arguments(self) -> list[str]:
         """Return the generator's command-line arguments for the options that have the same name there."""
         words = []
-        for option in LOAD_OPTIONS.values():
+        for name, option in LOAD_OPTIONS.items():
             value = option.value(self) if option.is_generators else None
             if value is not None:
-                words += [option.flag, f"{value:g}" if isinstance(value, float) else str(value)]
+                words += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
         return words
 
 
@@ -494,7 +502,7 @@ def until_steady(options: LoadOptions, warm_up_seconds_max: float) -> LoadOption
     """
     if warm_up_seconds_max < options.warm_up_seconds:
         least, most = WARM_UP_MAX.text(options.warm_up_seconds), WARM_UP_MAX.text(warm_up_seconds_max)
-        raise LabError(f"--warm-up-max: {most} is less than --warm-up, which is {least}", "Increase it.")
+        raise LabError(f"{WARM_UP_MAX.flag}: {most} is less than --warm-up, which is {least}", "Increase it.")
     stopping = Stopping(
         warm_up_seconds_min=options.warm_up_seconds,
         duration_seconds_min=options.duration_seconds,
@@ -553,17 +561,17 @@ def check_options(options: LoadOptions) -> None:
             )
     if options.workers is not None and options.workers > options.users:
         raise LabError(
-            f"--workers: {options.workers} is more than the number of users", "Reduce it, or increase --users."
+            f"--set workers: {options.workers} is more than the number of users", "Reduce it, or increase --users."
         )
     if options.is_counted:
         _check_counted(options)
     elif options.flows_after is not None:
-        raise LabError("--flows-after: needs --flows, the number of flows that follow", "For example: --flows 100")
+        raise LabError("--set flows_after: needs --flows, the number of flows that follow", "For example: --flows 100")
     if options.node is not None and options.nodes is not None:
-        raise LabError("--nodes: cannot be combined with --node", "Leave out one of them.")
+        raise LabError("--set nodes: cannot be combined with --node", "Leave out one of them.")
     if options.nodes is not None and not 1 <= len(options.nodes) <= PARTIES_MAX:
         raise LabError(
-            f"--nodes: {len(options.nodes)} nodes are out of range", f"Name 1 to {PARTIES_MAX}: PartyA,PartyB."
+            f"--set nodes: {len(options.nodes)} nodes are out of range", f"Name 1 to {PARTIES_MAX}: PartyA,PartyB."
         )
     for place, fault in enumerate(options.faults):
         if fault.at_seconds >= options.total_seconds:
@@ -580,9 +588,9 @@ def _check_counted(options: LoadOptions) -> None:
     """Check a load that ends after a number of flows. Raises LabError."""
     what = "bursts" if options.is_burst else "a load that ends after --flows"
     if options.workers is not None:
-        raise LabError(f"--workers: is not for {what}", "Leave it out: a single process makes such a load.")
+        raise LabError(f"--set workers: is not for {what}", "Leave it out: a single process makes such a load.")
     if options.warm_up_seconds:
-        remedy = "Leave it out, or use --condition." if options.is_burst else "Leave it out: --flows-after is one."
+        remedy = "Leave it out, or use --condition." if options.is_burst else "Leave it out: flows_after is one."
         raise LabError(f"--warm-up: is not for {what}", remedy)
     if options.is_burst and options.users > BURST_REQUESTS_MAX:
         raise LabError(

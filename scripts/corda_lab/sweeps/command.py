@@ -33,9 +33,6 @@ from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
 
-RENAMED = {"same-twice": "a-a", "slowed": "known-slowdown"}
-"""New names of sweeps by their names in 0.1.0. To be removed after 0.2."""
-
 
 @dataclass(frozen=True)
 class SweepRequest:
@@ -64,10 +61,6 @@ def find_file(text: str) -> Path:
     for path in (Path(text), SWEEPS / f"{text}.yaml"):
         if path.is_file():
             return path if path.is_absolute() or not path.resolve().is_relative_to(ROOT) else path.resolve()
-    if new_name := RENAMED.get(Path(text).stem):
-        raise LabError(
-            f"FILE: the sweep {Path(text).stem!r} is now called {new_name!r}", f"Run `scripts/lab sweep {new_name}`."
-        )
     names = sorted(path.stem for path in SWEEPS.glob("*.yaml"))
     hint = did_you_mean(text, names) or f"; choose from {', '.join(names)}"
     raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files in configs/sweeps/.")
@@ -153,14 +146,8 @@ def lab_of(sweep: SweepFile, settings: Settings, site: Site) -> Lab:
 
 
 def resumed_site(wanted: SweepRequest, kept: store.Unfinished) -> Site:
-    """Return where an unfinished sweep goes on: where it began. Raises LabError if another place is asked for."""
-    began = kept.plan.placement
-    if wanted.placement is not None and wanted.placement != began:
-        raise LabError(
-            f"--on: {kept.identity} began on {began or 'one machine'}",
-            "Leave it out: a sweep goes on where it began.",
-        )
-    return replace(wanted, placement=began).site
+    """Return where an unfinished sweep goes on: where it began."""
+    return replace(wanted, placement=kept.plan.placement).site
 
 
 def finish(wanted: SweepRequest) -> SweepResult:
@@ -185,7 +172,7 @@ def run(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: Lab) 
         kept_count = len(kept.done)
         raise LabError(
             error.message,
-            f"{error.remedy}\n{kept_count} steps are stored. Continue: `scripts/lab sweep --resume`.".lstrip(),
+            f"{error.remedy}\n{kept_count} steps are stored. Continue: `scripts/lab sweep resume`.".lstrip(),
             exit_code=error.exit_code,
         ) from None
     if outcome.folder is None:
@@ -198,7 +185,7 @@ def say_how_to_go_on(kept: store.Unfinished) -> None:
     ui.console.print()
     ui.console.print(
         f"{len(kept.done)} complete steps are stored in {kept.folder}.\n"
-        f"Continue with `scripts/lab sweep --resume`, or report only these steps with `scripts/lab sweep --finish`.",
+        f"Continue with `scripts/lab sweep resume`, or report only these steps with `scripts/lab sweep finish`.",
         style="yellow",
         markup=False,
     )
@@ -207,7 +194,7 @@ def say_how_to_go_on(kept: store.Unfinished) -> None:
 def required(file: str | None) -> str:
     """Return the file argument. Raises LabError if it is missing."""
     if file is None:
-        raise LabError("FILE: is missing", "For example: scripts/lab sweep configs/sweeps/smoke.yaml")
+        raise LabError("FILE: is missing", "For example: scripts/lab sweep smoke")
     return file
 
 

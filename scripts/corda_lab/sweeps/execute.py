@@ -239,7 +239,7 @@ def _run_steps(runner: Runner, kept: store.Unfinished, settings: Settings, sweep
         try:
             runner.step(step, progress.heading(step))
         except StepFailedError:
-            ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep --resume` tries it again")
+            ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep resume` tries it again")
 
 
 def _search_all(runner: Runner, sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:

@@ -1,7 +1,7 @@
-"""``lab rerun``: repeats a stored run or sweep to the letter, or says what has changed since."""
+"""``--like``: repeats a stored run or sweep to the letter, or says what has changed since."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.analysis import circumstances
@@ -30,16 +30,6 @@ MEASURED = ("links", "speed")
 """Kinds of differences that are measured: they may differ between two repeats of the same thing."""
 KNOWN_BEFORE_START = ("host", "commit", "stand-ins", "settings")
 """Kinds that are known without a running lab. A sweep starts its own, whose images it compares then."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The arguments of ``lab rerun``."""
-
-    run: str
-    anyway: bool = False
-    replace: bool = False
-    images: lifecycle.ImageChoice | None = None
 
 
 def read(name: str) -> StoredRun:
@@ -88,7 +78,7 @@ def require_same(run: StoredRun, changes: list[str], *, anyway: bool) -> Rerun:
     return Rerun(run=run.identity, changes=changes)
 
 
-def single(run: StoredRun, wanted: Wanted, settings: Settings) -> tuple[Path, StepEntry]:
+def single(run: StoredRun, settings: Settings, *, anyway: bool = False) -> tuple[Path, StepEntry]:
     """Repeat a run of one step on the running lab. Raises LabError if the lab has another shape, or see above."""
     options = run.manifest.load
     if options is None:
@@ -104,14 +94,17 @@ def single(run: StoredRun, wanted: Wanted, settings: Settings) -> tuple[Path, St
         changes = [*workload_changes(run), *environment_changes(before, now)]
         if any(change.startswith("shape, ") for change in changes):
             ui.note(f"the lab of the run was started with: {commands.up(before)}")
-        rerun = require_same(run, changes, anyway=wanted.anyway)
+        rerun = require_same(run, changes, anyway=anyway)
         options = replace(options, name=run.manifest.name)
         first = conditioning.again(options, run.steps[0].conditioning)
         return runs_execute.execute(options, settings, rerun, first)
 
 
-def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:
-    """Repeat a sweep from its first step, on new labs. Raises LabError."""
+def sweep(run: StoredRun, request: SweepRequest, settings: Settings, *, anyway: bool = False) -> SweepResult:
+    """Repeat a sweep from its first step, on new labs.
+
+    ``request`` has the images, and whether the existing lab is replaced. Raises LabError.
+    """
     file = ROOT / run.sweep.file
     if not file.is_file():
         raise LabError(
@@ -123,13 +116,13 @@ def sweep(run: StoredRun, wanted: Wanted, settings: Settings) -> SweepResult:
     changes += environment_changes(
         run.manifest.environments[0], read_environment(Compose(settings)), KNOWN_BEFORE_START
     )
-    rerun = require_same(run, changes, anyway=wanted.anyway)
-    repeats, seed = (None, None) if wanted.anyway else (run.sweep.repeats, run.sweep.seed)
+    rerun = require_same(run, changes, anyway=anyway)
+    repeats, seed = (None, None) if anyway else (run.sweep.repeats, run.sweep.seed)
     placed = run.manifest.environments[0].placement
     placement = placed.name if placed else None
-    request = SweepRequest(str(file), wanted.images, wanted.replace, run.sweep.quick, repeats, seed, placement)
+    request = replace(request, file=str(file), quick=run.sweep.quick, repeats=repeats, seed=seed, placement=placement)
     images = {image.name: image.id for one in run.manifest.environments for image in one.images.values()}
-    return command.begin(request, settings, rerun, images if not wanted.anyway else execute.NO_IMAGES)
+    return command.begin(request, settings, rerun, images if not anyway else execute.NO_IMAGES)
 
 
 def sweep_file_change(run: StoredRun, file: Path) -> str:

@@ -197,9 +197,7 @@ class Unfinished:
         else:
             steps = [files.read_step(folder) for folder in self.done]
             if not steps:
-                raise LabError(
-                    f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep --resume`."
-                )
+                raise LabError(f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
             taken = self.read_profiles()
             with folders.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")

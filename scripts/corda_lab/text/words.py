@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 STAGE_MEANINGS = {
     "start": "from the request until the node has created the flow: HTTP, bridge, RPC",
@@ -21,6 +21,7 @@ STAGE_MEANINGS = {
 """What happens in each stage of a request, in order. ``Stage.java`` defines the stages inside the node."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
+BLOCKS = "▁▂▃▄▅▆▇█"
 LINE_LENGTH = 120
 """Longest line of the lab's Markdown files, in characters."""
 
@@ -133,3 +134,13 @@ def wrapped(text: str, first: str = "", rest: str = "", width: int = LINE_LENGTH
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """Return a block for each value, from the lowest for 0 to the highest for the maximum. None becomes a space.
+
+    Values below 0 count as 0.
+    """
+    top = max((value for value in values if value is not None), default=0.0)
+    shares = [None if value is None else max(0.0, value) / top if top > 0 else 0.0 for value in values]
+    return "".join(" " if share is None else BLOCKS[round(share * (len(BLOCKS) - 1))] for share in shares)

@@ -1,4 +1,4 @@
-"""``lab flows``: the flows that a node can start, and their parameters."""
+"""``lab workload flows``: the flows that a node can start, and their parameters."""
 
 from typing import Any
 

@@ -85,7 +85,7 @@ def find_flow(wanted: str, node: str, flows: list[Flow]) -> Flow:
         known = [name for flow in flows for name in (flow.short_name, flow.name)]
         raise LabError(
             f"--flow: {node} has no flow {wanted!r}{did_you_mean(wanted, known)}",
-            f"`scripts/lab flows {node}` lists its flows.",
+            f"`scripts/lab workload flows {node}` lists its flows.",
         )
     return found[0]
 

@@ -1,19 +1,20 @@
 """Reads workload files for the command line, and binds them to the running network with ``lab_workload``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps import plan as steps_plan
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from lab_workload.flows import Party
 from lab_workload.network import Asked, BoundPart, Network, bind
 from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.starts import flow_starts
-from lab_workload.workload import Workload, load_workload
+from lab_workload.workload import Workload, load_workload, workload_names
 
 UPLOAD_MAX = "BRIDGE_MAX_ATTACHMENT_BYTES"
 """The variable that limits the size of an attachment at the bridge."""
@@ -34,6 +35,23 @@ def read_workload(name: str, overrides: Mapping[str, str] | None = None) -> Work
         raise FinalError(problems=error.problems, remedy="Workloads are the files in configs/workloads/.") from None
 
 
+def problems_of(
+    folder: Path, names: Sequence[str], against_lab: Callable[[Workload], list[Problem]] | None
+) -> dict[str, list[Problem]]:
+    """Return the problems of the named workloads, or of all if ``names`` is empty: name → problems.
+
+    ``against_lab`` checks a valid file against the running nodes; it is None if the lab is not up.
+    """
+    found: dict[str, list[Problem]] = {}
+    for name in names or workload_names(folder):
+        try:
+            workload = load_workload(folder, name, (NOTARY, *PARTIES))
+            found[name] = against_lab(workload) if against_lab else []
+        except WorkloadError as error:
+            found[name] = list(error.problems)
+    return found
+
+
 def check_attachments(workload: Workload, settings: Settings) -> None:
     """Check that the attachments of the set-up fit in the nodes' heap; a node ends if one does not. Raises LabError."""
     for step in workload.setup:
@@ -43,7 +61,7 @@ def check_attachments(workload: Workload, settings: Settings) -> None:
                 f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is"
                 f" {settings['NODE_HEAP']}"
             )
-            remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger --heap."
+            remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger NODE_HEAP."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
@@ -56,7 +74,7 @@ def check_uploads(workload: Workload, settings: Settings) -> None:
         if step.megabytes and needed > limit:
             text = f"{step.megabytes} MB are more than the bridge accepts ({UPLOAD_MAX}={limit})"
             wanted = -(-needed // 1024**2)
-            remedy = f"Start the lab with --attachment-max {wanted}m --bridge-heap {max(384, 8 * wanted)}m."
+            remedy = f"Start the lab with --set {UPLOAD_MAX}={wanted}m --set BRIDGE_HEAP={max(384, 8 * wanted)}m."
             location = (*step.location, "attachments", "megabytes")
             raise FinalError(problems=[workload.source.problem(location, text, remedy)])
 
@@ -106,7 +124,7 @@ def _as_option(problem: Problem) -> Problem:
     """Name the option of the run in a problem that is not in the file."""
     if problem.path is not None or not problem.location:
         return problem
-    return replace(problem, location=(f"--{problem.location[0]}",))
+    return replace(problem, location=(LOAD_OPTIONS[str(problem.location[0])].flag,))
 
 
 def _part_of(bound: BoundPart, node: str) -> steps_plan.LoadPart:

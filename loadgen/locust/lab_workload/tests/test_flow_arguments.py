@@ -111,7 +111,7 @@ def test_the_closest_constructor_says_what_is_missing_and_what_is_too_many() -> 
 
 
 def test_an_unknown_flow_says_what_was_meant() -> None:
-    remedy = "`scripts/lab flows PartyA` lists its flows."
+    remedy = "`scripts/lab workload flows PartyA` lists its flows."
 
     assert flow_problems("PartyA", "Pya", {}, [PAY]) == [
         Problem.of("flow", "PartyA has no flow 'Pya', did you mean 'Pay'?", remedy)

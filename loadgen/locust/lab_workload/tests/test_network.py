@@ -102,7 +102,7 @@ def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -
         ),
         (
             Asked("PartyC"),
-            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists its flows.",
+            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab workload flows PartyC` lists its flows.",
         ),
     ],
 )
@@ -189,7 +189,11 @@ def test_several_nodes_form_a_ring_if_the_counterparty_is_one_of_them(read: Read
             Asked(counterparty="partyb"),
             "counterparty: PartyB is also one of the nodes that start the flows. Choose a party that starts none",
         ),
-        ("[PartyA, PartyC]", Asked(), "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab flows PartyC` lists"),
+        (
+            "[PartyA, PartyC]",
+            Asked(),
+            "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab workload flows PartyC` lists",
+        ),
     ],
 )
 def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: str, asked: Asked, words: str) -> None:
@@ -229,7 +233,7 @@ setup:
 """
     found = problems(read(text))
 
-    remedy = "`scripts/lab flows PartyA` lists its flows."
+    remedy = "`scripts/lab workload flows PartyA` lists its flows."
     assert [problem.partition(". ")[0] for problem in found] == [
         f"own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? {remedy}",
         "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.audit import dumps, queries
-from corda_lab.audit.dumps import DumpError, NodeTables, Source
+from corda_lab.audit.dumps import DumpError, NodeTables
 from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.audit.tables import Flow, StateRef
 from corda_lab.audit.tests.test_transactions import BYTES
@@ -46,10 +46,10 @@ WHOLE = f"""\
 """
 
 
-def source(tmp_path: Path, text: str) -> Source:
+def source(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "answer.csv"
     path.write_text(text, encoding="utf-8")
-    return Source(path)
+    return path
 
 
 def test_the_tables_of_a_node_become_its_ledger(tmp_path: Path) -> None:

@@ -332,3 +332,20 @@ def test_nodes_without_client_ids_are_refused(trials: Callable[..., list[int]]) 
     with pytest.raises(LabError, match=r"Corda before 4\.6 keeps no client ids"):
         command.run(loads(7), lab_of(Answers(keeps=False)))
     assert seeds == []
+
+
+def test_gaps_unknown_ones_and_what_follows_the_last_row_are_asked_about() -> None:
+    numbers: list[int] = []
+    # 3 was in flight, 6 and 8 were answered after the last row was written, 7 never reached the node.
+    known = {3, 6, 8}
+
+    def status(client: str) -> FlowStatus:
+        numbers.append(int(client.rpartition("-")[2]))
+        return FlowStatus("completed", client) if numbers[-1] in known else FlowStatus("absent")
+
+    schema = {"client_id": pl.String, "outcome": pl.String}
+    killed = [("run-ab-1", "ok"), ("run-ab-2", "ok"), ("run-ab-4", "failed"), ("run-ab-5", "unknown")]
+    found = asked.open_clients(pl.DataFrame(killed, schema=schema, orient="row"), 2, status)
+    assert sorted(numbers) == [3, 5, 6, 7, 8, 9, 10, 11]
+    assert {client for client, one in found.items() if one.state == "completed"} == {"run-ab-3", "run-ab-6", "run-ab-8"}
+    assert asked.open_clients(pl.DataFrame(schema=schema), 2, status) == {}

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from corda_lab.cli import audit as verb
-from corda_lab.cli import run as run_verb
+from corda_lab.cli import summary as run_summary
 from corda_lab.results import audits, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 
@@ -54,7 +54,7 @@ def summary(run: Path, found: Audit, capsys: pytest.CaptureFixture[str]) -> str:
     audits.write(run, {1: found})
     step = stored.read(run).steps[0]
     capsys.readouterr()
-    run_verb.show_run(run, step)
+    run_summary.show_run(run, step)
     return capsys.readouterr().out
 
 
@@ -69,7 +69,7 @@ def test_the_summary_of_a_run_names_some_violations(
     stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = summary(stored_run(), WRONG, capsys)
-    assert text.count("PartyB [x] does not have AB12") == run_verb.AUDIT_SHOWN_MAX
+    assert text.count("PartyB [x] does not have AB12") == run_summary.AUDIT_SHOWN_MAX
     assert "2 more, in the report and in audit.json" in text
 
 
@@ -77,5 +77,5 @@ def test_a_run_without_an_audit_has_no_such_line(
     stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored_run()
-    run_verb.show_run(run, stored.read(run).steps[0])
+    run_summary.show_run(run, stored.read(run).steps[0])
     assert "ledgers" not in capsys.readouterr().out

@@ -6,35 +6,56 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from corda_lab import __main__ as main
 from corda_lab import __version__
-from corda_lab.analysis.metrics import COMPARED
-from corda_lab.cli.app import app
-from corda_lab.cli.options import MetricName
+from corda_lab.cli import verbs
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
-from support.commands import PYTHONPATH, verbs
+from support.commands import PYTHONPATH
+
+COMMANDS = verbs.Commands(verbs.VERBS)
+LARGE = {"httpx", "jinja2", "matplotlib", "numpy", "plotly", "polars", "scipy"}
+"""Libraries that ``lab --help`` does not wait for."""
 
 
-def lab(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+@dataclass(frozen=True)
+class Done:
+    """What a command ended with, and printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Lab = Callable[..., Done]
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Lab:
     """Run the command line with no engine within reach, so that nothing on this machine is touched."""
-    unreachable = {"DOCKER_HOST": f"tcp://127.0.0.1:{free_ports(1)[0]}", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-m", "corda_lab", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": PYTHONPATH, **unreachable, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{free_ports(1)[0]}")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(folders, "RESULTS", tmp_path)
+
+    def run(*arguments: str, **environment: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["lab", *arguments])
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        capsys.readouterr()
+        code = main.run_command()
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run
 
 
-def test_the_version_is_that_of_the_launcher() -> None:
+def test_the_version_is_that_of_the_launcher(lab: Lab) -> None:
     launcher = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "lab"), "--version"],
         capture_output=True,
@@ -47,8 +68,30 @@ def test_the_version_is_that_of_the_launcher() -> None:
     assert done.stdout == launcher.stdout == f"corda-lab {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", verbs(app))
-def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
+def test_the_overview_fits_on_one_screen_and_names_each_verb_once(lab: Lab) -> None:
+    done = lab("--help")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) <= 40
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line[2].isalpha()] == list(verbs.VERBS)
+
+
+def test_the_overview_imports_no_large_library() -> None:
+    code = (
+        "import sys\n"
+        "from corda_lab import __main__ as main\n"
+        "sys.argv = ['lab', '--help']\n"
+        "main.run_command()\n"
+        f"print(*sorted({LARGE} & sys.modules.keys()), file=sys.stderr)\n"
+    )
+    done = python(code)
+    assert (done.returncode, done.stderr) == (0, "\n")
+    assert "Usage: scripts/lab" in done.stdout
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None:
     done = lab(*verb.split(), "--help")
     assert done.returncode == 0
     assert f"scripts/lab {verb}" in done.stdout.partition("Example")[2]
@@ -59,69 +102,85 @@ def test_every_verb_explains_itself_with_an_example(verb: str) -> None:
     [
         (["rnu"], "Did you mean 'run'?"),
         (["run", "iou", "--user", "3"], "No such option: --user, did you mean '--users'?"),
-        (["run"], "Missing argument 'WORKLOAD'"),
+        (["run"], "WORKLOAD: is missing"),
         (["run", "iou", "--users", "many"], "--users"),
         (["run", "iou", "--users", "0"], "--users"),
         (["run", "iou", "--duration", "soon"], "--duration: 'soon' is not a duration"),
         (["run", "iou", "--duration", "0s"], "--duration: '0s' is too short"),
-        (["run", "iou", "--pacing", "-1"], "--pacing"),
+        (["run", "iou", "--set", "pacing=-1"], "--set pacing"),
         (["run", "iou", "--name", "a/b"], "--name: 'a/b' cannot be the name of a run"),
         (["run", "iuo"], "unknown workload 'iuo', did you mean 'iou'?"),
         (["run", "../../etc/passwd"], "unknown workload"),
         (["up", "--images", "cloud"], "--images"),
         (["sweep"], "FILE: is missing"),
         (["sweep", "smok"], "FILE: there is no sweep 'smok', did you mean 'smoke'?"),
-        (["sweep", "same-twice"], "FILE: the sweep 'same-twice' is now called 'a-a'"),
-        (["sweep", "smoke", "--resume", "--finish"], "these options exclude each other"),
-        (["sweep", "--resume"], "There is no unfinished sweep"),
-        (["sweep", "--finish"], "There is no unfinished sweep"),
+        (["sweep", "plan"], "FILE: is missing"),
+        (["sweep", "smoke", "--like", "latest"], "FILE: is not for --like"),
+        (["sweep", "--like", "never"], "There is no run 'never'"),
+        (["sweep", "smoke", "--anyway"], "--anyway: is only for --like"),
+        (["sweep", "resume"], "There is no unfinished sweep"),
+        (["sweep", "finish"], "There is no unfinished sweep"),
         (["up", "--parties", "1"], "PARTIES: '1' is not a valid number of parties; use 2 to 11"),
         (["up", "--corda", "4.2"], "CORDA_VERSION: unknown version '4.2'; choose from 3.3, 4.0, 4.1, 4.3"),
         (["up", "--database", "oracle"], "DATABASE: unknown database 'oracle'; choose from h2, postgres"),
         (["up", "--notary", "jpa"], "NOTARY: jpa needs PostgreSQL"),
         (["up", "--preset", "fast"], "NODE_PRESET: unknown preset 'fast'; choose from"),
-        (["up", "--cores", "999"], "NODE_CORES: 999 cores are too many; this machine has "),
+        (["up", "--set", "NODE_CORES=999"], "NODE_CORES: 999 cores are too many; this machine has "),
         (["up", "--link", "partya-partyb=40"], "LINKS: 'partya-partyb=40' is not a link"),
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
+        (["up", "--set", "heap=2g"], "--set: unknown setting 'heap', did you mean 'NODE_HEAP'?"),
+        (["up", "--set", "NODE_HEEP=2g"], "--set: unknown setting 'NODE_HEEP', did you mean 'NODE_HEAP'?"),
+        (["up", "--set", "BRIDGE_PORT=1"], "--set BRIDGE_PORT: is read by every command"),
+        (["up", "--parties", "3", "--set", "PARTIES=4"], "--set PARTIES: is given twice"),
         (["run", "iou", "--rate", "5"], "--rate: is only for open load"),
         (["run", "iou", "--arrivals", "poisson"], "--rate: is missing"),
         (["run", "iou", "--arrivals", "sometimes"], "--arrivals"),
-        (["run", "iou", "--bursts", "5"], "--bursts: is only for burst load"),
-        (["run", "iou", "--arrivals", "burst", "--within", "0s"], "--within: 0s is out of range"),
+        (["run", "iou", "--set", "bursts=5"], "--set bursts: is only for burst load"),
+        (["run", "iou", "--arrivals", "burst", "--set", "within=0s"], "--set within: 0s is out of range"),
         (["run", "iou", "--arrivals", "burst", "--users", "301"], "--users: 301 is out of range for a burst"),
-        (["run", "iou", "--arrivals", "burst", "--workers", "2"], "--workers: is not for bursts"),
+        (["run", "iou", "--arrivals", "burst", "--set", "workers=2"], "--set workers: is not for bursts"),
         (["run", "iou", "--arrivals", "burst", "--warm-up", "5s"], "--warm-up: is not for bursts"),
-        (["run", "iou", "--flows", "9", "--warm-up-max", "5m"], "--warm-up-max: is not for a load that ends after"),
+        (
+            ["run", "iou", "--flows", "9", "--set", "warm_up_max=5m"],
+            "--set warm_up_max: is not for a load that ends after",
+        ),
         (["run", "iou", "--flows", "9", "--arrivals", "poisson", "--rate", "5"], "--flows: is only for closed load"),
-        (["run", "iou", "--flows-after", "9"], "--flows-after: needs --flows"),
-        (["run", "iou", "--workers", "99"], "--workers: 99 is out of range"),
+        (["run", "iou", "--set", "flows_after=9"], "--set flows_after: needs --flows"),
+        (["run", "iou", "--set", "workers=99"], "--set workers: 99 is out of range"),
         (["run", "iou", "--set", "iouValue"], "--set: 'iouValue' is not key=value"),
-        (["run", "iou", "--set", "iouVlaue=3"], "--set: "),
-        (["run", "iou", "--profile", ""], "--profile: names no node"),
-        (["workload", "chekc"], "Did you mean 'check'?"),
-        (["top", "--interval", "often"], "--interval: 'often' is not a duration"),
-        (["top", "--interval", "0.5s"], "--interval: '0.5s' is too short"),
+        (["run", "iou", "--set", "iouVlaue=3"], "--set: unknown key 'iouVlaue', did you mean 'iouValue'?"),
+        (["run", "iou", "--set", "pasing=3"], "--set: unknown key 'pasing', did you mean 'pacing'?"),
+        (["run", "iou", "--set", "workers=two"], "--set workers: 'two' is not a whole number"),
+        (["run", "iou", "--set", "database_size=small"], "--set database_size: unknown value 'small'"),
+        (["run", "iou", "--users", "3", "--set", "users=4"], "--set users: is given twice"),
+        (["run", "iou", "--like", "latest"], "WORKLOAD: is not for --like"),
+        (["run", "--like", "never"], "There is no run 'never'"),
+        (["run", "iou", "--anyway"], "--anyway: is only for --like"),
+        (["run", "iou", "--profile-nodes", ""], "--profile-nodes: names no node"),
+        (["workload", "chekc"], "did you mean 'check'?"),
         (["profile"], "Missing argument 'NODE'"),
         (["profile", "PartyA", "--seconds", "0"], "--seconds: 0 is out of range"),
         (["profile", "PartyA", "--seconds", "601"], "--seconds: 601 is out of range"),
         (["profile", "PartyA", "--seconds", "many"], "--seconds"),
         (["profile", "PartyA", "--event", "cpus"], "--event: unknown event 'cpus', did you mean 'cpu'?"),
-        (["heap"], "Missing argument 'NODE'"),
-        (["heap", "PartyA", "--top", "0"], "--top: 0 is out of range"),
+        (["profile", "heap"], "Missing argument 'NODE'"),
+        (["profile", "heap", "PartyA", "--top", "0"], "--top: 0 is out of range"),
         (["audit", "never"], "There is no run 'never'"),
         (["audit", "--deadline", "0"], "--deadline"),
         (["report", "never"], "There is no run 'never'"),
-        (["report", "--warm-up", "5s"], "--warm-up: is only for loads of the web UI"),
-        (["report", "--web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
-        (["report", "--web-ui", "--charts", "charts"], "--charts: is not for loads of the web UI"),
+        (["report", "--warm-up", "5s"], "No such option: --warm-up"),
+        (["report", "web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
+        (["compare", "a", "b", "--metric", "p59"], "--metric: unknown metric 'p59', did you mean 'p50'?"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
+        (["reproduce"], "FIGURE: is missing"),
+        (["reproduce", "all", "--add", "2"], "--add: does not apply to all"),
         (["down", "everything"], "unexpected extra argument"),
     ],
 )
-def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path: Path) -> None:
-    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+def test_bad_input_is_one_clear_line(arguments: list[str], words: str, lab: Lab) -> None:
+    done = lab(*arguments)
     assert done.returncode == 2
     assert words in done.stderr.splitlines()[0]
     assert done.stderr.startswith("error: ")
@@ -131,65 +190,69 @@ def test_bad_input_is_one_clear_line(arguments: list[str], words: str, tmp_path:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["run", "iou"], ["status"], ["down"], ["report", "--web-ui"], ["profile", "PartyA"], ["heap", "PartyA"]],
+    [["run", "iou"], ["status"], ["down"], ["report", "web-ui"], ["profile", "PartyA"], ["profile", "heap", "PartyA"]],
 )
-def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], tmp_path: Path) -> None:
-    done = lab(*arguments, LAB_RESULTS_DIR=str(tmp_path))
+def test_without_an_engine_there_is_one_error_with_a_remedy(arguments: list[str], lab: Lab, tmp_path: Path) -> None:
+    done = lab(*arguments)
     assert done.returncode == 2
     assert "engine" in done.stderr
     assert "Traceback" not in done.stderr
     assert not [path for path in tmp_path.rglob("*") if path.name != "unfinished"]
 
 
-def test_doctor_names_what_is_missing_and_fails() -> None:
+def test_doctor_names_what_is_missing_and_fails(lab: Lab) -> None:
     done = lab("doctor")
     assert done.returncode == 2
     assert "failure" in done.stdout
 
 
-def test_a_broken_env_variable_is_named() -> None:
+def test_a_broken_env_variable_is_named(lab: Lab) -> None:
     done = lab("status", COMPOSE_PROJECT_NAME="Not A Name")
     assert done.returncode == 2
     assert "COMPOSE_PROJECT_NAME" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["flows", "PartyA"], ["workload", "new", "--node", "PartyA", "--flow", "Iou"]])
-def test_without_a_bridge_there_is_one_error_with_a_remedy(arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["workload", "flows", "PartyA"], ["workload", "new", "--node", "PartyA", "--flow", "Iou"]]
+)
+def test_without_a_bridge_there_is_one_error_with_a_remedy(arguments: list[str], lab: Lab) -> None:
     done = lab(*arguments, BRIDGE_PORT=str(free_ports(1)[0]))
     assert done.returncode == 2
     assert "does not answer" in done.stderr
     assert "scripts/lab up" in done.stderr
 
 
-def test_checks_every_workload_without_a_lab_too() -> None:
+def test_checks_every_workload_without_a_lab_too(lab: Lab) -> None:
     done = lab("workload", "check", BRIDGE_PORT=str(free_ports(1)[0]))
     assert done.returncode == 0, done.stdout
     assert "iou: ok" in done.stdout
     assert "The lab is not up" in done.stdout
 
 
-def test_all_problems_of_workloads_are_told_at_once() -> None:
+def test_all_problems_of_workloads_are_told_at_once(lab: Lab) -> None:
     done = lab("workload", "check", "iuo", "emtpy", "iou", BRIDGE_PORT=str(free_ports(1)[0]))
     assert done.returncode == 2
     for words in ("did you mean 'iou'", "did you mean 'empty'", "iou: ok"):
         assert words in done.stdout
 
 
-def test_lists_and_renders_stored_runs(stored_run: Callable[..., Path]) -> None:
+def test_lists_and_renders_stored_runs(
+    stored_run: Callable[..., Path], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = stored_run()
-    environment = {"LAB_RESULTS_DIR": str(run.parent)}
-    listed = lab("list", **environment)
+    monkeypatch.setattr(folders, "RESULTS", run.parent)
+    listed = lab("list")
     assert listed.returncode == 0
     assert run.name in listed.stdout
     assert "agree" in listed.stdout
     (run / "report.html").unlink()
-    rendered = lab("report", **environment)
+    rendered = lab("report")
     assert rendered.returncode == 0
     assert str(run / "report.html") in rendered.stdout
     assert (run / "report.html").is_file()
 
 
-def test_charts_are_drawn_into_a_folder(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+def test_charts_are_drawn_into_a_folder(stored_run: Callable[..., Path], lab: Lab, tmp_path: Path) -> None:
     done = lab("report", str(stored_run()), "--charts", str(tmp_path / "charts"), "--json")
     drawn = [Path(path) for path in json.loads(done.stdout)["charts"]]
     assert {path.suffix for path in drawn} == {".png", ".svg"}
@@ -209,10 +272,13 @@ def python(code: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_a_damaged_run_is_one_error_that_names_the_field(stored_run: Callable[..., Path]) -> None:
+def test_a_damaged_run_is_one_error_that_names_the_field(
+    stored_run: Callable[..., Path], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = stored_run()
     (run / "steps.json").write_text(json.dumps({"schema": folders.SCHEMA, "steps": [{}]}), encoding="utf-8")
-    done = lab("report", LAB_RESULTS_DIR=str(run.parent))
+    monkeypatch.setattr(folders, "RESULTS", run.parent)
+    done = lab("report")
     assert done.returncode == 2
     assert "steps.json: throughput_per_second: " in done.stderr.splitlines()[0]
 
@@ -221,9 +287,9 @@ def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:
     code = (
         "import sys\n"
         "from corda_lab import __main__ as main\n"
-        "from corda_lab.cli import app as cli\n"
-        "cli.app.command('broken')(lambda: {}['lost'])\n"
-        "sys.argv = ['lab', 'broken']\n"
+        "from corda_lab.cli import reproduce\n"
+        "reproduce.command.write_book = lambda: {}['lost']\n"
+        "sys.argv = ['lab', 'reproduce', 'book']\n"
         "main.main()\n"
     )
     done = python(code)
@@ -242,12 +308,12 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
         # These tests may run under nohup, which is inherited.
         "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "from corda_lab import __main__ as main\n"
-        "from corda_lab.cli import app as cli\n"
+        "from corda_lab.cli import reproduce\n"
         "def wait() -> None:\n"
         f"    os.kill(os.getpid(), {int(number)})\n"
         "    signal.pause()\n"
-        "cli.app.command('wait')(wait)\n"
-        "sys.argv = ['lab', 'wait']\n"
+        "reproduce.command.write_book = wait\n"
+        "sys.argv = ['lab', 'reproduce', 'book']\n"
         "main.main()\n"
     )
     done = python(code)
@@ -259,7 +325,3 @@ def test_an_interrupt_ends_cleanly(number: signal.Signals) -> None:
         else "Interrupted. Every stored file is complete, and a lab that was up is still up.\n"
     )
     assert done.stderr == words
-
-
-def test_runs_can_be_compared_by_every_metric() -> None:
-    assert [metric.value for metric in MetricName] == list(COMPARED)

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
-from corda_lab.cli import results
+from corda_lab.cli import listing as verb
+from corda_lab.cli import report
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders, stored
 from corda_lab.runs import by_hand
@@ -69,12 +70,12 @@ def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> 
     assert search is not None
     assert found.rates_confirmed_per_second == {label: outcome.rate for label, outcome in search.outcomes.items()}
     rates = ", ".join(f"{outcome.rate:g}/s" for outcome in search.outcomes.values())
-    assert results._load_words(found) == f"highest: {rates}"
+    assert verb._load_words(found) == f"highest: {rates}"
 
 
 def test_a_run_of_bursts_is_listed_with_their_size(stored_burst_run: Callable[..., Path]) -> None:
     found = only(stored_burst_run().parent)
-    assert results._load_words(found) == "burst of 20"
+    assert verb._load_words(found) == "burst of 20"
 
 
 def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_run: Callable[..., Path]) -> None:
@@ -84,14 +85,14 @@ def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_ru
     folders.write_json(run / "steps.json", content)
     found = only(run.parent)
     assert (found.valid, found.throughput_per_second) == (False, content["steps"][0]["throughput_per_second"])
-    assert f"{found.throughput_per_second:.2f}*" in shown(results._table_of_runs([found]))
+    assert f"{found.throughput_per_second:.2f}*" in shown(verb._table_of_runs([found]))
 
 
 def test_a_run_without_a_valid_step_has_no_values(tmp_path: Path) -> None:
     store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
-    assert results._load_words(found) == "no valid step"
+    assert verb._load_words(found) == "no valid step"
 
 
 def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_open_run: Callable[..., Path]) -> None:
@@ -115,7 +116,7 @@ def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Pa
     assert isinstance(first, DamagedRun)
     assert first.damaged
     assert second.run == run.name
-    assert results._table_of_runs([first, second]).row_count == 2
+    assert verb._table_of_runs([first, second]).row_count == 2
 
 
 def beside(run: Path) -> Path:
@@ -159,7 +160,7 @@ def test_a_damaged_folder_is_named_and_skipped(
     monkeypatch.setattr(folders, "RESULTS", run.parent)
     broken = beside(run)
     damage(broken)
-    results.list_runs()
+    verb.list_runs()
     said = capsys.readouterr().out
     assert re.search(rf"{broken.name} +cannot be read", said)
     assert re.search(rf"{run.name} +run ", said)
@@ -206,7 +207,7 @@ def test_an_unfinished_folder_of_another_form_hides_no_run(
     (unfinished / "20260101T000001Z-file").write_text("no folder", encoding="utf-8")
     (unfinished / "20260101T000002Z-run" / "rows").mkdir(parents=True)
     (unfinished / "20260101T000002Z-run" / evidence.END).write_bytes(b"\xff\xfe")
-    results.list_runs()
+    verb.list_runs()
     said = capsys.readouterr().out
     assert re.search(rf"{run.name} +run ", said)
     assert "unfinished: 20260101T000000Z-sweep, cannot be resumed: " in said
@@ -275,7 +276,7 @@ def test_runs_without_results_are_listed_with_their_reason(
     evidence.end(found["failed"], "failed", "The bridge is gone", rows=1)
     evidence.end(found["interrupted"], "interrupted", evidence.INTERRUPTED, rows=0)
     with folders.in_progress(found["running"]):
-        results.list_runs()
+        verb.list_runs()
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "failed: 20260102T030400Z-failed, The bridge is gone; 1 row; see `scripts/lab report 20260102T030400Z-failed`",
@@ -289,7 +290,7 @@ def test_runs_without_results_are_listed_with_their_reason(
         ),
         "in progress: 20260102T030403Z-running",
     ]
-    results.report("failed")
+    report.report("failed")
     said = capsys.readouterr().out
     assert "20260102T030400Z-failed has no results" in said
     assert "The bridge is gone" in said
@@ -313,10 +314,10 @@ def test_loads_of_the_web_ui_without_a_run_are_listed_last_and_marked(
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
     with_loads(loads)
 
-    results.list_runs()
+    verb.list_runs()
 
     first, _, newest, older, removed = capsys.readouterr().out.splitlines()
-    assert first.startswith("Started in the Locust web UI, without a run; make one with `scripts/lab report --web-ui")
+    assert first.startswith("Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui")
     assert newest.split()[:2] == ["1", "web-20231114T230000Z"]
     assert newest.rstrip().endswith("cut off")
     assert older.split() == ["2", IDENTITY, "2023-11-14T22:13:20+00:00", "iou", "4", "1,234", "ready"]
@@ -329,15 +330,8 @@ def test_loads_of_the_web_ui_are_in_the_json_too(
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
     with_loads(loads)
 
-    results.list_runs(as_json=True)
+    verb.list_runs(as_json=True)
 
     newest, older = json.loads(capsys.readouterr().out)
     assert (newest["kind"], newest["state"], newest["workload"]) == ("web UI", "cut off", None)
     assert (older["run"], older["number"], older["users"], older["requests"]) == (IDENTITY, 2, 4, 1234)
-
-
-@pytest.mark.parametrize("options", [{"warm_up": "5s"}, {"duration": "5s"}, {"name": "own"}])
-def test_options_of_loads_of_the_web_ui_are_for_them_only(options: dict[str, str]) -> None:
-    (name,) = options
-    with pytest.raises(LabError, match=f"--{name.replace('_', '-')}: is only for loads of the web UI"):
-        results.report(**options)  # type: ignore[arg-type]

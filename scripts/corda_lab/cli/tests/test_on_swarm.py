@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.cli import lab, status
-from corda_lab.cli.app import app
+from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.host import probe
@@ -23,10 +23,7 @@ from corda_lab.swarm.hosts import Member
 from support.docker import docker_client
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["quickstart", "reproduce iitb-latency --quick", "reproduce --all"],
-)
+@pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
 def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr(lock, "held", lambda _: nullcontext())
@@ -74,7 +71,7 @@ def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_rows_are_collected_before_a_stack_is_stopped_even_if_its_start_has_failed(
     done: list[str], *, volumes: bool
 ) -> None:
-    lab.down(volumes=volumes, stop_engine=False, on="three")
+    lab.down(volumes=volumes, stop_engine=False, placement="three")
     assert done == [f"collect {load_settings().project}-swarm", f"down {volumes}"]
 
 
@@ -85,7 +82,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
     assert found is not None
     monkeypatch.setattr(deployment, "find", lambda _: found)
     monkeypatch.setattr(inject, "is_left", lambda _: True)
-    lab.up(images=None, on="three", size=None)
+    lab.up(placement="three")
     assert done[0] == f"heal {found.project}"
 
     def lost(_: str) -> None:
@@ -93,7 +90,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
 
     done.clear()
     monkeypatch.setattr(inject, "heal_left", lost)
-    lab.down(volumes=False, stop_engine=False, on="three")
+    lab.down(volumes=False, stop_engine=False, placement="three")
     assert done == [f"collect {found.project}", "down False"]
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.cli import run as app
+from corda_lab.cli import run as verb
+from corda_lab.cli import summary
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
 from corda_lab.results import folders, stored
@@ -21,7 +22,7 @@ from support.runs import part
 def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     step = stored.read(run).steps[0]
     capsys.readouterr()
-    app.show_run(run, step)
+    summary.show_run(run, step)
     return capsys.readouterr().out
 
 
@@ -87,7 +88,7 @@ def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest
     step = stored.read(run).steps[0]
     stolen = step.resources.model_copy(update={"host_stolen_percent": 30.0})
     capsys.readouterr()
-    app.show_run(run, build.judged(step.updated(resources=stolen)))
+    summary.show_run(run, build.judged(step.updated(resources=stolen)))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "CPU steal" in line]
     assert line.startswith("invalid: ")
 
@@ -160,8 +161,8 @@ def test_a_warm_up_of_a_given_length_is_no_news(
 
 
 def test_quickstart_conditions_until_throughput_is_steady_and_then_measures_briefly() -> None:
-    options = load_options("iou", app.QUICKSTART)
-    before = conditioning.before_run(options, app.QUICKSTART_CONDITIONING_SECONDS_MAX).until_steady
+    options = load_options("iou", verb.QUICKSTART)
+    before = conditioning.before_run(options, verb.QUICKSTART_CONDITIONING_SECONDS_MAX).until_steady
     assert before.users == options.users
     assert before.total_seconds == 150
     assert before.stopping is not None
@@ -178,7 +179,7 @@ def test_what_conditioned_the_nodes_is_told(
         workload="iou", load=step.load, seconds_min=45, seconds_max=150, seconds=57.6, flows=1412, steady=True
     )
     capsys.readouterr()
-    app.show_run(run, step.updated(conditioning=before))
+    summary.show_run(run, step.updated(conditioning=before))
     assert "conditioned  1,412 iou flows in 58 s, then steady\n" in capsys.readouterr().out
 
 

@@ -23,7 +23,7 @@ from corda_lab.results.stored import StoredRun
 from support.figures import FIGURE, SWEEP, write_figures
 from support.pages import chart_data
 
-WRITE = "write it again: scripts/lab reproduce --book"
+WRITE = "write it again: scripts/lab reproduce book"
 PUBLISHED = Places(repeats=ROOT / "docs" / "reproduction")
 
 

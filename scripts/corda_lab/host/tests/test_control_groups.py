@@ -7,7 +7,6 @@ import pytest
 from corda_lab.host import control_groups
 from corda_lab.host.control_groups import (
     Meter,
-    container_cpu_seconds,
     disk_files,
     memory_files,
     meter,
@@ -102,20 +101,6 @@ def test_reads_nanoseconds_of_version_1_and_microseconds_of_version_2() -> None:
     assert parse_usage("usage_usec 41425734\nuser_usec 30000000\nsystem_usec 11425734\n") == pytest.approx(41.425734)
 
 
-def test_reads_the_container_s_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    group = tmp_path / "cgroup" / f"docker-{ID}.scope"
-    group.mkdir(parents=True)
-    (group / "cpu.stat").write_text("usage_usec 2500000\n")
-    (tmp_path / "7").mkdir()
-    (tmp_path / "7" / "cgroup").write_text(f"0::/docker-{ID}.scope\n")
-    (tmp_path / "self").mkdir()
-    (tmp_path / "self" / "mountinfo").write_text(f"31 30 0:27 / {tmp_path}/cgroup rw - cgroup2 cgroup2 rw\n")
-    monkeypatch.setattr(control_groups, "PROC", tmp_path)
-    assert container_cpu_seconds(ID, 7) == pytest.approx(2.5)
-    assert container_cpu_seconds(ID, 8) is None
-    assert container_cpu_seconds(OTHER, 7) is None
-
-
 def test_a_meter_reads_cpu_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group = tmp_path / "cgroup" / "docker" / ID
     group.mkdir(parents=True)
@@ -133,6 +118,7 @@ def test_a_meter_reads_cpu_time_and_memory(tmp_path: Path, monkeypatch: pytest.M
     assert memory_bytes == 4096
     assert found.disk_written() is None
     assert meter(ID, 8) is None
+    assert meter(OTHER, 7) is None
     (group / "io.stat").write_text("8:0 rbytes=0 wbytes=8192\n")
     writing = meter(ID, 7)
     assert writing is not None

@@ -157,7 +157,7 @@ def test_schemas_without_files_need_development_mode(root: Path) -> None:
     assert done.returncode == 2
     for schema in ("SchemaV1", "SchemaV2"):
         assert f"cordapps/extra/own.jar: the schema com.example.{schema} has no Liquibase files" in done.stderr
-    assert "up --dev-mode" in done.stderr
+    assert "up --set DEV_MODE=true" in done.stderr
     assert calls(root) == []
     done = bootstrap(root, DEV_MODE="true")
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ CHANGING = (
     ["down"],
     ["quickstart"],
     ["run", "iou"],
-    ["report", "--web-ui"],
+    ["report", "web-ui"],
     ["sweep", "smoke"],
     ["heap", "PartyA"],
 )

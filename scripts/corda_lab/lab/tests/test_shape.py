@@ -121,7 +121,7 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"BRIDGE_MAX_ATTACHMENT_BYTES": "999999999", "BRIDGE_HEAP": "9g", "BRIDGE_MEMORY": "10g"}, "use 1024 to"),
         (
             {"BRIDGE_MAX_ATTACHMENT_BYTES": "52428800"},
-            "attachments of 50 MiB need a bridge heap 8 times as large. Add --bridge-heap 400m, or use a smaller",
+            "attachments of 50 MiB need a bridge heap 8 times as large. Set BRIDGE_HEAP=400m, or use smaller",
         ),
         ({"BRIDGE_HEAP": "1g"}, "BRIDGE_HEAP: 1g does not fit in BRIDGE_MEMORY=768m. Set BRIDGE_MEMORY=1408m."),
         ({"BRIDGE_HEAP": "big"}, "BRIDGE_HEAP: 'big' is not a memory size"),

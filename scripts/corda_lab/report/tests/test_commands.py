@@ -1,6 +1,7 @@
 """The commands that a report prints to repeat its steps."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -27,20 +28,23 @@ def test_every_option_of_the_load_is_repeated(stored_run: Callable[..., Path]) -
         }
         load = step.load.model_copy(update={**everything, "arrivals": "poisson"})
         printed = commands.run(step.updated(load=load)).split()
-        flags |= {word for word in printed if word.startswith("--")}
+        flags |= {word for word in printed if word.startswith("--") and word != "--set"}
+        flags |= {f"--set {word.partition('=')[0]}" for before, word in pairwise(printed) if before == "--set"}
     assert flags == {option.flag for option in LOAD_OPTIONS.values() if option.name not in NOT_PRINTED}
 
 
 def test_bursts_are_repeated_without_times(stored_burst_run: Callable[..., Path]) -> None:
     burst = commands.run(stored.read(stored_burst_run(pool=5)).steps[0])
-    assert "--users 20 --arrivals burst --within 1s --pool 5 --bursts 4 --rest 5s" in burst
-    assert not {"--flows", "--duration", "--warm-up", "--rate", "--pacing"} & set(burst.split())
+    assert "--users 20 --arrivals burst --set within=1s --set pool=5 --set bursts=4 --set rest=5s" in burst
+    assert not {"--flows", "--duration", "--warm-up", "--rate"} & set(burst.split())
+    assert "pacing" not in burst
 
 
 def test_a_number_of_flows_is_repeated_without_times(stored_counted_run: Callable[..., Path]) -> None:
     counted = commands.run(stored.read(stored_counted_run()).steps[0])
-    assert "--flows 40 --flows-after 5" in counted
-    assert not {"--bursts", "--duration", "--warm-up"} & set(counted.split())
+    assert "--flows 40 --set flows_after=5" in counted
+    assert not {"--duration", "--warm-up"} & set(counted.split())
+    assert "bursts" not in counted
 
 
 @pytest.mark.parametrize("about", [{}, {"pool": 5}])
@@ -60,6 +64,6 @@ def test_several_nodes_take_the_place_of_one(stored_run: Callable[..., Path]) ->
     ]
     changed = step.updated(node="PartyA, PartyB", counterparty="PartyB, PartyA", by_node=by_node)
     printed = commands.run(changed)
-    assert "--nodes PartyA --nodes PartyB" in printed
+    assert "--set nodes=PartyA,PartyB" in printed
     assert "--node " not in printed
-    assert "--counterparty" not in printed, "it is the ring again"
+    assert "counterparty" not in printed, "it is the ring again"

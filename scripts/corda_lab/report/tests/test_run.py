@@ -270,7 +270,7 @@ def test_a_single_run_tells_its_limit_its_costs_and_how_to_start_its_lab(stored_
     assert re.search(r"<h2>Resource saturation</h2> <p>The machine was 97 % busy", text)
     assert "<h2>Cost of a flow</h2>" in text
     assert '<th scope="row">iou</th><td class="number">50 ms</td>' in text
-    assert "scripts/lab up --corda 4.10 --database h2 --notary simple --parties 3 --no-dev-mode" in text
+    assert "scripts/lab up --corda 4.10 --database h2 --notary simple --parties 3 --set DEV_MODE=false" in text
 
 
 def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:

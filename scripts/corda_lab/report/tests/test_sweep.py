@@ -161,8 +161,8 @@ def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:
         assert f'data-step="{number}"' in page
     text = report_text(sweep)
     assert "scripts/lab sweep configs/sweeps/users-and-databases.yaml" in text
-    assert "scripts/lab up --corda 4.10 --database postgres --notary simple --parties 3 --no-dev-mode" in text
-    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --pacing 0s --node PartyA" in text
+    assert "scripts/lab up --corda 4.10 --database postgres --notary simple --parties 3 --set DEV_MODE=false" in text
+    assert "scripts/lab run iou --users 16 --duration 1m --warm-up 15s --set pacing=0s --node PartyA" in text
 
 
 def test_stages_and_costs_stand_by_point(sweep: Path) -> None:

@@ -32,16 +32,16 @@ def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_
     check_admission(LoadOptions("iou", users=200), 200)
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
         check_admission(LoadOptions("iou", users=201), 200)
-    assert "--outstanding 201 (BRIDGE_MAX_OUTSTANDING_FLOWS)" in caught.value.remedy
+    assert "--set BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy
 
 
 def test_a_burst_that_the_bridge_would_reject_in_part_is_refused_with_a_pool_that_it_admits() -> None:
     burst = LoadOptions("iou", users=201, arrivals="burst")
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
         check_admission(burst, 200)
-    assert caught.value.remedy.startswith("Add --pool 200. ")
+    assert caught.value.remedy.startswith("Add --set pool=200. ")
     check_admission(replace(burst, pool=200), 200)
-    with pytest.raises(LabError, match="--pool: 150 is more than the 128 flows"):
+    with pytest.raises(LabError, match="--set pool: 150 is more than the 128 flows"):
         check_admission(replace(burst, pool=150), 128)
 
 
@@ -51,7 +51,7 @@ def test_every_node_that_starts_flows_admits_as_many() -> None:
         LabError, match="602 is more than the 600 flows that the bridge admits on the 3 nodes"
     ) as caught:
         check_admission(LoadOptions("iou", users=602), 200, nodes=3)
-    assert "--outstanding 201 " in caught.value.remedy, "each of them has a third of the users"
+    assert "BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy, "each of them has a third of the users"
 
 
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.Mo
     assert with_workers(replace(options, users=50), lab).workers == 3
     assert with_workers(replace(options, users=50, workers=1), lab).workers == 1
     assert with_workers(LoadOptions("iou", 50, flows=400), lab).workers is None
-    with pytest.raises(LabError, match="--workers: is 4, but the placement has 3"):
+    with pytest.raises(LabError, match="--set workers: is 4, but the placement has 3"):
         with_workers(replace(options, users=50, workers=4), lab)
 
 

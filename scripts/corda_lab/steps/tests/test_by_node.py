@@ -48,7 +48,7 @@ def test_names_are_separated_by_commas_or_spaces_or_given_one_by_one(given: str 
 
 @pytest.mark.parametrize("change", [{"node": "PartyA", "nodes": NODES}, {"nodes": ()}, {"nodes": NODES * 20}])
 def test_nodes_exclude_a_node_and_have_limits(change: dict[str, object]) -> None:
-    with pytest.raises(LabError, match=r"^--nodes: "):
+    with pytest.raises(LabError, match=r"^--set nodes: "):
         check_options(replace(OPTIONS, **change))  # type: ignore[arg-type]
 
 
@@ -91,7 +91,7 @@ def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     load = BrokenLoad(plan.options, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
     step = broken_step(load, "PartyA ended with exit status 134")
     assert (step.node, tuple(one.node for one in step.by_node)) == ("PartyA, PartyB", NODES)
-    assert "--nodes PartyA --nodes PartyB" in commands.run(step)
+    assert "--set nodes=PartyA,PartyB" in commands.run(step)
 
 
 def test_the_report_names_the_node_of_every_count(tmp_path: Path) -> None:

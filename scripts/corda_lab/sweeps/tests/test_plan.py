@@ -342,7 +342,7 @@ def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, se
 
 def test_attachments_must_fit_through_the_bridge(tmp_path: Path, settings: Settings) -> None:
     text = "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
-    remedy = "Start the lab with --attachment-max 48m --bridge-heap 384m."
+    remedy = "Start the lab with --set BRIDGE_MAX_ATTACHMENT_BYTES=48m --set BRIDGE_HEAP=384m."
     with pytest.raises(LabError, match="50 MB are more than the bridge accepts") as caught:
         steps_of(sweep_of(tmp_path, text), settings)
     assert remedy in str(caught.value.problems[0])

@@ -60,7 +60,7 @@ def test_a_run_is_repeated_with_the_options_that_it_had(
     stored_run: Callable[..., Path], repeated: list[Repeated]
 ) -> None:
     run = same_workload(stored_run())
-    rerun.single(run, rerun.Wanted(run.identity), SETTINGS)
+    rerun.single(run, SETTINGS)
     [(options, why, before)] = repeated
     assert before is None
     assert run.manifest.load is not None
@@ -77,7 +77,7 @@ def test_a_run_whose_nodes_were_conditioned_is_repeated_on_conditioned_nodes(
         workload="iou", load=step.load, seconds_min=45, seconds_max=120, seconds=60, flows=300, steady=True
     )
     run = StoredRun(run.folder, run.manifest, [step.updated(conditioning=conditioned)])
-    rerun.single(run, rerun.Wanted(run.identity), SETTINGS)
+    rerun.single(run, SETTINGS)
     [(options, _, before)] = repeated
     assert before is not None
     assert (before.options.users, before.seconds_min, before.seconds_max) == (options.users, 45, 120)
@@ -92,14 +92,14 @@ def test_what_has_changed_is_listed_and_nothing_runs(
     monkeypatch.setattr(rerun, "read_environment", lambda _: now)
     found = stored.read(run)
     with pytest.raises(LabError, match="because 3 things changed since") as error:
-        rerun.single(found, rerun.Wanted(found.identity), SETTINGS)
+        rerun.single(found, SETTINGS)
     assert "- workload iou: configs/workloads/iou.yaml has other contents" in error.value.message
     assert "- shape, NODE_HEAP: 1g → 2g" in error.value.message
     assert "- host, cpu_count: 2 → 4" in error.value.message
     assert "--anyway" in error.value.remedy
     assert repeated == []
 
-    rerun.single(found, rerun.Wanted(found.identity, anyway=True), SETTINGS)
+    rerun.single(found, SETTINGS, anyway=True)
     assert len(repeated[0][1].changes) == 3
 
 
@@ -131,7 +131,7 @@ def test_a_run_of_an_earlier_version_cannot_be_repeated(
     content = folders.read_json(run / "run.json")
     folders.write_json(run / "run.json", {name: value for name, value in content.items() if name != "load"})
     with pytest.raises(LabError, match="was stored by an earlier version"):
-        rerun.single(stored.read(run), rerun.Wanted("latest"), SETTINGS)
+        rerun.single(stored.read(run), SETTINGS)
     assert repeated == []
 
 
@@ -153,7 +153,7 @@ def test_a_sweep_is_repeated_from_its_file_with_the_images_that_it_had(
     plan = run.sweep.model_copy(update={"file": str(file)})
     found = StoredRun(run.folder, run.manifest.model_copy(update={"sweep": plan}), run.steps)
 
-    rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
+    rerun.sweep(found, command.SweepRequest(None), SETTINGS)
     [(request, _, why, images)] = begun
     assert isinstance(request, command.SweepRequest)
     assert (request.file, request.quick) == (str(file), run.sweep.quick)
@@ -162,10 +162,10 @@ def test_a_sweep_is_repeated_from_its_file_with_the_images_that_it_had(
 
     file.write_text(run.sweep.text + "# another\n", encoding="utf-8")
     with pytest.raises(LabError, match=r"sweep file, .*users.yaml: [0-9a-f]{12} → [0-9a-f]{12}"):
-        rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
-    rerun.sweep(found, rerun.Wanted(run.identity, anyway=True), SETTINGS)
+        rerun.sweep(found, command.SweepRequest(None), SETTINGS)
+    rerun.sweep(found, command.SweepRequest(None), SETTINGS, anyway=True)
     assert begun[-1][-1] == {}
 
     file.unlink()
     with pytest.raises(LabError, match="no longer exists"):
-        rerun.sweep(found, rerun.Wanted(run.identity), SETTINGS)
+        rerun.sweep(found, command.SweepRequest(None), SETTINGS)

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
-from corda_lab.sweeps.command import RENAMED, SWEEPS, find_file
+from corda_lab.sweeps.command import SWEEPS, find_file
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.schema import (
     BurstsFields,
@@ -147,16 +147,6 @@ def test_a_sweep_is_found_by_its_name_too() -> None:
     assert find_file("smoke") == SWEEPS / "smoke.yaml"
     with pytest.raises(LabError, match="there is no sweep 'smok', did you mean 'smoke'"):
         find_file("smok")
-
-
-@pytest.mark.parametrize("text", ["slowed", "configs/sweeps/slowed.yaml"])
-def test_the_old_name_of_a_sweep_is_refused_with_the_new_one(text: str) -> None:
-    with pytest.raises(LabError, match="the sweep 'slowed' is now called 'known-slowdown'"):
-        find_file(text)
-
-
-def test_every_renamed_sweep_exists_under_its_new_name() -> None:
-    assert all(find_file(name).is_file() for name in RENAMED.values())
 
 
 def test_nodes_are_conditioned_unless_the_file_says_no(tmp_path: Path) -> None:

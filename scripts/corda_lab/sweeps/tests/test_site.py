@@ -161,6 +161,3 @@ def test_a_resumed_sweep_goes_on_where_it_began() -> None:
 
     kept = cast(Unfinished, Kept())
     assert isinstance(command.resumed_site(SweepRequest(None), kept), Swarm)
-    assert isinstance(command.resumed_site(SweepRequest(None, placement="three"), kept), Swarm)
-    with pytest.raises(LabError, match="--on: 20260102T030405Z-smoke began on three"):
-        command.resumed_site(SweepRequest(None, placement="other"), kept)

@@ -13,8 +13,7 @@ from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
-from corda_lab.workloads.check import problems_of
-from corda_lab.workloads.resolve import lab_problems, read_workload, resolve_subject
+from corda_lab.workloads.resolve import lab_problems, problems_of, read_workload, resolve_subject
 from lab_workload.flows import Flow, Parameter
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload, load_workload
@@ -78,9 +77,9 @@ def test_names_the_option_of_a_node_that_is_not_there_and_what_to_do() -> None:
         subject_of(workload, "PartyX")
     with pytest.raises(FinalError, match=r"^--node: Notary is a notary"):
         subject_of(workload, "Notary")
-    with pytest.raises(FinalError, match=r"^--counterparty: PartyC is also the node that starts the flows"):
+    with pytest.raises(FinalError, match=r"^--set counterparty: PartyC is also the node that starts the flows"):
         subject_of(workload, "PartyC", "PartyC")
-    with pytest.raises(FinalError, match=r"^--counterparty: unknown party 'PartyE'") as caught:
+    with pytest.raises(FinalError, match=r"^--set counterparty: unknown party 'PartyE'") as caught:
         subject_of(workload, counterparty="PartyE")
     assert "scripts/lab up --parties 5" in caught.value.remedy
 
@@ -226,10 +225,10 @@ def test_nodes_that_cannot_start_flows_are_named_with_the_option(tmp_path: Path)
             resolve_subject(options, workload, KnownBridge(FLOWS), nodes())
         return caught.value.message
 
-    assert refused("PartyA", "PartyX").startswith("--nodes: unknown party 'PartyX'")
-    assert refused("PartyA", "partya").startswith("--nodes: PartyA is named twice")
+    assert refused("PartyA", "PartyX").startswith("--set nodes: unknown party 'PartyX'")
+    assert refused("PartyA", "partya").startswith("--set nodes: PartyA is named twice")
     assert refused("PartyA", "PartyB", counterparty="PartyB").startswith(
-        "--counterparty: PartyB is also one of the nodes that start the flows"
+        "--set counterparty: PartyB is also one of the nodes that start the flows"
     )
 
 

@@ -1,4 +1,4 @@
-"""How ``lab top`` shows the lab: once as a table, or live in a terminal."""
+"""How ``lab status --watch`` shows the lab: once as a table, or live in a terminal."""
 
 import time
 from contextlib import suppress
@@ -10,11 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from corda_lab.cli import alerts
+from corda_lab.clients.prometheus import Alert
 from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
-from corda_lab.text.sparklines import sparkline
 from lab_workload.node_state import LastFailure, NodeState
 
 TITLES = (
@@ -25,6 +24,23 @@ NUMBERS = ("flows/s", "in flight", "CPU cores", "heap", "queue")
 ALERTS_MAX = 5
 """The live view has no room for more."""
 UNKNOWN = "–"
+INTERVAL_SECONDS = 5.0
+"""Time between two looks. Prometheus has new values as often."""
+ALERT_STYLES = {"critical": "red", "warning": "yellow"}
+
+
+def alert_line(alert: Alert, at: float) -> Text:
+    """Return what is wrong, since when, and what to do. ``at`` is now, in Unix seconds."""
+    about = alert.summary or alert.node or "the lab"
+    return Text(
+        f"alert   {alert.name}, for {_age(alert.since, at)}: {about}", style=ALERT_STYLES.get(alert.severity, "red")
+    )
+
+
+def _age(since: float, at: float) -> str:
+    """Return the time since a moment, in words."""
+    # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
+    return words.length(max(0.0, at - since))
 
 
 def as_dict(view: LabView) -> dict[str, object]:
@@ -55,8 +71,8 @@ def show(view: LabView) -> None:
         ui.console.print(line, markup=False)
 
 
-def follow(watch: Watch, view: LabView, interval_seconds: float) -> None:
-    """Show the view in the whole terminal, and look again every ``interval_seconds``, until Ctrl-C.
+def follow(watch: Watch, view: LabView) -> None:
+    """Show the view in the whole terminal, and look again every few seconds, until Ctrl-C.
 
     Afterwards the terminal has what it showed before.
     """
@@ -68,15 +84,15 @@ def follow(watch: Watch, view: LabView, interval_seconds: float) -> None:
             with interrupts.held_back():
                 live.start()
             while True:
-                live.update(_screen(view, interval_seconds), refresh=True)
-                time.sleep(interval_seconds)
+                live.update(_screen(view), refresh=True)
+                time.sleep(INTERVAL_SECONDS)
                 view = watch.look()
     finally:
         with interrupts.held_back():
             live.stop()
 
 
-def _screen(view: LabView, interval_seconds: float) -> Group:
+def _screen(view: LabView) -> Group:
     table = _table(view)
     # The last column takes what room the others leave, so that each node has one line.
     table.expand = True
@@ -85,7 +101,7 @@ def _screen(view: LabView, interval_seconds: float) -> Group:
     error.no_wrap = True
     error.overflow = "ellipsis"
     clock = f"{datetime.fromtimestamp(view.at).astimezone():%H:%M:%S}"
-    title = Text(f"lab top, {clock}, every {interval_seconds:g} s; Ctrl-C ends it", style="dim")
+    title = Text(f"lab status, {clock}, every {INTERVAL_SECONDS:g} s; Ctrl-C ends it", style="dim")
     return Group(title, Text(), table, Text(), *_lines(view, alerts_max=ALERTS_MAX))
 
 
@@ -102,7 +118,7 @@ def _cells(node: NodeState, view: LabView) -> list[Text]:
         Text(node.name),
         Text(node.health, style="green" if node.is_healthy else "yellow" if node.is_ready else "red"),
         Text(words.per_second(node.flows_per_second)),
-        Text(sparkline(view.history.get(node.name, ())), style="cyan"),
+        Text(words.sparkline(view.history.get(node.name, ())), style="cyan"),
         Text(_count(node.flows_in_flight)),
         Text(UNKNOWN if node.cpu_cores is None else f"{node.cpu_cores:.2f}"),
         Text(_heap(node)),
@@ -154,7 +170,7 @@ def _alerts(view: LabView, alerts_max: int | None) -> list[Text]:
     if not view.alerts:
         return [Text(f"alerts  {'not known' if view.prometheus_problem else 'none'}")]
     shown = view.alerts[:alerts_max]
-    lines = [alerts.line(alert, view.at) for alert in shown]
+    lines = [alert_line(alert, view.at) for alert in shown]
     left = len(view.alerts) - len(shown)
     return [*lines, Text(f"alert   and {left} more", style="red")] if left else lines
 
@@ -170,4 +186,4 @@ def _heap(node: NodeState) -> str:
 
 
 def _failure(failure: LastFailure | None, at: float) -> str:
-    return "" if failure is None else f"{alerts.age(failure.at, at)} ago, {failure.text}"
+    return "" if failure is None else f"{_age(failure.at, at)} ago, {failure.text}"

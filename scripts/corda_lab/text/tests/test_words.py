@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from corda_lab.text.sparklines import sparkline
+from corda_lab.text.words import sparkline
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``lab top`` as a person meets it: one table, one JSON object, or a live view that gives the terminal back."""
+"""``lab status --watch`` for a person: one table, one JSON object, or a live view that gives the terminal back."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from support.commands import PYTHONPATH
 from support.served import served
 from support.watched import Lab
 
-COMMAND = (sys.executable, "-m", "corda_lab", "top")
+COMMAND = (sys.executable, "-m", "corda_lab", "status", "--watch")
 ALERT: dict[str, object] = {
     "labels": {"alertname": "HeapFull", "node": "PartyA"},
     "annotations": {"summary": "PartyA fills its heap."},
@@ -51,10 +51,9 @@ def run(port: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["--once"]], ids=str)
-def test_without_a_terminal_it_prints_one_table(arguments: list[str]) -> None:
+def test_without_a_terminal_it_prints_one_table() -> None:
     with served(Lab(alerts=[ALERT]).answer) as port:
-        done = run(port, *arguments)
+        done = run(port)
 
     assert (done.returncode, done.stderr) == (0, "")
     header, notary, party, *rest = done.stdout.splitlines()
@@ -78,7 +77,7 @@ def test_without_a_terminal_it_prints_one_table(arguments: list[str]) -> None:
 
 def test_without_a_load_and_without_alerts_it_says_so() -> None:
     with served(Lab(has_load=False).answer) as port:
-        lines = run(port, "--once").stdout.splitlines()
+        lines = run(port).stdout.splitlines()
     assert lines[-2:] == ["load    none", "alerts  none"]
 
 
@@ -102,7 +101,7 @@ def test_json_is_one_object() -> None:
 def test_a_prometheus_that_is_away_is_named_below_what_the_bridge_knows() -> None:
     lab = Lab()
     with served(lambda path: lab.answer(path) if path.startswith("/v1/") else None) as port:
-        done = run(port, "--once")
+        done = run(port)
 
     assert done.returncode == 0
     assert "not ready" in done.stdout
@@ -110,7 +109,7 @@ def test_a_prometheus_that_is_away_is_named_below_what_the_bridge_knows() -> Non
     assert "Prometheus" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("arguments", [[], ["--once"], ["--json"]], ids=str)
+@pytest.mark.parametrize("arguments", [[], ["--json"]], ids=str)
 def test_a_lab_that_is_not_up_is_one_clear_line(arguments: list[str]) -> None:
     done = run(free_ports(1)[0], *arguments)
 
@@ -121,7 +120,7 @@ def test_a_lab_that_is_not_up_is_one_clear_line(arguments: list[str]) -> None:
 
 
 class Terminal:
-    """A terminal in which ``lab top`` runs."""
+    """A terminal in which ``lab status --watch`` runs."""
 
     def __init__(self, port: int) -> None:
         self.screen = ""
@@ -129,7 +128,7 @@ class Terminal:
         self._end, inside = pty.openpty()
         size = {"COLUMNS": "160", "LINES": "40", "TERM": "xterm-256color"}
         self.process = subprocess.Popen(
-            [*COMMAND, "--interval", "1s"],
+            COMMAND,
             cwd=ROOT,
             env={**environment(port), **size},
             stdin=inside,
@@ -176,7 +175,7 @@ def terminal(lab: Lab) -> Iterator[Terminal]:
 def test_in_a_terminal_it_looks_again_until_it_is_interrupted(number: signal.Signals) -> None:
     lab = Lab()
     with terminal(lab) as shown:
-        shown.read_until("PartyA", times=3)
+        shown.read_until("PartyA", times=2)
         assert shown.screen.index(ENTER) < shown.screen.index("PartyA")
         assert LEAVE not in shown.screen
         shown.process.send_signal(number)

@@ -1,0 +1,82 @@
+"""The verb ``compare``."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
+from corda_lab.analysis.metrics import COMPARED
+from corda_lab.cli.options import JsonOption
+from corda_lab.errors import LabError
+from corda_lab.report import comparison
+from corda_lab.results import folders
+from corda_lab.text import tables, ui
+from lab_workload.names import did_you_mean
+
+
+def compare(
+    run_names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BASELINE CONTENDER...",
+            help="Names of runs or sweeps. Every contender is compared with the baseline.",
+        ),
+    ],
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Exit with status 1 if a point is missing, or is shown to be worse by more than this, such as 5%."
+        ),
+    ] = None,
+    metric: Annotated[str, typer.Option(help=f"The metric that is judged: {', '.join(COMPARED)}.")] = COMPARED[0],
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs point by point: first their environments, then the ratios of their values, with intervals.
+
+    Writes a page, Markdown and JSON to results/comparisons/. A point with a single measurement has no interval, so no
+    difference is shown there. For searches, the confirmed rates are compared.
+
+    Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
+    """
+
+    if len(run_names) < 2:
+        raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
+    if metric not in COMPARED:
+        hint = did_you_mean(metric, COMPARED)
+        raise LabError(f"--metric: unknown metric {metric!r}{hint}", f"Choose from {', '.join(COMPARED)}.")
+    limit = None if threshold is None else parse_share(threshold, option="--threshold")
+    found = compare_runs([folders.find_run(name) for name in run_names], metric=metric, threshold=limit)
+    folder = comparison.write(found)
+    if as_json:
+        print(json.dumps({**comparison.as_dict(found), "folder": str(folder)}, indent=2))
+    else:
+        _show_comparison(found, folder)
+    if found.regressions:
+        raise typer.Exit(1)
+
+
+def _show_comparison(found: Comparison, folder: Path) -> None:
+
+    for one in found.others:
+        ui.console.print(f"baseline {one.first.identity}, contender {one.second.identity}", style="bold", markup=False)
+        ui.console.print(
+            comparison.environment_headline(one), style="yellow" if one.environment_differences else None, markup=False
+        )
+        for entry in one.environment_differences:
+            ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
+        ui.console.print()
+        table = tables.table("point", "baseline", "contender", "ratio", "verdict")
+        for cells in comparison.shown_rows(one, found.metric):
+            style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
+            table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
+        tables.show(table)
+        for label in one.alone:
+            ui.console.print(f"not compared: {label}", markup=False)
+        ui.console.print(comparison.headline(one, found.metric), markup=False)
+        ui.console.print()
+    if found.threshold is not None:
+        style = {"bad": "red", "warning": "yellow", "good": "green"}[found.state]
+        ui.console.print(comparison.threshold_words(found), style=style, markup=False)
+    ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)

@@ -1,0 +1,121 @@
+"""The verb ``report``, and its mode ``web-ui`` for loads that were started in the Locust web UI."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corda_lab.cli.options import JsonOption
+from corda_lab.cli.summary import show_run
+from corda_lab.errors import LabError
+from corda_lab.lab import lock, project
+from corda_lab.lab.settings import load_settings
+from corda_lab.report import page, print_charts, unfinished
+from corda_lab.results import folders, stored
+from corda_lab.runs import by_hand_run
+from corda_lab.runs.by_hand_run import Made
+from corda_lab.steps.by_hand import WantedWindow
+from corda_lab.text import ui
+from corda_lab.text.durations import parse_duration
+
+WARM_UP_HELP = "Length of the warm-up, such as 15s. Default: until throughput is steady."
+DURATION_HELP = "Length of the measuring window, such as 1m. Default: the rest of the load."
+
+
+def report(
+    run_name: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="Name of a run, the beginning of a name, or latest.")
+    ] = "latest",
+    charts: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw the main charts into this folder, as PNG and SVG.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rebuild the report and the summaries of a run from its stored files, and print the path of the report.
+
+    For a run that failed or was interrupted, it says why, and stores its rows as a table.
+
+    Example: `scripts/lab report latest --charts paper/charts`
+    """
+    try:
+        folder = folders.find_run(run_name)
+    except LabError:
+        if (found := unfinished.find(run_name)) is None:
+            raise
+        _show_unfinished(found, as_json)
+        return
+    path = page.render(folder)
+    drawn = print_charts.write(stored.read(folder), charts) if charts else []
+    if as_json:
+        summary = folders.read_json(folder / "summary.json")
+        print(json.dumps({**summary, "report": str(path), "charts": [str(one) for one in drawn]}, indent=2))
+        return
+    ui.console.print(f"report: {path}", markup=False)
+    for one in drawn:
+        ui.console.print(f"chart: {one}", markup=False)
+
+
+def _show_unfinished(folder: Path, as_json: bool) -> None:
+    seen = unfinished.report(folder)
+    if as_json:
+        print(json.dumps(seen.as_dict(), indent=2))
+        return
+    for name, text in unfinished.lines(seen):
+        ui.console.print(f"{name:<12} {text}", markup=False)
+
+
+def web_ui(
+    load: Annotated[
+        str,
+        typer.Argument(metavar="[LOAD]", help="Number of the load in `lab list`, its id, or all. Default: the newest."),
+    ] = "latest",
+    warm_up: Annotated[str | None, typer.Option(help=WARM_UP_HELP)] = None,
+    duration: Annotated[str | None, typer.Option(help=DURATION_HELP)] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run. Default: web- and that of the workload.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a run of a load that was started in the Locust web UI, with everything that `lab run` stores.
+
+    The load must have ended, and the lab must be up. Exit status 1 if the run failed, or if none can be made.
+
+    Example: `scripts/lab report web-ui`
+    """
+    window = WantedWindow(
+        None if warm_up is None else parse_duration(warm_up, option="--warm-up"),
+        None if duration is None else parse_duration(duration, option="--duration", seconds_min=1.0),
+    )
+    wanted = by_hand_run.Wanted(load, window, name)
+    ui.console.quiet = as_json
+    project.settle()
+    settings = load_settings()
+    try:
+        with lock.held(settings.project):
+            made = by_hand_run.report(wanted, settings)
+    finally:
+        ui.console.quiet = False
+    if as_json:
+        shown = [_as_dict(one) for one in made]
+        print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
+    else:
+        for one in made:
+            _show(one)
+    if not all(one.step is not None and one.step.verdict.passed for one in made):
+        raise typer.Exit(1)
+
+
+def _show(one: Made) -> None:
+    if one.step is not None:
+        show_run(one.folder, one.step)
+    else:
+        ui.console.print(
+            f"no run can be made of it; its rows are kept: `scripts/lab report {one.folder.name}`",
+            style="yellow",
+            markup=False,
+        )
+
+
+def _as_dict(one: Made) -> dict[str, object]:
+    if one.step is None:
+        return unfinished.report(one.folder).as_dict()
+    return {**folders.read_object(one.folder / "summary.json"), "report": str(one.folder / "report.html")}

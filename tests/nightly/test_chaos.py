@@ -1,0 +1,73 @@
+"""Faults under load, on a new lab of each database: nothing that was acknowledged is lost, doubled or made.
+
+The seed changes every day. ``CHAOS_SEED`` repeats one.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corda_lab.chaos.model import TRIAL, Trial
+from corda_lab.paths import CACHE, ROOT
+from corda_lab.results import folders
+from support import own_lab
+
+SEED = int(os.environ.get("CHAOS_SEED") or datetime.now(UTC).strftime("%y%m%d"))
+RESULTS = CACHE / "nightly-chaos-results"
+TRIAL_SECONDS_MAX = 1200.0
+"""Time limit of a trial: a load of six minutes, a lab that comes to rest with restarts of its nodes, and the audit."""
+LINKS = {
+    "h2": "partya-partyb=+1ms",
+    "postgres": "partya-partyb=+1ms partya-postgres=+1ms",
+}
+"""Links that can be slowed and reset, by database."""
+DRAWN = ("--faults", "8")
+TRIALS: dict[str, tuple[str, ...]] = {
+    **{target: ("--faults", "2", "--kinds", "kill", "--targets", target) for target in ("notary", "partya", "bridge")},
+    "generator": ("--faults", "1", "--kinds", "kill", "--targets", "generator"),
+    "postgres": ("--faults", "2", "--kinds", "kill", "--targets", "postgres"),
+    "drawn": DRAWN,
+    "drawn-value": (*DRAWN, "--workload", "cash-issue-and-pay"),
+}
+"""The options of ``lab chaos`` in each trial. ``drawn-value`` has flows that move value and consume states."""
+
+
+@pytest.fixture(scope="module")
+def database(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A new lab on a database, with links. It is up."""
+    name: str = request.param
+    with own_lab.fresh_lab("chaos", RESULTS / name, {"DATABASE": name, "LINKS": LINKS[name]}, None):
+        yield
+
+
+def chaos(*options: str) -> tuple[int, list[Trial]]:
+    """Run ``lab chaos``. Returns its exit status, and the trials that it has stored."""
+    before = set(RESULTS.rglob(TRIAL))
+    command: list[Any] = [ROOT / "scripts" / "lab", "chaos", "--seed", str(SEED), *options]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, timeout=TRIAL_SECONDS_MAX, check=False)
+    return done.returncode, [read(path) for path in sorted({*RESULTS.rglob(TRIAL)} - before)]
+
+
+def read(path: Path) -> Trial:
+    return folders.read_model(path, Trial)
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    ("database", "name"),
+    [(database, name) for database in LINKS for name in TRIALS if name != "postgres" or database == "postgres"],
+    indirect=["database"],
+)
+def test_nothing_acknowledged_is_lost_doubled_or_made(name: str) -> None:
+    status, (trial,) = chaos(*TRIALS[name])
+    assert trial.problems == (), f"seed {trial.seed}, run {trial.run}"
+    assert status == 0
+    assert trial.made, "a fault took place"
+    assert trial.acknowledged > 0
+    assert trial.audit is not None
+    assert trial.unexplained == 0
