@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import pty
+import runpy
 import shutil
 import subprocess
 import sys
@@ -228,6 +229,25 @@ def test_the_variable_agrees_or_refuses(checkout: Path, bare_python: Path, monke
     monkeypatch.setenv("LAB_INSTALL", "yes")
     assert start_bare(checkout, "list").returncode == 0
     assert bare_python.exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "answer", "starts"),
+    [("quickstart", "yes", True), ("up", "yes", True), ("list", "yes", False), ("up", "no", False), ("up", "", False)],
+)
+def test_the_engine_is_prepared_beside_the_environment_if_the_user_has_agreed(
+    monkeypatch: pytest.MonkeyPatch, verb: str, answer: str, *, starts: bool
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
+    launcher = runpy.run_path(str(LAUNCHER), run_name="launcher")
+    monkeypatch.setattr(sys, "argv", ["lab", verb])
+    monkeypatch.setenv("LAB_INSTALL", answer)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
+    launcher["start_engine_beside"]()
+    assert [command[1:] for command in started] == [[str(ROOT / "scripts/bare/prepare.py"), "--engine"]] * starts
 
 
 @pytest.fixture

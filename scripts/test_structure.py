@@ -40,6 +40,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_workload/yaml_source.py",
         "nodes/links/links.py",
         "scripts/corda_lab/clients/bridge.py",
+        "scripts/corda_lab/profile/components.py",
         "scripts/corda_lab/results/folders.py",
         "scripts/corda_lab/workloads/flows.py",
     ),
@@ -64,6 +65,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/report/run.py",
         "scripts/corda_lab/report/summaries.py",
         "scripts/corda_lab/report/sweep.py",
+        "scripts/corda_lab/report/trends.py",
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
         "scripts/corda_lab/results/manifest.py",

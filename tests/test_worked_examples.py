@@ -296,14 +296,6 @@ def test_several_comparisons() -> None:
     assert [one.verdict for one in judged] == ["slower", *["no difference seen"] * 3]
 
 
-def test_comparisons_of_a_report() -> None:
-    others, planned = [with_p_value(0.9)] * 28, [with_p_value(p) for p in (0.003, *[0.9] * 7)]
-    judged = holm([*planned, *others], [28 / 8] * 8 + [1.0] * 28)
-    assert judged[0].p_value == pytest.approx(0.003 * 16)
-    assert judged[0].verdict == "slower"
-    assert holm([*planned, *others])[0].p_value == pytest.approx(0.003 * 36)
-
-
 def test_warm_up() -> None:
     means = [2, 6, 10, 9, 11, 10, 10, 9, 11, 10]
     times = [
@@ -314,10 +306,6 @@ def test_warm_up() -> None:
     ]
     found = steady.warm_up_end(times, started_at=0, stopped_at=50, seconds_min=5, seconds_max=30)
     assert found == steady.WarmUp(10, True)
-
-
-def test_early_end() -> None:
-    assert steady.relative_half_width([9, 11] * 10) == pytest.approx(0.048, abs=0.0005)
 
 
 def test_highest_sustained_rate() -> None:

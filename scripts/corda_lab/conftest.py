@@ -13,7 +13,7 @@ from corda_lab.steps.plan import LoadPart
 from lab_workload.load import ALL_FAILED
 from support import simulation
 from support.runs import plan_of, store
-from support.sweeps import INVALID, SimulatedSweep, store_sweep
+from support.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def failed_run(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a simulated sweep of users and databases, three repeats each, of which step 4 is invalid."""
-    return store_sweep(tmp_path_factory.mktemp("sweep"), SimulatedSweep(invalid={4: INVALID}))
+    return store_sweep(tmp_path_factory.mktemp("sweep"), SimulatedSweep(invalid=[4]))
 
 
 @pytest.fixture(scope="session")

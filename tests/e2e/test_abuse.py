@@ -73,6 +73,7 @@ def survival(bridge: httpx.Client, kept: str) -> Iterator[None]:
 FRAMINGS = ("Content-Length", "chunks")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("framing", FRAMINGS)
 def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, framing: str) -> None:
     head = post(MIB)
@@ -88,6 +89,7 @@ def test_bodies_whose_last_byte_is_held_back(lab: Lab, bridge: httpx.Client, fra
         assert statuses(received(connections[-1])) in refusals
 
 
+@pytest.mark.nightly
 def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         for _ in range(ATTACKERS):
@@ -95,6 +97,7 @@ def test_connections_that_send_nothing(lab: Lab, bridge: httpx.Client) -> None:
         hostile.seconds_until(lambda: is_ready(bridge), READY_SECONDS_MAX)
 
 
+@pytest.mark.nightly
 def test_more_connections_than_the_bridge_accepts(lab: Lab, bridge: httpx.Client) -> None:
     limit = int(hostile.held(bridge)["bridge_connections_limit"])
     files = limit + SPARE + OTHERS
@@ -114,6 +117,7 @@ def test_more_connections_than_the_bridge_accepts(lab: Lab, bridge: httpx.Client
     hostile.seconds_until(lambda: hostile.held(bridge)["bridge_connections"] < limit, READY_SECONDS_MAX)
 
 
+@pytest.mark.nightly
 def test_slow_clients_are_cut_off(lab: Lab) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         silent, head = attacker.open(), attacker.open(b"GET /v1/nod")
@@ -128,6 +132,7 @@ def test_a_body_that_does_not_come_is_not_awaited_for_long(lab: Lab) -> None:
         assert statuses(attacker.ask(post(100) + b'{"flow"')) == [408]
 
 
+@pytest.mark.nightly
 def test_an_upload_that_does_not_come_gives_way_to_the_next(lab: Lab, bridge: httpx.Client) -> None:
     with hostile.attack(lab.bridge_url) as attacker:
         slow = attacker.open(hostile.upload(MIB) + b"PK\3\4")

@@ -24,10 +24,10 @@ fresh: shape
 retries: 0
 condition: {workload: iou-notarised, load: {users: 8}, for: {min: 10s, max: 10s}}
 warm_up: {min: 2s, max: 2s}
-measure: {min: 20s, max: 20s}
+measure: 20s
 quick:
   vary: {load.users: [1, 8]}
-  measure: {min: 6s, max: 6s}
+  measure: 6s
 """
 
 FIGURE = """\

@@ -36,7 +36,7 @@ fresh: shape
 retries: 0
 condition: {load: {users: 4}, for: {min: 6s, max: 8s}}
 warm_up: {min: 4s, max: 4s}
-measure: {min: 8s, max: 8s}
+measure: 8s
 """
 
 

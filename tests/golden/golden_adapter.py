@@ -50,7 +50,7 @@ from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
 from corda_lab.sweeps.points import points_of
 from golden.golden_cases import Case, case
@@ -215,7 +215,7 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
 
 def _planned(file: SweepFile) -> list[PlannedStep]:
     fields = file.fields
-    order = ordered(points_of(file), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+    order = ordered(points_of(file), repeats=fields.repeats, seed=fields.seed)
     return [plan.step_of(file, point, index, repeat) for index, (point, repeat) in enumerate(order, start=1)]
 
 
@@ -259,7 +259,7 @@ def _stored_sweep(
 # From a stored run to named values.
 
 MEASURED = (
-    *("window", "warm_up", "precision", "requests", "total_seconds", "setup"),
+    *("window", "warm_up", "requests", "total_seconds", "setup"),
     *("throughput_per_second", "throughput_states_per_second", "steadiness", "littles_law"),
     *("latency_ms", "latency_intended_ms", "bridge_flow_ms", "bridge_rpc_ms", "node_latency_ms"),
     *("parts", "by_node", "open_load", "bursts", "stages"),
@@ -490,7 +490,7 @@ def _plan_of(name: str, file: SweepFile) -> Values:
             "point": step.point,
             "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
             "shape": step.variables,
-            "measured": [step.warm_up, step.measure, step.bursts, step.flows, step.flows_after, step.precision],
+            "measured": [step.warm_up, step.measure, step.bursts, step.flows, step.flows_after],
             "condition": condition and [condition.workload, condition.load, condition.overrides, condition.seconds],
             "may_break": step.may_break,
             "seed": step.seed,

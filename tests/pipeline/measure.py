@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from corda_lab.lab.environment import read_environment
 from corda_lab.results import files, folders
-from corda_lab.runs import preflight, storing
+from corda_lab.runs import preflight
 from corda_lab.runs.execute import Observation, observe
-from corda_lab.runs.recording import recorded
+from corda_lab.runs.recording import recorded, store
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
@@ -83,7 +83,7 @@ def _measure_load(lab: StubLab, running: RunningLab, options: LoadOptions) -> tu
         recording.begin(lab.compose, planned, environment)
         seen = observe(running, planned, environment, recording)
         measured = seen.measured()
-        storing.store(files.single(run.identity, measured, run.options), measured, results=RESULTS)
+        store(files.single(run.identity, measured, run.options), measured, results=RESULTS)
     folders.remove_unfinished(recording.folder)
     return seen, measured.step
 

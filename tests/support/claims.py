@@ -17,7 +17,7 @@ vary:
 x: load.users
 repeats: 3
 warm_up: {min: 5s, max: 15s}
-measure: {min: 10s, max: 15s}
+measure: 15s
 quick:
   vary: {shape.corda: ["4.9"], load.users: [1, 10, 40]}
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.figures.file import Figure, read_figure
+from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
@@ -28,7 +29,7 @@ vary:
 x: load.users
 repeats: 3
 warm_up: {min: 5s, max: 5s}
-measure: {min: 10s, max: 10s}
+measure: 10s
 quick:
   vary: {shape.database: [h2], load.users: [1, 16]}
 """
@@ -152,3 +153,9 @@ def stored_run(results: Path, folder: Path, *, quick: bool = False, system: Simu
     identity = f"20260102T030405Z-{file.run_name}"
     chosen = replace(system or SimulatedSweep(with_stages=False), identity=identity)
     return stored.read(store_file(results, chosen, file))
+
+
+def with_latency_only(repeat: Repeat) -> Repeat:
+    """A repeat whose points have no other value than a latency."""
+    points = [one.model_copy(update={"metrics": {"p50": 100.0}}) for one in repeat.points]
+    return repeat.model_copy(update={"points": points})

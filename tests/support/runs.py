@@ -10,7 +10,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.results import files
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
-from corda_lab.runs import stage_rows, storing
+from corda_lab.runs import recording, stage_rows
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
@@ -152,4 +152,4 @@ def store(
 ) -> Path:
     """Store a simulated run like a real one, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
-    return storing.store(files.single(plan.identity, measured, plan.options), measured, results=folder / "results")
+    return recording.store(files.single(plan.identity, measured, plan.options), measured, results=folder / "results")

@@ -14,13 +14,13 @@ from corda_lab.sweeps.planned import PlannedStep
 HEAD = """\
 description: A sweep.
 warm_up: {min: 5s, max: 15s}
-measure: {min: 10s, max: 30s, precision: 5%}
+measure: 30s
 """
 SOUND = """\
 description: A sweep.
 workload: iou
 warm_up: {min: 5s, max: 15s}
-measure: {min: 10s, max: 15s}
+measure: 15s
 """
 COUNTED = """\
 description: A sweep.

@@ -9,7 +9,7 @@ import json
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, SearchOutcome
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
@@ -44,7 +43,7 @@ from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import find_max as sweeps_find_max
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
@@ -58,15 +57,15 @@ GAP_SECONDS = 12.0
 """The time between two steps, for set-up and counting."""
 ENDED_SECONDS = SAME_FAILURE_SECONDS_MIN + 1
 """How long the load of a step lasts of which every request fails."""
-INVALID = "the generator was the limit: its own lag has a p99 of 34 ms"
-"""A reason for a step to be invalid, as text."""
+INVALID = str(reason("generator_failed"))
+"""Why the steps that a test declares invalid are, as text."""
 
 STAGE_SHARES = {"wait": 0.3, "build": 0.03, "verify": 0.05, "sign": 0.05, "collect_signatures": 0.3, "notarise": 0.1}
 
 
 @dataclass(frozen=True)
 class SimulatedSweep:
-    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` maps indices of invalid steps to reasons."""
+    """A sweep to simulate. ``vary`` is that of the plan; ``invalid`` has the indices of invalid steps."""
 
     vary: Mapping[str, Sequence[Any]] = field(
         default_factory=lambda: {"load.users": [1, 4, 16], "shape.database": ["h2", "postgres"]}
@@ -78,7 +77,7 @@ class SimulatedSweep:
     rows_per_step: int | None = None
     noise: float = 0.02
     factors: Mapping[Any, float] = field(default_factory=lambda: {"postgres": 0.8})
-    invalid: Mapping[int, str] = field(default_factory=dict)
+    invalid: Collection[int] = ()
     conditioned: Mapping[int, bool] = field(default_factory=dict)
     """Whether the nodes were steady after their conditioning, by the index of the step that follows it."""
     quick: bool = False
@@ -91,12 +90,10 @@ class SimulatedSweep:
     """Indices of steps that were ended because every request failed."""
     load: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Mapping[str, Any] = field(default_factory=dict)
-    confidence: float = CONFIDENCE
     states_by: str | None = None
     """The varied parameter that is the number of states per flow."""
     errors_every: int = 0
     with_stages: bool = True
-    order: str = "interleaved"
     busy_percent: float = 97.0
     stolen_percent: float = 0.0
     speed: float = 1.0
@@ -327,7 +324,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         workload=planned.workload,
     )
     if index in sweep.invalid:
-        entry = entry.updated(validity=invalid_for(sweep.invalid[index]))
+        entry = entry.updated(validity=NOT_VALID)
     entry = runner.placed(entry, planned, failings(entry, fields))
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
@@ -387,9 +384,8 @@ def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_ove
     )
 
 
-def invalid_for(text: str) -> ValidityEntry:
-    """The validity of a step that a test declares invalid."""
-    return ValidityEntry(valid=False, reasons=[reason("stored", text=text)], machine=[])
+NOT_VALID = ValidityEntry(valid=False, reasons=[reason("generator_failed")], machine=[])
+"""The validity of a step that a test declares invalid."""
 
 
 def cost_entry(seed: int) -> CostsEntry:
@@ -417,10 +413,8 @@ def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] 
         "load": {"arrivals": "poisson", "users": 60, **sweep.load} if find_max else dict(sweep.load),
         "vary": {name: list(values) for name, values in sweep.vary.items()},
         "repeats": 1 if find_max else sweep.repeats,
-        "order": sweep.order,
         "warm_up": {"min": f"{sweep.warm_up_seconds:g}s", "max": f"{sweep.warm_up_seconds:g}s"},
-        "measure": {"min": f"{sweep.seconds:g}s", "max": f"{sweep.seconds:g}s"},
-        "confidence": f"{100 * sweep.confidence:g}%",
+        "measure": f"{sweep.seconds:g}s",
         "thresholds": dict(sweep.thresholds),
     }
     if "workload" not in sweep.vary:
@@ -474,7 +468,7 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     file, points = simulator.file, points_of(simulator.file)
     if file.fields.find_max is None:
         fields = file.fields
-        order = ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+        order = ordered(points, repeats=fields.repeats, seed=fields.seed)
         for index, (point, repeat) in enumerate(order, start=1):
             simulator.step(plan.step_of(file, point, index, repeat))
         return {}

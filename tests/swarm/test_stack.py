@@ -43,7 +43,7 @@ repeats: 1
 retries: 0
 condition: none
 warm_up: {min: 5s, max: 5s}
-measure: {min: 60s, max: 60s}
+measure: 60s
 """
 
 

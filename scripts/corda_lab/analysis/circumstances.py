@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.analysis.points import Point
-from corda_lab.knobs.shape import KNOBS
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -72,14 +71,14 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
         **surroundings(environment),
         "load": dict(flat({**load, **place, **workload})),
         "measuring": measuring(run),
-        "profiler": profiler(run, step),
+        "profiler": profiler(run),
         "speed": speed(step),
     }
 
 
 def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
     """The part of the circumstances that is known without a load: kind → name → text."""
-    shape = dict(flat(_whole_shape(environment)))
+    shape = dict(flat(environment.shape))
     return {
         "shape": shape,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
@@ -106,20 +105,10 @@ def placement(environment: Environment) -> dict[str, str]:
     return {"hosts": plural(len(hosts), "host"), **file, **hosts}
 
 
-def _whole_shape(environment: Environment) -> dict[str, str]:
-    """The shape with a value for every knob. A knob that is younger than the run was a mere setting, or had no effect.
-
-    So the same lab has the same shape, whichever version of the lab stored the run.
-    """
-    younger = [knob for knob in KNOBS if knob.service and knob.variable not in environment.shape]
-    before = {knob.variable: str(environment.settings.get(knob.variable, knob.default)) for knob in younger}
-    return {**environment.shape, **before}
-
-
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
-        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "order", "fresh", "confidence"}
+        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "fresh"}
         search = run.sweep.find_max.asked if run.sweep.find_max else {}
         return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
     step = run.steps[0]
@@ -127,9 +116,9 @@ def measuring(run: StoredRun) -> dict[str, str]:
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def profiler(run: StoredRun, step: StepEntry) -> dict[str, str]:
-    """The nodes that were profiled under the load of a step, which costs it CPU time."""
-    entries = [entry for entry in run.manifest.profiles if entry.step == step.index and entry.began_at is not None]
+def profiler(run: StoredRun) -> dict[str, str]:
+    """The nodes that were profiled under the load of a run, which costs it CPU time."""
+    entries = [entry for entry in run.manifest.profiles if entry.began_at is not None]
     return {"profiled nodes": ", ".join(entry.node for entry in entries) or "none"}
 
 
@@ -190,7 +179,7 @@ def is_same_fact(first: str, second: str) -> bool:
 
 
 UNKNOWN = "null"
-"""The text of a fact that the operating system did not report, or that an older version of the lab did not store."""
+"""The text of a fact that the operating system did not report."""
 
 ALIKE = {"links": is_same_link, "speed": is_same_speed, "host": is_same_fact}
 """Kinds whose values are measured or may be unknown, and when two of them count as equal."""

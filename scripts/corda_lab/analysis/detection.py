@@ -9,10 +9,10 @@ from pathlib import Path
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, known_metrics, points, strata
-from corda_lab.analysis.significance import is_paired
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.stats.power import Design, repeats_needed
 
 FREEDOM_MIN = 6
@@ -21,20 +21,17 @@ FREEDOM_MIN = 6
 
 @dataclass(frozen=True)
 class Detection:
-    """How many repeats of each point show a change of one metric.
+    """How many repeats of each point show a change of one metric, if every pair of points is judged, as in a report.
 
     ``scatter`` is the standard deviation that ``stats.power`` takes, about the same as a coefficient of variation.
-    ``repeats`` is for one comparison; ``repeats_of_all`` for every pair of points together, as in a report. Both are
-    None above the limit of ``stats.power``.
+    ``repeats`` is None above the limit of ``stats.power``.
     """
 
     metric: str
-    design: Design
     scatter: float
     freedom: int
     """The degrees of freedom of the scatter: how many deviations it was estimated from."""
     repeats: int | None
-    repeats_of_all: int | None
 
 
 def latest_run_of(name: str, *, results: Path | None = None) -> StoredRun:
@@ -54,27 +51,20 @@ def latest_run_of(name: str, *, results: Path | None = None) -> StoredRun:
 
 
 def detections(run: StoredRun, change: float) -> list[Detection]:
-    """How many repeats show a ``change`` (a share) of each metric. Raises LabError without two valid repeats."""
+    """How many repeats show a ``change`` (a share) of each metric. Raises LabError without two valid repeats.
+
+    A single point is compared with that of another run, whose repeats are independent.
+    """
     all_points = points(run)
-    layers = strata(all_points)
-    pairs = [pair for layer in layers for pair in combinations(layer, 2)]
-    design: Design = "paired" if is_paired(run) and pairs else "independent"
+    pairs = [pair for layer in strata(all_points) for pair in combinations(layer, 2)]
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
     found = []
     for metric in known_metrics(all_points):
-        scatter, freedom = pooled(_paired_logs(pairs, metric) if design == "paired" else _logs(all_points, metric))
-        if not freedom:
-            continue
-        alpha = (1 - run.sweep.confidence) / max(1, len(pairs))
-        found.append(
-            Detection(
-                metric,
-                design,
-                scatter,
-                freedom,
-                repeats_needed(scatter, change, design, confidence=run.sweep.confidence),
-                repeats_needed(scatter, change, design, confidence=1 - alpha),
-            )
-        )
+        scatter, freedom = pooled(_logs_of_ratios(pairs, metric) if pairs else _logs(all_points, metric))
+        if freedom:
+            design: Design = "paired" if pairs else "independent"
+            repeats = repeats_needed(scatter, change, design, confidence=confidence)
+            found.append(Detection(metric, scatter, freedom, repeats))
     if not found:
         raise LabError(
             f"--detect: no point of {run.identity} has two valid repeats, so its scatter is not known",
@@ -98,7 +88,7 @@ def _logs(all_points: Sequence[Point], metric: str) -> list[list[float]]:
     return [[math.log(value) for value in point.samples(metric) if 0 < value < math.inf] for point in all_points]
 
 
-def _paired_logs(pairs: Sequence[tuple[Point, Point]], metric: str) -> list[list[float]]:
+def _logs_of_ratios(pairs: Sequence[tuple[Point, Point]], metric: str) -> list[list[float]]:
     """The logarithms of the ratios of repeats with the same number, for every pair of points."""
     found = []
     for first, second in pairs:

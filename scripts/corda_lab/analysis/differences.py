@@ -10,21 +10,17 @@ from corda_lab.analysis.significance import (
     MetricComparisons,
     PlannedComparison,
     PointComparison,
-    is_paired,
 )
 from corda_lab.analysis.wording import has_interval, joined, judged_words, ratio_only, ratio_words, some, too_few
-from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import plural
 
-
-def how_words(run: StoredRun) -> str:
-    """How points were compared: paired or not, and as one family."""
-    return "paired by repeat, judged together" if is_paired(run) else "unpaired, judged together"
+HOW = "paired by repeat, judged together"
+"""How points are compared."""
 
 
-def differences(run: StoredRun, judged: MetricComparisons) -> list[str]:
+def differences(judged: MetricComparisons) -> list[str]:
     """The results of the planned comparisons, and of the comparisons of the best points with all others."""
     by_parameter: dict[tuple[str, str], list[PlannedComparison]] = {}
     for one in judged.planned:
@@ -33,7 +29,7 @@ def differences(run: StoredRun, judged: MetricComparisons) -> list[str]:
     found = []
     for (workload, _), members in by_parameter.items():
         where = f"{workload}: " if workload else ""
-        how = f" ({how_words(run)})" if any(has_interval(one.compared) for one in members) else ""
+        how = f" ({HOW})" if any(has_interval(one.compared) for one in members) else ""
         found += [f"{where}{text}{how}" for text in planned_words(judged, members)]
     # Several workloads with one repeat each give the same sentence.
     return found + list(dict.fromkeys(text for top in judged.tops if (text := against_best(judged, top))))

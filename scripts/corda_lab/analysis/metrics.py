@@ -35,8 +35,6 @@ class Metric:
     of: Total
     by_node: ByNode | None = None
     """Its values by node and other part of the lab; None if it is of the whole step only."""
-    version: int = 1
-    """The version of its definition. It is raised when a stored value would not be comparable with a new one."""
 
     @property
     def higher_is_better(self) -> bool:
@@ -188,8 +186,8 @@ def _by_node(
 
 
 def _database_size(name: str, title: str) -> Metric:
-    """A size of databases. Version 2 leaves the tables of checkpoints out."""
-    return replace(_by_node(name, title, "bytes", _database(name)), version=2)
+    """A size of databases, without the tables of checkpoints."""
+    return _by_node(name, title, "bytes", _database(name))
 
 
 _ALL = (
@@ -286,8 +284,3 @@ METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
 
 COMPARED = ("throughput", "states", "p50", "p95", "p99")
 """The values of every table of points, and of comparisons of runs. The others are shown where a step has them."""
-
-
-def versions() -> dict[str, int]:
-    """Return the versions of the definitions, of those that are not 1, by name."""
-    return {name: one.version for name, one in METRICS.items() if one.version != 1}

@@ -6,7 +6,6 @@ from typing import Literal
 
 from corda_lab.analysis.points import Point, points
 from corda_lab.analysis.wording import ended, steps_words
-from corda_lab.results.manifest import SweepPlan
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
 from corda_lab.steps.counts import BRIDGE
@@ -36,7 +35,7 @@ def notes(run: StoredRun) -> list[Note]:
     """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
     found = []
     if run.sweep.quick:
-        found.append(Note("warning", quick_words(run.sweep)))
+        found.append(Note("warning", QUICK))
     found += [
         Note("warning", ended(f"{one.label} was left out, because this machine cannot have it: {one.reason}"))
         for one in run.sweep.left_out
@@ -72,11 +71,7 @@ def broke_words(point: Point) -> str:
     return f"{point.label} broke in {len(point.broken)} of {plural(len(point.steps), 'repeat')}: {'; '.join(why)}"
 
 
-def quick_words(sweep: SweepPlan) -> str:
-    """What a short form is. Before version 0.2, it measured every point once."""
-    if sweep.repeats == 1 and sweep.find_max is None:
-        return "every point was measured only once, and briefly (--quick): do not quote these values."
-    return "this is the short form of the sweep (--quick), with fewer points or shorter steps than the whole one."
+QUICK = "this is the short form of the sweep (--quick), with fewer points or shorter steps than the whole one."
 
 
 BRIDGE_COST_RATIO_MAX = 1.3

@@ -48,7 +48,6 @@ class Point:
     x: Any
     group: dict[str, ParameterValue]
     steps: tuple[StepEntry, ...]
-    confidence: float
 
     @property
     def key(self) -> str:
@@ -98,7 +97,7 @@ class Point:
         if any(math.isinf(value) for value in values):
             # In at least one repeat, so few requests were answered that this latency has no value.
             return Estimate(math.inf, None, None, len(values), None)
-        found: Interval | None = intervals.repeats_interval(values, self.confidence)
+        found: Interval | None = intervals.repeats_interval(values)
         if found is not None:
             return Estimate(found.estimate, found.low, found.high, found.n, found.method)
         return Estimate(values[0] if values else None, None, None, len(values), None)
@@ -144,7 +143,6 @@ def points(run: StoredRun) -> list[Point]:
                 values.get(name) if name else label,
                 group if name else {},
                 tuple(steps),
-                float(run.sweep.confidence),
             )
         )
     return sorted(found, key=lambda point: _listed_place(run, point))

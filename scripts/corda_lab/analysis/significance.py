@@ -1,7 +1,7 @@
 """Which points of a sweep differ. All comparisons are judged together once, so that no sentence contradicts another.
 
 The family is every pair of points that may be compared, because a report that names the best point has looked at all of
-them. The planned comparisons of the sweep get at least half of the allowed error; all other pairs share the rest.
+them.
 """
 
 import json
@@ -52,18 +52,13 @@ class PointComparison:
         return PointComparison(self.second, self.first, self.difference.turned() if self.difference else None)
 
 
-def is_paired(run: StoredRun) -> bool:
-    """Whether the repeats of different points were interleaved, so that they can be compared in pairs."""
-    return bool(run.sweep.order == "interleaved")
+def compare_all(pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool) -> list[PointComparison]:
+    """Compare the second point of each pair with the first. All comparisons are judged together, see ``holm``.
 
-
-def compare_all(
-    pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bool, weights: Sequence[float] | None = None
-) -> list[PointComparison]:
-    """Compare the second point of each pair with the first. All comparisons are judged together, see ``holm``."""
+    The repeats of one sweep are interleaved, so its points are compared in pairs. Those of two runs are not.
+    """
     found = [_difference(first, second, metric, paired=paired) for first, second in pairs]
-    known = [(one, weight) for one, weight in zip(found, weights or [1.0] * len(pairs), strict=True) if one is not None]
-    judged = iter(difference.holm([one for one, _ in known], [weight for _, weight in known]))
+    judged = iter(difference.holm([one for one in found if one is not None]))
     return [
         PointComparison(first, second, None if one is None else next(judged))
         for (first, second), one in zip(pairs, found, strict=True)
@@ -77,10 +72,10 @@ def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Di
         return None
     if not all(0 < value < math.inf for value in [*a.values(), *b.values()]):
         return None
-    higher_is, confidence = METRICS[metric].higher_is, first.confidence
+    higher_is = METRICS[metric].higher_is
     if paired and a.keys() & b.keys():
-        return difference.paired(a, b, higher_is=higher_is, confidence=confidence)
-    return difference.unpaired(list(a.values()), list(b.values()), higher_is=higher_is, confidence=confidence)
+        return difference.paired(a, b, higher_is=higher_is)
+    return difference.unpaired(list(a.values()), list(b.values()), higher_is=higher_is)
 
 
 def _by_repeat(point: Point, metric: str) -> dict[int, float]:
@@ -156,13 +151,9 @@ class MetricComparisons:
 def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
     """Compare all points of a run that may be compared, by the metric of ``judged_metric``."""
     metric, layers = judged_metric(run, all_points), strata(all_points)
-    wanted = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
+    planned = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
     pairs = [pair for stratum in layers for pair in combinations(stratum, 2)]
-    chosen = {frozenset((first.key, second.key)) for _, first, second in wanted}
-    rest = len(pairs) - len(chosen)
-    weight = max(1.0, rest / len(chosen)) if chosen else 1.0
-    weights = [weight if frozenset((first.key, second.key)) in chosen else 1.0 for first, second in pairs]
-    compared = compare_all(pairs, metric, paired=is_paired(run), weights=weights)
+    compared = compare_all(pairs, metric, paired=True)
     found = MetricComparisons(
         metric,
         layers,
@@ -171,5 +162,5 @@ def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
         {(one.first.key, one.second.key): one for one in compared},
     )
     return replace(
-        found, planned=[PlannedComparison(name, found.between(first, second)) for name, first, second in wanted]
+        found, planned=[PlannedComparison(name, found.between(first, second)) for name, first, second in planned]
     )

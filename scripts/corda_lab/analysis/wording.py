@@ -6,12 +6,13 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import MetricComparisons, PointComparison
 from corda_lab.analysis.values import TOO_FEW_REPEATS, bare, interval_shown, interval_words
-from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import listed, plural
 
 LABELS_SHOWN_MAX = 4
+INTERVAL = f"{100 * CONFIDENCE:g} % interval"
 
 
 def sentence(text: str) -> str:
@@ -49,11 +50,6 @@ def steps_words(indices: list[str]) -> str:
     return f"step{'s' if len(unique) > 1 else ''} {listed(shown_ones)}"
 
 
-def confidence_words(run: StoredRun) -> str:
-    """``95 % interval``."""
-    return f"{100 * float(run.sweep.confidence):g} % interval"
-
-
 def range_words(point: Point, metric: str) -> str:
     """``95 % interval 12.0 to 12.6, 3 repeats``, or why there is no interval."""
     found = point.estimate(metric)
@@ -61,7 +57,7 @@ def range_words(point: Point, metric: str) -> str:
         return "one valid step, no interval"
     if interval_shown(found.low, found.high) is None:
         return TOO_FEW_REPEATS
-    return f"{100 * point.confidence:g} % interval {interval_words(found, metric)}, {plural(found.n, 'repeat')}"
+    return f"{INTERVAL} {interval_words(found, metric)}, {plural(found.n, 'repeat')}"
 
 
 def value_only(point: Point, metric: str) -> str:

@@ -22,8 +22,7 @@ from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.fault_schedule import Choice, choices, drawn, load_seconds
-from corda_lab.steps.faults import KINDS, FaultKind, known_targets, links_of
+from corda_lab.steps.faults import KINDS, Choice, FaultKind, choices, drawn, known_targets, links_of, load_seconds
 from corda_lab.steps.load import SEED_LIMIT, LoadOptions
 from corda_lab.steps.plan import Subject
 from corda_lab.text import ui

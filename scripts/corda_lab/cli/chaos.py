@@ -1,9 +1,10 @@
-"""The verb ``lab chaos``: loads with faults, each followed by an audit of the ledgers."""
+"""The verb ``chaos``: loads with faults, each followed by an audit of the ledgers."""
 
 from typing import Annotated
 
 import typer
 
+from corda_lab.chaos import command
 from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import load_options
 from corda_lab.lab.settings import load_settings
@@ -52,8 +53,6 @@ def chaos(
 
     The same again: `scripts/lab chaos 20260102T030405Z-chaos`
     """
-    from corda_lab.chaos import command
-
     if run is not None:
         passed = command.replay(run, load_settings())
     else:

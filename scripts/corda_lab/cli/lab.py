@@ -79,7 +79,7 @@ def up(
         typer.Option(
             "--set",
             metavar="VARIABLE=VALUE",
-            help="Set another part of the shape by its variable in .env: NODE_HEAP=2g. Repeatable.",
+            help="Set any other variable of .env for this lab: NODE_HEAP=2g. Repeatable.",
         ),
     ] = None,
     images: ImagesOption = None,

@@ -146,8 +146,12 @@ def _read(option: load.LoadOption, value: Any) -> Any:
     return parse_duration(value, option=option.flag, seconds_min=option.at_least or 0.0)
 
 
+EVERY_COMMAND = ("BRIDGE_ADDRESS", "COMPOSE_PROFILES", "NODE_INPUTS", "LAB_SET")
+"""Variables that cannot be set for one start of the lab, apart from ports and secrets."""
+
+
 def shape_variables(given: Mapping[str, Any], settings: Iterable[str] | None, known: Settings) -> dict[str, str]:
-    """Return the variables of ``.env`` that options of ``up`` and its ``--set`` set. Raises LabError."""
+    """Return the variables of ``.env`` that options of ``up`` and its ``--set`` set, also beside the shape."""
     variables, problems = variables_of(given), []
     for name, text in _parsed(settings).items():
         knob = BY_VARIABLE.get(name)
@@ -155,13 +159,17 @@ def shape_variables(given: Mapping[str, Any], settings: Iterable[str] | None, kn
             problems.append(Problem.of(f"--set {name}", "is given twice", f"Leave it out, or leave out {knob.flag}."))
         elif knob is not None:
             variables[name] = knob.text(text) if knob.kind is Kind.BYTES else text
-        elif name in known.values:
+        elif name in known.values and (name in EVERY_COMMAND or name.endswith("_PORT") or name not in known.public()):
             problems.append(Problem.of(f"--set {name}", "is read by every command", "Set it in .env."))
+        elif "'" in text:
+            problems.append(Problem.of(f"--set {name}", "must have no apostrophe", "Set it in .env."))
+        elif name in known.values:
+            variables[name] = text
         else:
             own = BY_NAME.get(name)
-            hint = f", did you mean {own.variable!r}?" if own else did_you_mean(name, BY_VARIABLE)
+            hint = f", did you mean {own.variable!r}?" if own else did_you_mean(name, known.values)
             problems.append(
-                Problem.of("--set", f"unknown setting {name!r}{hint}", f"Choose from {', '.join(BY_VARIABLE)}.")
+                Problem.of("--set", f"unknown setting {name!r}{hint}", "Settings are the variables in .env.")
             )
     if problems:
         raise LabError(problems=problems)

@@ -25,7 +25,7 @@ from corda_lab.text import tables, ui
 from lab_workload.load import Arrivals
 from lab_workload.names import names_in
 
-QUICKSTART = {"users": 8, "warm_up": 5.0, "duration": 30.0}
+QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 45.0, "duration": 30.0}
 """The options of the first load. Eight users saturate two cores, and each completes many flows in half a minute."""
 QUICKSTART_CONDITIONING_SECONDS_MAX = 150.0
 """The longest load that conditions the nodes before the first one. It ends when throughput is steady."""
@@ -49,7 +49,7 @@ def quickstart() -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
 
     Installs and builds whatever is missing. A load conditions the nodes until throughput is steady, for up to two and a
-    half minutes. After a short warm-up, the workload is measured for 30 seconds.
+    half minutes. After a short warm-up, the workload is measured for 30 seconds in which throughput is steady.
 
     Example: `scripts/lab quickstart`
     """

@@ -114,8 +114,8 @@ class Commands(Mapping[str, TyperCommand]):
 
     def _about_modes(self, name: str) -> str | None:
         """Name the modes of a verb, which its help does not show otherwise."""
-        modes = [f"`scripts/lab {each} --help`" for each in self._places if each.startswith(f"{name} ")]
-        return f"More: {', '.join(modes)}" if modes else None
+        modes = [f"`{each} --help`" for each in self._places if each.startswith(f"{name} ")]
+        return f"More: scripts/lab {', '.join(modes)}" if modes else None
 
 
 class Lab(TyperGroup):
@@ -138,7 +138,7 @@ class Lab(TyperGroup):
 def overview() -> str:
     """Return the help of the command line: the verbs in their groups, each with what it is for."""
     width = max(map(len, VERBS))
-    lines = ["Usage: scripts/lab COMMAND …      Benchmark a real Corda network on this machine.", ""]
+    lines = ["Usage: scripts/lab COMMAND …    Benchmark a real Corda network on this machine.", ""]
     for title, verbs in GROUPS.items():
         lines += [title, *(f"  {name:<{width}}  {verb.summary}" for name, verb in verbs.items()), ""]
     lines += ["Options", *(f"  {name:<{width}}  {text}" for name, text in OPTIONS.items())]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
-from corda_lab.figures.metrics import better_of, current_points, outdated, unit_of
+from corda_lab.figures.metrics import better_of, unit_of
 from corda_lab.figures.repeat import Outcome, Repeat
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, Sample, Wanted, chosen, resolved, slope, unit_scale
@@ -12,11 +12,7 @@ from corda_lab.figures.sweep import AT, STEP, SweepNames
 
 
 def samples_of(repeat: Repeat) -> list[Sample]:
-    """Return the points of a repeat. A point that broke or is invalid has no values, and says why.
-
-    Values that were measured by an older definition are missing.
-    """
-    old = outdated(repeat)
+    """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
     return [
         Sample(
             point.values,
@@ -24,9 +20,8 @@ def samples_of(repeat: Repeat) -> list[Sample]:
             point.outcome == "broke",
             _why(point.outcome, point.reason),
             point.failed or 0,
-            old,
         )
-        for point in current_points(repeat)
+        for point in repeat.points
     ]
 
 

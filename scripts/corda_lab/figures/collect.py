@@ -150,7 +150,7 @@ def _repeat(
         at=datetime.fromtimestamp(_began(steps), UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         seconds=_seconds(run, number),
         run=run.identity,
-        lab_version=run.manifest.lab_version or "unknown",
+        lab_version=run.manifest.lab_version,
         commit=first.git.words if first.git.commit else None,
         machine=machine,
         images=_node_images(environments),
@@ -159,16 +159,9 @@ def _repeat(
         calibration=_calibration(steps),
         sweep_digest=digest_of(sweep),
         files=ingredients.of_steps(run, steps),
-        versions=_versions(run, metrics),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
         left_out=_left_out(run),
     )
-
-
-def _versions(run: StoredRun, metrics: Sequence[str]) -> dict[str, int]:
-    """Return the versions by which metrics were measured, of those that are not 1. They are those of the run's time."""
-    found = {name: run.sweep.definitions.get(name.partition(".")[0], 1) for name in metrics}
-    return {name: version for name, version in found.items() if version != 1}
 
 
 def _machine(environment: Environment) -> tuple[str | None, int | None]:

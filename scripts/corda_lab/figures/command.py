@@ -249,7 +249,7 @@ def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, s
 
 
 def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figure]) -> list[Repeat]:
-    """Return the repeats of a sweep that lack no metric of its figures by today's definitions. Says what others lack.
+    """Return the repeats of a sweep that lack no metric of its figures. Says what others lack.
 
     The others count for all claims that need nothing of what they lack.
     """
@@ -257,7 +257,7 @@ def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figu
     lacks = [lacking(one, names) for one in repeats]
     if missing_names := list(dict.fromkeys(metric for found in lacks for metric in found)):
         count = sum(bool(found) for found in lacks)
-        ui.note(f"{name}: {plural(count, 'repeat')} without {listed(missing_names)} as defined today")
+        ui.note(f"{name}: {plural(count, 'repeat')} without {listed(missing_names)}")
     return [one for one, found in zip(repeats, lacks, strict=True) if not found]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from corda_lab.figures.file import Figure, is_named
-from corda_lab.figures.metrics import current_points, unit_of
+from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
 from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
@@ -216,7 +216,7 @@ def by_curve(figure: Figure, repeat: Repeat) -> dict[str, list[RepeatPoint]]:
     """
     chart = figure.fields.chart
     found: dict[str, list[RepeatPoint]] = {}
-    for point in current_points(repeat):
+    for point in repeat.points:
         if point.values.get(chart.x) is None:
             continue
         name = _curve_name(point, chart.x, chart.by)
@@ -304,9 +304,7 @@ def _divisor(figure: Figure, points: Sequence[RepeatPoint], repeat: Repeat) -> f
     chart = figure.fields.chart
     known = [(_x_of(point, chart.x), value) for point in points if (value := point.metrics.get(chart.y)) is not None]
     anchors = [
-        point
-        for point in current_points(repeat)
-        if all(point.values.get(name) == value for name, value in chart.anchor.items())
+        point for point in repeat.points if all(point.values.get(name) == value for name, value in chart.anchor.items())
     ]
     wanted: object = next((point.values.get(chart.x) for point in anchors), chart.anchor.get(chart.x))
     elsewhere = next((value for point in anchors if (value := point.metrics.get(chart.y)) is not None), None)

@@ -13,7 +13,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps import estimate, plan
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.order import ordered
+from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.points import points_of
 
@@ -23,7 +23,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 DIGEST_LENGTH = 16
 
-NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "confidence", "thresholds", "quick", "beside"}
+NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "thresholds", "quick", "beside"}
 """Fields of a sweep file that change nothing about one repeat. All others enter its digest."""
 
 
@@ -85,7 +85,7 @@ def takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Tak
 def whole_takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes:
     """Return how long a sweep takes in its form on a machine that can have all of its points."""
     fields = sweep.fields
-    turns = ordered(points_of(sweep), order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh)
+    turns = ordered(points_of(sweep), repeats=fields.repeats, seed=fields.seed)
     steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
     return _takes(sweep, steps, settings, stored)
 

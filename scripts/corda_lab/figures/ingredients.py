@@ -15,7 +15,7 @@ WORKLOAD, PRESET = "workload", "preset"
 
 
 def of_steps(run: StoredRun, steps: Sequence[StepEntry]) -> dict[str, str]:
-    """Return the digests of the files that steps of a run were measured with, by name. Older runs lack some of them."""
+    """Return the digests of the files that steps of a run were measured with, by name."""
     found: dict[str, str] = {}
     texts = run.manifest.workload_files
     for step in steps:

@@ -70,7 +70,7 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings, places:
             break
         again = seed + collected.spoilt[0].repeat - 1
         seed += count
-        # In the same direction, which is that of the parity (``sweeps.order``).
+        # In the same direction, which is that of the parity (``sweeps.plan.ordered``).
         seed += (seed - again) % 2
         count = len(collected.spoilt)
         if attempt < AGAIN_MAX:

@@ -1,10 +1,10 @@
-"""The metrics that figures name: their units, which of two values is the better one, and whose definition changed."""
+"""The metrics that figures name: their units, and which of two values is the better one."""
 
 from collections.abc import Iterable, Sequence
 
 from corda_lab.analysis.metrics import METRICS, Metric, metric
 from corda_lab.errors import LabError
-from corda_lab.figures.repeat import Repeat, RepeatPoint
+from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import FigureFields
 from corda_lab.figures.statistics import Better
 from lab_workload.names import did_you_mean
@@ -50,35 +50,10 @@ def metrics_of(figures: Iterable[FigureFields]) -> list[str]:
     )
 
 
-def versions_of(names: Iterable[str]) -> dict[str, int]:
-    """Return the versions of the definitions of metrics, of those whose version is not 1."""
-    known = {name: metric_of(name) for name in names}
-    return {name: one.version for name, one in known.items() if one is not None and one.version != 1}
-
-
-def outdated(repeat: Repeat) -> frozenset[str]:
-    """Return the metrics of a repeat that were measured by another definition than today's."""
-    names = {name for point in repeat.points for name in point.metrics}
-    now = versions_of(names)
-    return frozenset(name for name in names if repeat.versions.get(name, 1) != now.get(name, 1))
-
-
-def current_points(repeat: Repeat) -> list[RepeatPoint]:
-    """Return the points of a repeat with those values only that were measured by today's definitions."""
-    old = outdated(repeat)
-    if not old:
-        return repeat.points
-    return [
-        point.model_copy(update={"metrics": {name: value for name, value in point.metrics.items() if name not in old}})
-        for point in repeat.points
-    ]
-
-
 def lacking(repeat: Repeat, names: Sequence[str]) -> list[str]:
-    """Return the metrics that a repeat does not have: never collected, or measured by an older definition.
+    """Return the metrics that were never collected for a repeat.
 
     A repeat of which every point broke has no values, and lacks none.
     """
     known = {name for point in repeat.points for name in point.metrics}
-    old = outdated(repeat)
-    return [name for name in names if name not in known or name in old] if known else []
+    return [name for name in names if name not in known] if known else []

@@ -37,8 +37,7 @@ class RepeatMachine(RepeatPart):
 class RepeatCalibration(RepeatPart):
     """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured.
 
-    Each is the mean of half of the readings. Until 24 November 2026 each was one reading: before the first step, and
-    after the last.
+    Each is the mean of half of the readings; with a single reading on either side, of the first and the last step.
     """
 
     before: float | None = None
@@ -54,10 +53,10 @@ class RepeatPoint(RepeatPart):
     reason: str | None = None
     """Why the point broke or is invalid."""
     failed: int | None = None
-    """Requests that nobody knows to have succeeded. None in repeats from before 27 November 2026."""
+    """Requests that nobody knows to have succeeded; None if they were not counted."""
     conditioned: bool | None = None
     """Whether the load before it brought its nodes to where they stay. None if the point is not the first on its lab,
-    and in repeats from before 27 November 2026."""
+    or if that is not known."""
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
 
@@ -85,8 +84,7 @@ class Repeat(RepeatPart):
     repeat: int
     """Its number within its run, from 1."""
     seed: int | None = None
-    """The seed of its loads, which also says in which direction it went. None in repeats from before 27 November
-    2026."""
+    """The seed of its loads, which also says in which direction it went; None if it is not known."""
     at: str
     """When it began: ISO 8601, UTC."""
     seconds: float | None = None
@@ -107,13 +105,11 @@ class Repeat(RepeatPart):
     """Digest of what the sweep file says about the measurement. Repeats with different digests are not joined."""
     files: dict[str, str] = Field(default_factory=dict)
     """Digests of the workloads and presets that it was measured with: ``workload iou`` → digest. A repeat whose files
-    are others today is not judged. Older repeats lack them, and are."""
-    versions: dict[str, int] = Field(default_factory=dict)
-    """The versions of the definitions of its metrics, of those whose version is not 1."""
+    are others today is not judged. Files that are not named are not known."""
     points: list[RepeatPoint]
     left_out: list[LeftOut] = Field(default_factory=list)
     spoilt: list[SpoiltRepeat] = Field(default_factory=list)
-    """Repeats of the same run that do not count, and why. Empty in repeats from before 28 November 2026."""
+    """Repeats of the same run that do not count, and why."""
 
     @property
     def day(self) -> str:

@@ -46,19 +46,13 @@ class Sample:
     """Why the point has no values."""
     failed: int = 0
     """Requests that nobody knows to have succeeded, as far as they were counted."""
-    outdated: frozenset[str] = frozenset()
-    """The metrics that were measured by an older definition, and have no value therefore."""
 
     def value(self, metric: str) -> float:
         """Return a value. Raises NoStatistic if the point does not have it."""
         found = self.metrics.get(metric)
         if found is None or not math.isfinite(found):
-            raise NoStatistic(f"{words(self.values)}: {self.reason or self.lack(metric)}")
+            raise NoStatistic(f"{words(self.values)}: {self.reason or f'has no {metric}'}")
         return found
-
-    def lack(self, metric: str) -> str:
-        """Return why a point that passed lacks a value."""
-        return f"measured by an older definition of {metric}" if metric in self.outdated else f"has no {metric}"
 
 
 Wanted = Mapping[str, object]
@@ -236,14 +230,9 @@ def _best(points: Sequence[Sample], place: Place) -> Sample:
     """Return the point with the best value, among those that have it."""
     known = [(found, point) for point in points if (found := point.metrics.get(place.metric)) is not None]
     if not known:
-        raise NoStatistic(f"{words(place.wanted)}: {_none_has(place.metric, points)}")
+        raise NoStatistic(f"{words(place.wanted)}: no point has {place.metric}")
     pick = max if place.better == "higher" else min
     return pick(known, key=lambda pair: pair[0])[1]
-
-
-def _none_has(metric: str, points: Sequence[Sample]) -> str:
-    """Return why none of several points has a value."""
-    return next((point.lack(metric) for point in points if metric in point.outdated), f"no point has {metric}")
 
 
 def _x(point: Sample, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
@@ -278,7 +267,7 @@ def _least(least: float | str, points: Sequence[Sample], metric: str) -> float:
         return least
     known = [found for point in points if (found := point.metrics.get(metric)) is not None]
     if not known:
-        raise NoStatistic(f"{_none_has(metric, points)}, so there is no peak")
+        raise NoStatistic(f"no point has {metric}, so there is no peak")
     return float(least.partition(" x ")[0]) * max(known)
 
 

@@ -134,20 +134,9 @@ def outdated_words(outdated: Sequence[Outdated]) -> list[str]:
 
 
 def spoilt_words(repeats: Sequence[Repeat]) -> list[str]:
-    """Return which repeats of the same runs were measured and did not count, each with its reason if it was kept.
-
-    Files of earlier versions do not say which. There, every number is missing that is below the highest of its run.
-    """
-    found = []
-    for run in dict.fromkeys(one.run for one in repeats):
-        own = [one for one in repeats if one.run == run]
-        known = {spoilt.repeat: spoilt.why for one in own for spoilt in one.spoilt}
-        stored = {one.repeat for one in own}
-        for number in range(1, max([*stored, *known]) + 1):
-            if number not in stored:
-                why = f": {known[number]}" if number in known else "; its reason was not kept"
-                found.append(f"repeat {number} of {run} was not counted{why}")
-    return found
+    """Return which repeats of the same runs were measured and did not count, and why."""
+    found = {(one.run, spoilt.repeat): spoilt.why for one in repeats for spoilt in one.spoilt}
+    return [f"repeat {number} of {run} was not counted: {why}" for (run, number), why in found.items()]
 
 
 def conditioning_words(repeats: Sequence[Repeat]) -> list[str]:

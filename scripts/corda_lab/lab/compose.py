@@ -15,7 +15,7 @@ from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
-from corda_lab.lab import cordapps, images
+from corda_lab.lab import cordapps, images, shape
 from corda_lab.lab.deployed import LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
@@ -27,7 +27,7 @@ from corda_lab.lab.engine import (
     run_docker,
     run_docker_to_file,
 )
-from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, Settings
+from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
@@ -78,6 +78,8 @@ def lab_environment(settings: Settings) -> dict[str, str]:
     return {
         **{name: settings.values[name] for name in SHAPE_VARIABLES if name in settings.values},
         **{name: settings.values[name] for name in BRIDGE_VARIABLES if name in settings.values},
+        **shape.parse_label(settings.values.get(SET, "")),
+        SET: settings.values.get(SET, ""),
         **images.in_use(settings),
         "CORDA_IMAGE": settings.foreign_image,
         "PARTIES": str(settings.party_count),

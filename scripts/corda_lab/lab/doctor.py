@@ -13,12 +13,11 @@ import psutil
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine
 from corda_lab.host.image_files import READER
-from corda_lab.lab import cordapps, exposure, interference
+from corda_lab.lab import cordapps, exposure, interference, shape
 from corda_lab.lab.checks import Check, Examined, Finding, Level, Row, failure, ok
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import run_docker
-from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, Settings
-from corda_lab.lab.shape import KEPT
+from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, GRAFANA, Settings
 from corda_lab.paths import ROOT
 from lab_workload.problems import Problem
 
@@ -32,6 +31,9 @@ DISK_BUILD_BYTES_MIN = 10 * GIB
 
 MEMORY_SHARE_MIN = 0.55
 """Share of all memory limits that must be free. An idle lab uses about half of its limits, and load adds some heap."""
+
+CORES_ENOUGH = 1_000_000
+"""More cores than any machine has: what is wrong with a shape even then is a mistake."""
 
 PORTS = {
     "BRIDGE_PORT": "bridge",
@@ -101,14 +103,14 @@ def _disk(examined: Examined) -> Finding:
     return judge_disk(machine.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
 
 
-def judge_shape(shape: str, settings: Settings) -> list[str]:
+def judge_shape(text: str, settings: Settings) -> list[str]:
     """Return the settings that differ from those with which the existing volumes were created.
 
-    ``shape`` is the text that the bootstrapper wrote into the network volume, such as
+    ``text`` is what the bootstrapper wrote into the network volume, such as
     ``corda=4.10 database=h2 notary=simple dev-mode=false``.
     """
-    kept = dict(word.partition("=")[::2] for word in shape.split())
-    wanted = {name: settings[variable] for name, variable in KEPT.items()}
+    kept = dict(word.partition("=")[::2] for word in text.split())
+    wanted = {name: settings[variable] for name, variable in shape.KEPT.items()}
     return [
         f"{name} {kept.get(name, 'unknown')}, but {wanted[name]} is configured"
         for name in wanted
@@ -128,10 +130,10 @@ def _volumes(examined: Examined) -> Finding:
         return Level.OK, "kept from an earlier start"
     image = settings.node_image if settings.node_image in images else images[0]
     read = ["run", "--rm", *READER, "--volume", f"{volume}:/network:ro", "--entrypoint", "cat", image, "/network/shape"]
-    shape = run_docker(read)
-    if shape.returncode == 0 and (differences := judge_shape(shape.stdout, settings)):
+    found = run_docker(read)
+    if found.returncode == 0 and (differences := judge_shape(found.stdout, settings)):
         return Level.FAILURE, f"they contain a network with another configuration ({'; '.join(differences)})"
-    return Level.OK, f"kept from an earlier start ({shape.stdout.strip() or 'not finished'})"
+    return Level.OK, f"kept from an earlier start ({found.stdout.strip() or 'not finished'})"
 
 
 BASICS = (Row("python", _python), Row("engine", _engine), Row("compose", _compose))
@@ -267,6 +269,23 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
         *exposure.examine(settings),
         *exposure.examine_engine(examined.engine.server_version),
     ]
+
+
+def lacking(settings: Settings) -> list[str]:
+    """Return what a shape needs that this machine does not have: cores, an image, or memory; empty if nothing.
+
+    Mistakes, which no machine would mend, are not among them: ``shape.problems`` has those too. Raises LabError for
+    values that have no meaning.
+    """
+    mistakes = {problem.text for problem in shape.problems(settings, cores=CORES_ENOUGH)}
+    found = [problem.text.rstrip(".") for problem in shape.problems(settings) if problem.text not in mistakes]
+    if shape.is_enterprise(settings["NODE_PRESET"]) and not settings.foreign_image:
+        found.append(f"the preset {settings['NODE_PRESET']} needs an image of Corda Enterprise (CORDA_IMAGE)")
+    # What other programs use now may be free later, so all memory of the machine counts.
+    services = [service for service in settings.services if service != GRAFANA]
+    needed, total = int(memory_limits(settings, services) * MEMORY_SHARE_MIN), machine.memory_total_bytes()
+    memory = [f"the lab needs about {gib(needed)} of memory; this machine has {gib(total)}"] if needed > total else []
+    return [*found, *memory]
 
 
 def blocking_error(checks: Iterable[Check]) -> LabError | None:

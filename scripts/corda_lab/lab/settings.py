@@ -20,6 +20,9 @@ VARIABLE = "COMPOSE_PROJECT_NAME"
 OVERRIDE = "compose.override.yaml"
 """File with the name of the project of this checkout; Compose also reads it."""
 
+SET = "LAB_SET"
+"""The variable that lists settings of a running lab which are no part of its shape and differ from ``.env``."""
+
 NOTARY = "Notary"
 PARTIES = tuple(f"Party{letter}" for letter in ascii_uppercase[:PARTIES_MAX])
 """All parties of the largest network, in the order in which they join.
@@ -221,7 +224,7 @@ class Settings:
 
     def public(self) -> dict[str, str]:
         """Return all settings except passwords, tokens and other secrets, sorted by name."""
-        return {name: value for name, value in sorted(self.values.items()) if not _SECRET.search(name)}
+        return {name: value for name, value in sorted(self.values.items()) if name != SET and not _SECRET.search(name)}
 
     def secrets(self) -> frozenset[str]:
         """Return the passwords, tokens and other secrets that the user has set. The lab generates others."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
-from corda_lab.knobs.shape import CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
+from corda_lab.knobs.shape import BRIDGE, BY_VARIABLE, CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
 from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.engine import run_docker
-from corda_lab.lab.settings import Settings, parse_size
+from corda_lab.lab.settings import SET, Settings, parse_size
 from corda_lab.paths import CONFIGS
 from corda_lab.text import words
 from lab_workload.problems import Problem
@@ -58,16 +58,26 @@ def parse_label(text: str) -> dict[str, str]:
 
 
 def parse_labels(text: str) -> dict[str, str]:
-    """Return the knobs in lines of a service and its label, such as ``bridge BRIDGE_HEAP=384m …``.
+    """Return the settings in lines of a service and its label, such as ``bridge BRIDGE_HEAP=384m …``.
 
-    Of all nodes PartyA counts. Every other service tells only its own knobs.
+    Of all nodes PartyA counts. Every other service tells only its own knobs, and the bridge also the settings that are
+    no part of the shape.
     """
     found: dict[str, str] = {}
     for line in text.splitlines():
         service, _, label = line.partition(" ")
         own = {knob.variable for knob in KNOBS if (knob.service or "partya") == service}
-        found |= {name: value for name, value in parse_label(label).items() if name in own}
+        values = parse_label(label)
+        found |= {name: value for name, value in values.items() if name in own}
+        if service == BRIDGE:
+            found |= beside_shape(values)
     return found
+
+
+def beside_shape(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that are no part of the shape, and LAB_SET, which keeps them; nothing if there are none."""
+    others = {name: value for name, value in values.items() if name not in BY_VARIABLE}
+    return {**others, SET: " ".join(f"{name}='{value}'" for name, value in sorted(others.items()))} if others else {}
 
 
 def running(project: str) -> dict[str, str]:
@@ -285,7 +295,7 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
     A new heap also sets the memory limit, of the nodes or of the bridge, unless ``variables`` has one. Connections that
     are left open set the heap and the limit of the bridge. Raises LabError for an unknown size.
     """
-    values = dict(variables)
+    values = {**variables, **beside_shape(variables)}
     if size is not None:
         if size not in SIZES:
             raise LabError(f"--size: unknown size {size!r}", f"Choose from {', '.join(SIZES)}.")

@@ -14,6 +14,7 @@ from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_mea
 from corda_lab.report.chart import PATTERNS, Chart, Look, Trace, bounded, look_of, rounded
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
 BETTER = "Points further right have more throughput; lower points have less latency."
@@ -367,9 +368,9 @@ def breakdowns(points: Sequence[Point]) -> list[Chart]:
 
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
     """The curves of a sweep: throughput, latency, and latency against throughput."""
-    confidence = f"{100 * float(run.sweep.confidence):g} %"
     bars = (
-        f"Bars are {confidence} intervals over the valid repeats; a hollow point has too few repeats for an interval."
+        f"Bars are {100 * CONFIDENCE:g} % intervals over the valid repeats; "
+        "a hollow point has too few repeats for an interval."
     )
     states = metric_chart(
         run, points, "states", title="Throughput in states", caption=f"States created per second. {bars}", width="wide"

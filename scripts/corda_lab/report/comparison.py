@@ -21,6 +21,7 @@ from corda_lab.report.summaries import cell
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.text.words import listed, plural
 
 FOLDER = "comparisons"
@@ -100,7 +101,7 @@ def html(found: Comparison) -> str:
             "sections": sections,
             "state": found.state,
             "threshold_words": threshold_words(found),
-            "confidence_words": confidence_words(found.runs),
+            "confidence": f"{100 * CONFIDENCE:g} %",
             "data": {"charts": [one for drawn in charts for one in drawn], "spans": []},
         },
     )
@@ -217,14 +218,6 @@ def threshold_words(found: Comparison) -> str:
         return f"The threshold of {limit} could not be applied, because no point has an interval. Measure more repeats."
     rest = f" {undecided} of {plural(undecided + judged, 'point')} could not be judged." if undecided else ""
     return f"No point is shown to be worse by more than {limit}.{rest}"
-
-
-def confidence_words(runs: Sequence[StoredRun]) -> str:
-    """The confidence of the intervals of each run; only one value if all are equal."""
-    found = {run.identity: f"{100 * float(run.sweep.confidence):g} %" for run in runs}
-    if len(set(found.values())) == 1:
-        return next(iter(found.values()))
-    return listed([f"{confidence} ({identity})" for identity, confidence in found.items()])
 
 
 def environment_headline(one: RunComparison) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from corda_lab.analysis import wording
 from corda_lab.analysis.metrics import COMPARED
 from corda_lab.analysis.points import points
-from corda_lab.analysis.significance import is_paired
 from corda_lab.report.facts import rerun_facts
 from corda_lab.results.manifest import BurstCount, ConditionPlan, FlowCountPlan, MeasurePlan, Span
 from corda_lab.results.stored import StoredRun
@@ -28,7 +27,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
     methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
     found = [
         *rerun_facts(run.manifest),
-        ("Order", f"{sweep.order}, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
+        ("Order", f"interleaved, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
         ("Labs", LABS[sweep.fresh]),
         ("Conditioning", conditioning_plan(sweep.condition, (step.load.arrivals or "closed" for step in run.steps))),
         *(("Conditioned by", words) for words in conditionings(run.steps)),
@@ -41,7 +40,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
             if words
         ),
         ("Intervals", interval_method(run)),
-        ("Comparisons", "paired by repeat" if is_paired(run) else "unpaired, because repeats were not interleaved"),
+        ("Comparisons", "paired by repeat"),
     ]
     found += [(f"Left out, {one.label}", one.reason) for one in sweep.left_out]
     if sweep.thresholds:
@@ -94,14 +93,13 @@ def span(planned: Span | None) -> str:
 
 
 def until(planned: MeasurePlan | None) -> str:
-    """What was to end a step: a time with the precision that ends it early, or a count. Empty if it was not planned."""
+    """What was to end a step: a time, or a count. Empty if it was not planned."""
     if isinstance(planned, BurstCount):
         return plural(planned.bursts, "burst")
     if isinstance(planned, FlowCountPlan):
         before = f", after {planned.after} that do not count" if planned.after else ""
         return plural(planned.flows, "flow") + before
-    precision = planned.precision if planned else None
-    return span(planned) + (f", ending early once throughput is known to ±{100 * precision:g} %" if precision else "")
+    return "" if planned is None else length(planned)
 
 
 def interval_method(run: StoredRun) -> str:
@@ -109,7 +107,7 @@ def interval_method(run: StoredRun) -> str:
     methods = {point.estimate(name).method for point in points(run) for name in COMPARED}
     known = sorted(method for method in methods if method)
     return (
-        f"{wording.confidence_words(run)} of the geometric mean over the repeats (arithmetic mean if one is 0): "
+        f"{wording.INTERVAL} of the geometric mean over the repeats (arithmetic mean if one is 0): "
         f"{listed(known) or 'none, because each point has one repeat'}"
     )
 

@@ -70,21 +70,12 @@ def _rows(found: Profile) -> tuple[ComponentRow, ...]:
 def load_words(run: StoredRun, entry: ProfileEntry) -> str:
     """Which load was profiled, and how much of its measuring window."""
     part = f"Samples were taken for {entry.seconds:.0f} s, {entry.window_seconds:.0f} s of them in the measuring window"
-    if entry.step is None:
-        where = f" of {entry.point}" if entry.point else ""
-        return f"An extra load{where}, which is in no value. {part}."
-    seconds = next(step.window.seconds for step in run.steps if step.index == entry.step)
-    return f"{part}, which lasted {seconds:.0f} s."
-
-
-def reason(run: StoredRun) -> str:
-    """Why a sweep profiled this point, as a sentence; empty if no point was chosen."""
-    return next((f"{entry.point}: {entry.reason}." for entry in run.manifest.profiles if entry.reason), "")
+    return f"{part}, which lasted {run.steps[0].window.seconds:.0f} s."
 
 
 def facts(run: StoredRun) -> list[tuple[str, str]]:
     """That the load of a run was profiled, as a row of the table of facts; none if it was not."""
-    sampled = [entry for entry in run.manifest.profiles if entry.step is not None and entry.file is not None]
+    sampled = [entry for entry in run.manifest.profiles if entry.file is not None]
     if not sampled:
         return []
     nodes = listed([f"{entry.node} for {entry.window_seconds:.0f} s" for entry in sampled])

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import limits, points, saturation, values, wording
+from corda_lab.analysis import conclusions, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import (
     bursts,
@@ -299,8 +299,8 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
     (point,) = points.points(run)
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     uses = saturation.uses(run, point, samples)
-    is_kept = bool(run.steps[0].open_load) and bool(point.valid) and limits.keeps_rate(point)
-    limit = f"{limits.KEPT_UP}, so no limit was reached" if is_kept else limits.evidence(uses)
+    is_kept = bool(run.steps[0].open_load) and bool(point.valid) and conclusions.keeps_rate(point)
+    limit = f"{conclusions.KEPT_UP}, so no limit was reached" if is_kept else conclusions.evidence(uses)
     return {
         "limit": wording.sentence(limit),
         "use_rows": [{"label": point.label, "is_best": False, "uses": uses}],

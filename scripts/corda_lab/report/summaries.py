@@ -21,6 +21,7 @@ from corda_lab.report import trends
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
+from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import NOT_ANSWERED
 from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 
@@ -130,7 +131,7 @@ def table(run: StoredRun) -> str:
             sum(step.requests.failed for step in point.steps),
             sum(step.requests.unknown for step in point.steps),
         ]
-        writer.writerow([*row, *estimates, point.confidence])
+        writer.writerow([*row, *estimates, CONFIDENCE])
     return buffer.getvalue()
 
 
@@ -177,7 +178,7 @@ def point_data(point: Point) -> dict[str, Any]:
         "steps_valid": [step.index for step in point.valid],
         "steps_broke": {str(step.index): step.broke for step in point.broken},
         "steps_unsteady": [step.index for step in point.valid if step.unsteady],
-        "confidence": point.confidence,
+        "confidence": CONFIDENCE,
         "values": conclusions.values_of(point),
         "shown": {name: shown(point.estimate(name).value, name) for name in measured_metrics([point])},
     }

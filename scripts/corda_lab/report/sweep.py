@@ -11,23 +11,13 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import (
-    charts_over_time,
-    charts_sweep,
-    commands,
-    faults,
-    ledgers,
-    node_logs,
-    profiles,
-    trends,
-    value_table,
-)
+from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, trends, value_table
 from corda_lab.report.costs import COSTS, cost_rows, database_hint
 from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts, more_files
 from corda_lab.report.plan_facts import ends, plan_facts
-from corda_lab.results.manifest import Environment, MeasuredLink, MeasureSpan
+from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import PrecisionEntry, StepEntry
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.parameters import STEP
 from corda_lab.text.words import (
@@ -172,7 +162,6 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "conditioning": conditioning_facts(step.conditioning) if step.conditioning else "",
                 "warm_up": f"{warm_up.cut_seconds:.0f} s" + ("" if warm_up.found else " (no end found)"),
                 "seconds": f"{step.window.seconds:.0f} s",
-                "precision": precision_words(step.precision),
                 "throughput": per_second(step.throughput_per_second if has_values else None),
                 "latencies": [
                     milliseconds(latency.quantile(name) if has_values else None) for name in ("p50", "p95", "p99")
@@ -206,7 +195,7 @@ def is_timed(run: StoredRun, step: StepEntry) -> bool:
     """Whether a step was to be measured by time, and not by a number of bursts or flows."""
     own = run.sweep.own_spans.get(str(step.point.get(STEP)))
     planned = own.measure if own is not None and own.measure is not None else run.sweep.measure
-    return planned is None or isinstance(planned, MeasureSpan)
+    return planned is None or isinstance(planned, float)
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
@@ -219,14 +208,6 @@ def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
         *(("Invalid", str(reason)) for reason in invalid if reason not in step.verdict.reasons),
         *((missed, str(reason)) for reason in broken if reason not in invalid),
     ]
-
-
-def precision_words(precision: PrecisionEntry) -> str:
-    """The precision of the step's own throughput, and whether it ended the step early."""
-    reached = precision.reached
-    if reached is None:
-        return "–"
-    return f"±{100 * reached:.1f} %" + (", ended early" if precision.ended_early else "")
 
 
 def four_counts(step: StepEntry) -> list[str]:
@@ -360,8 +341,6 @@ def content(run: StoredRun) -> dict[str, Any]:
         "cost_hint": database_hint(run, all_points),
         "step_rows": step_rows(run),
         "trend_titles": trends.TITLES,
-        "profiles": profiles.sections(run),
-        "profile_reason": profiles.reason(run),
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),

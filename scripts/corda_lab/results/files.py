@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +23,20 @@ from corda_lab.steps.rows import NO_DROPS
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.text import ui
 
+TABLES: Mapping[str, str] = {
+    "requests": "requests",
+    "metrics": "metrics",
+    "stages": "stage_rows",
+    "drops": "drops",
+    "conditioning": "conditioning",
+    "samples": "samples",
+    "notary": "notary",
+}
+"""The attributes of ``Measured`` that are tables, by the names of their files."""
+ALWAYS = ("requests", "metrics")
+"""The tables that every step has, also without rows."""
 CONDITIONING_TABLE = "conditioning.parquet"
 """The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
-SAMPLES_TABLE = "samples.parquet"
-"""CPU and memory of the containers each second."""
-NOTARY_TABLE = "notary.parquet"
-"""When the notary has logged the transactions of the load."""
 NOTARY_SCHEMA = pl.Schema({"tx_id": pl.String, "requested_at": pl.Float64})
 NO_NOTARY = pl.DataFrame(schema=NOTARY_SCHEMA)
 
@@ -121,12 +129,8 @@ def run_manifest(
     command: str | None = None,
     rerun: Rerun | None = None,
     grafana: str | None = None,
-    profiles: Sequence[TakenProfile] = (),
 ) -> Manifest:
-    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running.
-
-    ``profiles`` are those of extra loads, besides those of the steps.
-    """
+    """The content of ``run.json``. ``grafana`` is the link to the steps in Grafana, if it is running."""
     windows = [one.step.window for one in steps]
     return Manifest(
         schema=folders.SCHEMA,
@@ -142,7 +146,7 @@ def run_manifest(
         environments=environments_of(steps),
         sweep=sweep,
         rerun=rerun,
-        profiles=[one.entry for one in (*(own for step in steps for own in step.profiles), *profiles)],
+        profiles=[own.entry for step in steps for own in step.profiles],
         grafana=grafana,
     )
 
@@ -162,35 +166,32 @@ def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
     return frame.select(pl.lit(step.index, dtype=pl.Int32).alias("step"), pl.all())
 
 
-def stage_table(steps: Sequence[Measured]) -> pl.DataFrame:
-    """The stage rows of all steps. The stages that a workload does not have are null in its rows."""
-    rows = [with_step(one.stage_rows, one.step) for one in steps if one.stage_rows is not None]
-    return pl.concat(rows, how="diagonal_relaxed")
+def tables_of(measured: Measured) -> dict[str, pl.DataFrame]:
+    """The tables of a step by the names of their files. Those without rows are left out, apart from ``ALWAYS``."""
+    found = {name: getattr(measured, attribute) for name, attribute in TABLES.items()}
+    frames = {
+        name: table.to_frame(NO_DROPS.name) if isinstance(table, pl.Series) else table
+        for name, table in found.items()
+        if table is not None
+    }
+    return {name: frame for name, frame in frames.items() if frame.height or name in ALWAYS}
 
 
-def drop_table(steps: Sequence[Measured]) -> pl.DataFrame:
-    """The dropped arrivals of all steps, by step."""
-    return pl.concat([with_step(one.drops.to_frame(NO_DROPS.name), one.step) for one in steps])
+def write_tables(folder: Path, steps: Sequence[Measured]) -> None:
+    """Write the tables of all steps. The stages that a workload does not have are null in its rows."""
+    by_name: dict[str, list[pl.DataFrame]] = {}
+    for one in steps:
+        for name, table in tables_of(one).items():
+            by_name.setdefault(name, []).append(with_step(table, one.step))
+    for name, parts in by_name.items():
+        pl.concat(parts, how="diagonal_relaxed" if name == "stages" else "vertical").write_parquet(
+            folder / f"{name}.parquet"
+        )
 
 
 def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     """Write all files of a run except the report and the summaries, which are made from them."""
-    pl.concat([with_step(one.requests, one.step) for one in steps]).write_parquet(folder / "requests.parquet")
-    pl.concat([with_step(one.metrics, one.step) for one in steps]).write_parquet(folder / "metrics.parquet")
-    if any(one.stage_rows is not None for one in steps):
-        stage_table(steps).write_parquet(folder / "stages.parquet")
-    drops = drop_table(steps)
-    if drops.height:
-        drops.write_parquet(folder / "drops.parquet")
-    before = [with_step(one.conditioning, one.step) for one in steps if one.conditioning is not None]
-    if before:
-        pl.concat(before).write_parquet(folder / CONDITIONING_TABLE)
-    samples = pl.concat([with_step(one.samples, one.step) for one in steps])
-    if samples.height:
-        samples.write_parquet(folder / SAMPLES_TABLE)
-    notary = pl.concat([with_step(one.notary, one.step) for one in steps])
-    if notary.height:
-        notary.write_parquet(folder / NOTARY_TABLE)
+    write_tables(folder, steps)
     for one in steps:
         if one.logs is not None:
             # A sweep has the logs of each step in a folder of its own.
@@ -215,18 +216,8 @@ def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
 
 def write_step(folder: Path, measured: Measured) -> None:
     """Write the files of one step of a running sweep."""
-    measured.requests.write_parquet(folder / "requests.parquet")
-    measured.metrics.write_parquet(folder / "metrics.parquet")
-    if measured.stage_rows is not None:
-        measured.stage_rows.write_parquet(folder / "stages.parquet")
-    if len(measured.drops):
-        measured.drops.to_frame(NO_DROPS.name).write_parquet(folder / "drops.parquet")
-    if measured.conditioning is not None:
-        measured.conditioning.write_parquet(folder / CONDITIONING_TABLE)
-    if measured.samples.height:
-        measured.samples.write_parquet(folder / SAMPLES_TABLE)
-    if measured.notary.height:
-        measured.notary.write_parquet(folder / NOTARY_TABLE)
+    for name, table in tables_of(measured).items():
+        table.write_parquet(folder / f"{name}.parquet")
     if measured.logs is not None:
         node_logs.copy(measured.logs, folder / node_logs.FOLDER)
     if measured.audit is not None:
@@ -239,36 +230,33 @@ def write_step(folder: Path, measured: Measured) -> None:
 
 def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
-    stage_file, drop_file, before = (folder / f"{name}.parquet" for name in ("stages", "drops", "conditioning"))
-    sampled, requested = (folder / name for name in (SAMPLES_TABLE, NOTARY_TABLE))
     logs = folder / node_logs.FOLDER
     workload = folders.read_object(folder / "workload.json")
     audited = audits.read(folder)
     try:
-        requests, metrics = (pl.read_parquet(folder / f"{name}.parquet") for name in ("requests", "metrics"))
-        stage_rows = pl.read_parquet(stage_file) if stage_file.is_file() else None
-        drops = pl.read_parquet(drop_file)[NO_DROPS.name] if drop_file.is_file() else NO_DROPS
-        conditioning = pl.read_parquet(before) if before.is_file() else None
-        samples = pl.read_parquet(sampled) if sampled.is_file() else NO_SAMPLES
-        notary = pl.read_parquet(requested) if requested.is_file() else NO_NOTARY
+        tables = {
+            name: pl.read_parquet(folder / f"{name}.parquet")
+            for name in TABLES
+            if name in ALWAYS or (folder / f"{name}.parquet").is_file()
+        }
     except (OSError, pl.exceptions.PolarsError) as error:
         raise LabError(
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
         ) from None
     return Measured(
         folders.read_model(folder / "step.json", StepEntry),
-        requests,
-        metrics,
-        stage_rows,
+        tables["requests"],
+        tables["metrics"],
+        tables.get("stages"),
         folders.read_model(folder / "environment.json", Environment),
         str(workload.get("name")),
         str(workload.get("text")),
-        drops,
-        conditioning,
-        samples,
+        tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
+        tables.get("conditioning"),
+        tables.get("samples", NO_SAMPLES),
         next(iter(audited.values()), None),
         conditioning_text=str(workload.get("conditioning") or ""),
-        notary=notary,
+        notary=tables.get("notary", NO_NOTARY),
         logs=logs if logs.is_dir() else None,
     )
 

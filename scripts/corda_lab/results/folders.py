@@ -19,11 +19,8 @@ from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 from corda_lab.text import ui
 
-SCHEMA = 7
-"""Version of the format of ``steps.json`` and ``run.json``."""
-
-READABLE = (5, 6, 7)
-"""Versions that can be read. ``results.older`` converts what changed since."""
+SCHEMA = 8
+"""Version of the format of ``steps.json`` and ``run.json``. No other can be read."""
 
 RUN_FILES = (
     "run.json",

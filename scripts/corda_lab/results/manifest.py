@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
@@ -49,7 +48,7 @@ class Image(ManifestPart):
 class Host(ManifestPart):
     """The machine. Fields that the operating system does not report are None.
 
-    Schemas 5 and 6 did not store ``governor`` (that of the CPU frequency, or several) and ``turbo``.
+    ``governor`` is that of the CPU frequency, or several.
     """
 
     cpu_model: str | None
@@ -134,16 +133,10 @@ class Environment(ManifestPart):
 
 
 class Span(ManifestPart):
-    """The shortest and the longest duration of a warm-up or a measuring window."""
+    """The shortest and the longest duration of a load, or of its warm-up."""
 
     seconds_min: float
     seconds_max: float
-
-
-class MeasureSpan(Span):
-    """The duration of a measuring window. It ends early once throughput is known to ``precision``, a share."""
-
-    precision: float | None
 
 
 class BurstCount(ManifestPart):
@@ -159,8 +152,8 @@ class FlowCountPlan(ManifestPart):
     after: int = 0
 
 
-MeasurePlan = MeasureSpan | BurstCount | FlowCountPlan
-"""What ends a step."""
+MeasurePlan = float | BurstCount | FlowCountPlan
+"""What ends a step: the length of the measuring window in seconds, or a count."""
 
 
 class ConditionPlan(Span):
@@ -229,13 +222,11 @@ class SweepPlan(ManifestPart):
     name: str = ""
     quick: bool = False
     description: str | None = None
-    confidence: float = CONFIDENCE
     x: str | None = None
     """The parameter on the x axis; None if the points have no order."""
     vary: dict[str, list[ParameterValue]] = {}
     """The values of every parameter that varies."""
     repeats: int = 1
-    order: str = "listed"
     seed: int | None = None
     fresh: Literal["shape", "repeat", "step"] = "shape"
     condition: ConditionPlan | None = None
@@ -245,24 +236,14 @@ class SweepPlan(ManifestPart):
     own_spans: dict[str, OwnSpans] = {}
     left_out: list[LeftOut] = []
     """The points that the machine could not have. The sweep says that they may be left out."""
-    profile: Literal["saturated"] | None = None
-    """The point that was to be profiled after the last step, under an extra load."""
-    definitions: dict[str, int] = {}
-    """The versions of the definitions of values when it began, of those that are not 1, by name."""
     thresholds: Mapping[str, Any] = {}
     find_max: SearchPlan | None = None
 
 
 class ProfileEntry(ManifestPart):
-    """A profile of the CPU time of a node, or of the bridge, under a load of the run. Times are in seconds."""
+    """A profile of the CPU time of a node, or of the bridge, under the load of a run. Times are in seconds."""
 
     node: str
-    step: int | None = None
-    """The step whose load it was. None: an extra load, which is in no value."""
-    point: str = ""
-    """The point of the sweep whose load was repeated for it; empty if it was the load of a step."""
-    reason: str = ""
-    """Why it was that point."""
     file: str | None = None
     """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
     began_at: float | None = None
@@ -305,8 +286,7 @@ class Manifest(ManifestPart):
     kind: Literal["run", "sweep"]
     id: str
     name: str
-    lab_version: str | None = None
-    """The version of the lab; None in schema 5, which did not store it."""
+    lab_version: str
     command: str
     """The command that was typed. Of a load that was started in the web UI: the one that repeats it."""
     started: Literal["command line", "web UI"] = "command line"
@@ -319,7 +299,7 @@ class Manifest(ManifestPart):
     environments: list[Environment]
     sweep: SweepPlan | None
     load: LoadOptions | None = None
-    """The options of a run of one step, with which it can be repeated; None in schemas 5 and 6."""
+    """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
     profiles: list[ProfileEntry] = []
     """The profiles in the folder of the run, and those that failed."""

@@ -5,7 +5,7 @@ components in words (``.md``) and as data (``.json``).
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -126,11 +126,6 @@ class TakenProfile:
     """``entry.file`` is relative to it."""
     entry: ProfileEntry
 
-    def placed(self, *, step: int | None, point: str = "", reason: str = "") -> "TakenProfile":
-        """A copy that says which load it was: that of a step, or an extra one of a point, and why of that point."""
-        entry = self.entry.model_copy(update={"step": step, "point": point, "reason": reason})
-        return replace(self, entry=entry)
-
     def copied_to(self, folder: Path) -> "TakenProfile":
         """Copy the files to another folder, such as that of a run, and return the profile there."""
         if self.entry.file is not None:
@@ -140,15 +135,6 @@ class TakenProfile:
             for path in sorted(source.parent.glob(f"{source.stem}.*")):
                 shutil.copyfile(path, target.with_suffix(path.suffix))
         return replace(self, folder=folder)
-
-
-class StoredProfiles(_Stored):
-    """The content of ``entries.json``: the profiles of an unfinished sweep."""
-
-    entries: tuple[ProfileEntry, ...]
-
-
-ENTRIES = "entries.json"
 
 
 def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
@@ -166,17 +152,6 @@ def read(folder: Path, entry: ProfileEntry) -> Profile | None:
     if entry.file is None:
         return None
     return folders.read_model((folder / entry.file).with_suffix(".json"), Profile)
-
-
-def write_all(folder: Path, taken: Iterable[TakenProfile]) -> None:
-    """Write the profiles of an unfinished sweep into a folder of their own."""
-    entries = tuple(one.copied_to(folder).entry for one in taken)
-    folders.write_json(folder / ENTRIES, StoredProfiles(entries=entries).model_dump(mode="json"))
-
-
-def read_all(folder: Path) -> list[TakenProfile]:
-    """The profiles that ``write_all`` wrote. Raises LabError if they are damaged."""
-    return [TakenProfile(folder, entry) for entry in folders.read_model(folder / ENTRIES, StoredProfiles).entries]
 
 
 def value_words(unit: Unit, value: float) -> str:

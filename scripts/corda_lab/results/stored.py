@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.results import audits, older
+from corda_lab.results import audits
 from corda_lab.results.audits import Audit
-from corda_lab.results.folders import DAMAGED, READABLE, SCHEMA, as_model, read_json
+from corda_lab.results.folders import DAMAGED, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.usage import NO_SAMPLES
@@ -45,10 +45,9 @@ class StoredRun:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """A table (``requests``, ``metrics``), or some of its columns. Raises LabError if it is damaged."""
         try:
-            found = pl.read_parquet(self.folder / f"{name}.parquet", columns=list(columns) if columns else None)
+            return pl.read_parquet(self.folder / f"{name}.parquet", columns=list(columns) if columns else None)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise LabError(f"{self.folder}: its tables cannot be read ({error})", DAMAGED) from None
-        return older.read_requests(found) if name == "requests" else found
 
     def stage_rows(self) -> pl.DataFrame | None:
         """The stage rows; None if the run has none."""
@@ -74,15 +73,14 @@ def read(folder: Path) -> StoredRun:
     """Read the manifest and the steps of a run. Raises LabError if the run is damaged or has an unknown schema."""
     manifest, stored = read_json(folder / "run.json"), read_json(folder / "steps.json")
     schema = stored.get("schema") if isinstance(stored, dict) else None
-    if schema not in READABLE:
+    if schema != SCHEMA:
         raise LabError(
-            f"{folder}: was measured by another version of the lab (schema {schema}; this one reads up to {SCHEMA})",
+            f"{folder}: was measured by another version of the lab (schema {schema}; this one reads {SCHEMA})",
             "Its own report.html still opens, but this version cannot rebuild it.",
         )
     if not (isinstance(stored.get("steps"), list) and stored["steps"]):
         raise LabError(f"{folder}: its steps.json has no step", DAMAGED)
-    entries = stored["steps"] if schema == SCHEMA else [older.read_step(step) for step in stored["steps"]]
-    steps = [as_model(folder / "steps.json", step, StepEntry) for step in entries]
+    steps = [as_model(folder / "steps.json", step, StepEntry) for step in stored["steps"]]
     run = StoredRun(folder, as_model(folder / "run.json", manifest, Manifest), steps)
     for step in steps:
         if not 0 <= step.environment < len(run.manifest.environments):

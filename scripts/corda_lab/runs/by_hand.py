@@ -5,11 +5,12 @@ They are in the volume of the load generator, which limits their number and size
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
+import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from corda_lab.errors import LabError
@@ -19,7 +20,6 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import evidence, folders
-from corda_lab.runs import web_ui
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps.load import LoadOptions
@@ -31,10 +31,12 @@ from lab_workload.by_hand import (
     IDENTITY,
     LOAD_SUFFIX,
     REMOVED_FILE,
+    STATUS_PATH,
     Counters,
     LoadByHand,
     RemovedLoad,
     RemovedLoads,
+    WebUiState,
     WebUiStatus,
 )
 from lab_workload.run_end import RunEnd
@@ -44,8 +46,16 @@ NEWEST = "latest"
 """The name of the newest load, as it is that of the newest run."""
 ALL = "all"
 
+ANSWER_SECONDS_MAX = 10.0
+POLL_SECONDS = 1.0
+_REMEDIES: Mapping[WebUiState, str] = {
+    "set-up": "Wait until it has ended, or stop it there: its flows would be counted too.",
+    "running": "Wait until it has ended, or stop it there: its flows would be counted too.",
+    "stopping": "Wait until its last flows have ended.",
+    "counting": "Wait until its last flows have ended, so that they can be counted.",
+}
+
 CUT_OFF = "its load generator was killed, so the requests that were in flight have no row"
-EARLIER = "it was started by an earlier version of the lab, which noted neither its options nor its counters"
 DELETED = "the lab was deleted before a run was made of it"
 
 State = Literal["in progress", "ready", "cut off"]
@@ -75,7 +85,7 @@ class UncollectedLoad:
 
     identity: str
     load: LoadByHand | None
-    """None if it is of an earlier version."""
+    """None if its file is damaged."""
     end: RunEnd | None
     after: Counters | None
     rows: int
@@ -87,11 +97,6 @@ class UncollectedLoad:
         if self.in_progress:
             return "in progress"
         return "ready" if self.end is not None and self.load is not None else "cut off"
-
-    @property
-    def why_cut_off(self) -> str:
-        """Why no run can be made of it."""
-        return EARLIER if self.load is None else CUT_OFF
 
     def listed(self, number: int) -> ListedLoad:
         """Its line in ``lab list``."""
@@ -189,7 +194,7 @@ def _is_rows(name: str, identity: str) -> bool:
 
 
 def _read(text: str | None, model: type[Model]) -> Model | None:
-    """Parse a file; None without one, or if it is damaged or of another version."""
+    """Parse a file; None without one, or if it is damaged."""
     try:
         return None if text is None else model.read(text)
     except ValueError:
@@ -203,7 +208,7 @@ def here() -> HandLoads:
     try:
         project.settle()
         settings = load_settings()
-        return uncollected(RowsVolume(Compose(settings)), web_ui.status(settings.url("LOCUST_PORT")))
+        return uncollected(RowsVolume(Compose(settings)), ask_status(settings.url("LOCUST_PORT")))
     except LabError as error:
         ui.error_console.print(f"loads of the web UI are not known: {error.message}", style="dim", markup=False)
         return HandLoads()
@@ -244,7 +249,7 @@ def keep_all(settings: Settings) -> None:
     """
     compose = Compose(settings)
     try:
-        status = web_ui.status(settings.url("LOCUST_PORT"))
+        status = ask_status(settings.url("LOCUST_PORT"))
         if status is not None and status.state != "idle":
             ui.note("stopping the load of the web UI")
             compose.run("stop", "locust", check=False)
@@ -272,9 +277,9 @@ def require_ended(compose: Deployed, identity: str) -> None:
 
     A web UI that does not answer may be too busy to. Only without its container has the load ended for certain.
     """
-    status = web_ui.status(compose.settings.url("LOCUST_PORT"))
+    status = ask_status(compose.settings.url("LOCUST_PORT"))
     if status is not None:
-        web_ui.require_idle(status)
+        require_idle(status)
     elif any(service.name == "locust" and service.state in {"running", "paused"} for service in compose.services()):
         raise LabError(
             f"Whether {identity} has ended is not known: the Locust web UI runs, but does not answer",
@@ -289,13 +294,29 @@ def await_idle(url: str, seconds_max: float) -> WebUiStatus | None:
     deadline = time.monotonic() + seconds_max
     with ui.Ticker(every_seconds=15) as ticker:
         while True:
-            status = web_ui.status(url)
+            status = ask_status(url)
             if status is None or status.state not in ("counting", "stopping"):
                 break
             if time.monotonic() > deadline:
                 break
             ticker.show("waiting until the web UI has counted its last load")
-            time.sleep(web_ui.POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
     if status is not None:
-        web_ui.require_idle(status)
+        require_idle(status)
     return status
+
+
+def ask_status(url: str) -> WebUiStatus | None:
+    """Return what the web UI does; None if it does not answer."""
+    try:
+        answer = httpx.get(f"{url}{STATUS_PATH}", timeout=ANSWER_SECONDS_MAX, trust_env=False)
+        return WebUiStatus.read(answer.text) if answer.is_success else None
+    except (httpx.HTTPError, ValueError):
+        return None
+
+
+def require_idle(status: WebUiStatus) -> None:
+    """Raise LabError if the web UI is at work on a load."""
+    if status.state != "idle":
+        which = f"{status.id}, {status.state}" if status.id else status.state
+        raise LabError(f"A load of the Locust web UI is in progress ({which})", _REMEDIES[status.state])

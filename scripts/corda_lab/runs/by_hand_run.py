@@ -22,7 +22,7 @@ from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Manifest, UsersAt, WebUiStart
-from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, stage_rows, storing, unknown
+from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, recording, stage_rows, unknown
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
@@ -160,8 +160,8 @@ class Maker:
         if one.end is None:
             by_hand.require_ended(self._lab.compose, one.identity)
         if one.load is None or one.end is None:
-            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, one.why_cut_off)
-            leftovers.keep_logs(self._lab.compose, kept, one.why_cut_off)
+            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
+            leftovers.keep_logs(self._lab.compose, kept, by_hand.CUT_OFF)
             return Made(kept, None)
         identity = one.run_id(wanted.name)
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
@@ -183,7 +183,7 @@ class Maker:
                 ui.note(found.summary)
             measured = node_logs.with_logs(measured.with_audit(found), self._lab.compose, folder)
             with ui.phase("Storing the results"):
-                run = storing.store(manifest_of(identity, measured, load.about, what), measured)
+                run = recording.store(manifest_of(identity, measured, load.about, what), measured)
         self._volume.delete(one.identity)
         for node, prefix in client_id_prefixes(load.requests):
             unknown.forget(self._lab.bridge, node, prefix)

@@ -20,10 +20,8 @@ from corda_lab.lab import endings
 from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
 from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
 from corda_lab.results.manifest import Environment, Image
-from corda_lab.runs.early_stop import EarlyStop
-from corda_lab.runs.live import LiveRate
-from corda_lab.runs.stall import Stall
-from corda_lab.runs.timeline import Timeline
+from corda_lab.runs.live import EarlyStop, LiveRate, Stall
+from corda_lab.runs.sampling import Timeline
 from corda_lab.stats import steady
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
@@ -39,7 +37,7 @@ WORKERS_START_SECONDS_MAX = 120
 WORKERS_END_SECONDS_MAX = 60
 POLL_SECONDS = 3.0
 """Polling interval during the load. Each poll runs the Docker client, which takes CPU time from the measured system."""
-SETUP_POLL_SECONDS = 1.0
+SETUP_POLL_SECONDS = 0.5
 KILLED = 137
 """Exit status of a container whose process was ended by SIGKILL: by a person, or by the kernel for its memory."""
 FLUSH_SECONDS = 2

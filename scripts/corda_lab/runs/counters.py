@@ -1,10 +1,7 @@
 """Reads the counters behind the four counts, and waits until the lab is at rest."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -12,18 +9,22 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import RunningLab, ask_all, begin_asking
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.text.words import short
+from corda_lab.text import ui
+from corda_lab.text.words import listed, plural, short
 
 REST_SECONDS_MAX = 120.0
 """How long a lab may take to be at rest."""
 REST_SECONDS_PER_PLACE = 0.2
 """How much longer for each request that may be in flight when a load ends. Open load beyond the peak leaves thousands
 of flows, and nodes complete some five per second."""
+TELL_SECONDS = 10.0
+"""How often a wait says what it is for, where a line cannot be replaced."""
+GO_ON = "`scripts/lab status` shows the lab, `scripts/lab up` starts what has ended, and Ctrl-C keeps the rows"
 Found = TypeVar("Found")
 
 
@@ -37,27 +38,12 @@ def read_vaults(
     """
     found: dict[tuple[str, str], Found] = {}
     unread: list[Reason] = []
-    for (state, node), answer in {place: _begun(read, place) for place in places}.items():
+    for (state, node), answer in begin_asking(lambda place: read(place[1], place[0]), places).items():
         try:
             found[state, node] = answer.result()
         except LabError as error:
             unread.append(reason("vault_unread", node=node, state=short(state), why=error.message))
     return found, tuple(unread)
-
-
-def _begun(read: Callable[[str, str], Found], place: tuple[str, str]) -> Future[Found]:
-    """Begin to read a vault. A pool would let an interrupted command wait until all are read."""
-    answer: Future[Found] = Future()
-
-    def run() -> None:
-        state, node = place
-        try:
-            answer.set_result(read(node, state))
-        except Exception as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name=f"vault-{place[1]}", daemon=True).start()
-    return answer
 
 
 def snapshot(
@@ -83,7 +69,7 @@ def snapshot(
     for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
         node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
     if vaults is None:
-        vaults = {(state, node): bridge.vault_unconsumed(node, state) for state, node in subject.vault_places}
+        vaults = ask_all(lambda place: bridge.vault_unconsumed(place[1], place[0]), subject.vault_places)
     return Snapshot(
         bridge_completed=completed,
         node_success=node_success,
@@ -92,32 +78,49 @@ def snapshot(
     )
 
 
-def is_at_rest(bridge: Bridge, prometheus: Prometheus, *, since: float) -> bool:
-    """Return whether no flow is in flight: at the bridge now, and at every node in a scrape after ``since``."""
+def awaited(bridge: Bridge, prometheus: Prometheus, *, since: float) -> str:
+    """Return what a lab has to do until it is at rest; empty if it is.
+
+    It is at rest if no flow is in flight: at the bridge now, and at every node in a scrape after ``since``.
+    """
     nodes = bridge.nodes()
-    if any(node.outstanding_flows for node in nodes.values()):
-        return False
+    if held := {name: node.outstanding_flows for name, node in nodes.items() if node.outstanding_flows}:
+        return f"{plural(sum(held.values()), 'flow')} at the bridge, started on {listed(sorted(held))}"
     in_flight = {
-        value.labels["node"]: value
+        value.labels["node"]: int(value.value)
         for value in prometheus.latest('corda_flows_in_flight{job="corda"}')
         if value.time > since
     }
-    return set(in_flight) >= set(nodes) and not any(value.value for value in in_flight.values())
+    if busy := {name: count for name, count in in_flight.items() if count}:
+        return f"{plural(sum(busy.values()), 'flow')} in flight on {listed(sorted(busy))}"
+    unseen = sorted(set(nodes) - set(in_flight))
+    return f"metrics of {listed(unseen)} in Prometheus" if unseen else ""
 
 
-def says_it_is_at_rest(lab: RunningLab, since: float) -> bool:
-    """Return ``is_at_rest``; False if the lab does not answer: a bridge that was killed may still be starting again."""
-    with suppress(LabError):
-        return is_at_rest(lab.bridge, lab.prometheus, since=since)
-    return False
+def awaited_of(lab: RunningLab, since: float) -> str:
+    """Return ``awaited``, also of a lab that does not answer: a bridge that was killed may still be starting again."""
+    try:
+        return awaited(lab.bridge, lab.prometheus, since=since)
+    except LabError as error:
+        return f"an answer ({error.message})"
 
 
 def await_rest(lab: RunningLab, *, since: float, seconds_max: float = REST_SECONDS_MAX) -> bool:
-    """Wait until the lab is at rest. Return False if it is not at rest, or does not answer, within the limit.
+    """Wait until the lab is at rest, and say what for. Return False if it is not, or does not answer, within the limit.
 
     Raises LabError if a service of the lab has ended.
     """
-    return endings.come_true(lab.compose, lambda: says_it_is_at_rest(lab, since), seconds_max=seconds_max)
+    deadline = time.monotonic() + seconds_max
+    with ui.Ticker(every_seconds=TELL_SECONDS) as ticker:
+
+        def is_at_rest() -> bool:
+            waits_for = awaited_of(lab, since)
+            if waits_for:
+                left = max(0.0, deadline - time.monotonic())
+                ticker.show(f"waiting for {waits_for}, for at most {left:.0f} s; {GO_ON}")
+            return not waits_for
+
+        return endings.come_true(lab.compose, is_at_rest, seconds_max=seconds_max)
 
 
 def rest_seconds_max(places: int) -> float:

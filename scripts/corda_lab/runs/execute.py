@@ -20,7 +20,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, storing, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
@@ -171,10 +171,13 @@ def _observe(
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
-            set_up(lab.compose, plan, names, recording)
-            size = plan.options.database_size or "file"
-            observer = Observer(lab, plan.subject, size)
+            if plan.workload.setup:
+                set_up(lab.compose, plan, names, recording)
+            observer = Observer(lab, plan.subject, plan.options.database_size or "file")
             recording.note("counters.json", Snapshot, observer.before)
+            if not plan.workload.setup:
+                # Its generator starts no flow before the load, so the counters were read while it started.
+                set_up(lab.compose, plan, names, recording)
             before = calibrate() if is_here(lab.compose) else None
             sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
@@ -270,7 +273,7 @@ def execute(
         else:
             measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
-            folder = storing.store(files.single(run.identity, measured, options, rerun), measured)
+            folder = recording.store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)
     return folder, measured.step
 

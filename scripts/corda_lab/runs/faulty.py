@@ -100,7 +100,7 @@ def settle(lab: RunningLab) -> Settled:
 def _await_rest(lab: RunningLab) -> bool:
     """Return whether the lab comes to rest. What has ended is started again by the caller."""
     since = time.time()
-    return come_true(lambda: counters.says_it_is_at_rest(lab, since), seconds_max=REST_SECONDS_MAX)
+    return come_true(lambda: not counters.awaited_of(lab, since), seconds_max=REST_SECONDS_MAX)
 
 
 def await_back(lab: RunningLab, seconds_max: float) -> None:

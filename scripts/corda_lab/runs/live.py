@@ -6,7 +6,13 @@ from operator import add
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
+from corda_lab.lab.deployed import Deployed
+from corda_lab.runs import node_logs
+from corda_lab.stats import steady
+from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.plan import Subject
+from corda_lab.text import ui
+from corda_lab.text.words import plural
 
 RATE_SECONDS = 5
 
@@ -74,3 +80,117 @@ class LiveRate:
         rate = (self._seen[-1][1] - self._seen[0][1]) / seconds if seconds > 0 else 0.0
         successes, failures = completed - self._first[0], failed - self._first[1]
         return f"{rate:5.1f} flows/s, {successes:.0f} completed, {failures:.0f} failed, {in_flight:.0f} in flight"
+
+
+STALL_SECONDS = 30.0
+"""How long no flow has to end until it is said. Nearly all flows take less."""
+USUAL_TIMES = 2
+"""Where flows take long, it has to be so many times as long as between two ends before: reading the logs of nodes takes
+something from a load that is measured."""
+LOGS_SECONDS_MAX = 20.0
+"""How long reading the logs of the nodes may take."""
+
+
+class Stall:
+    """Watches whether flows end. It says once that none does."""
+
+    def __init__(self, compose: Deployed, began_at: float) -> None:
+        """``began_at`` is when the load began, in unix seconds."""
+        self._compose = compose
+        self._began_at = began_at
+        self._ended = 0.0
+        self._since = time.monotonic()
+        self._longest = 0.0
+        """The longest time between two ends so far, in seconds."""
+        self._is_said = False
+
+    def note(self, live: LiveRate) -> None:
+        """Take what the bridge said last, and say it if no flow has ended for long although some are in flight."""
+        now = time.monotonic()
+        seconds = now - self._since
+        if not live.in_flight:
+            self._ended, self._since = live.ended, now
+        elif live.ended != self._ended:
+            self._ended, self._since, self._longest = live.ended, now, max(self._longest, seconds)
+        elif not self._is_said and seconds >= max(STALL_SECONDS, USUAL_TIMES * self._longest):
+            self._is_said = True
+            self._say(seconds, live.in_flight)
+
+    def _say(self, seconds: float, in_flight: float) -> None:
+        ui.warn(f"no flow has ended for {seconds:.0f} s, with {in_flight:.0f} in flight; Ctrl-C ends the load")
+        try:
+            found = node_logs.errors_since(self._compose, self._began_at, seconds_max=LOGS_SECONDS_MAX)
+        except LabError as error:
+            ui.note(f"what the nodes have logged cannot be read: {error.message}")
+            return
+        for node, kind in found:
+            ui.note(f"{node} has logged {plural(kind.count, 'time')}: {kind.example}")
+        if not found:
+            ui.note("the nodes have logged no error since the load began")
+
+
+class EarlyStop:
+    """Decides from the completions so far whether the load may end.
+
+    A load without ``stopping``, or that ends after a number of flows, never ends early.
+    """
+
+    def __init__(self, options: LoadOptions) -> None:
+        self._options = options
+        self._seen: list[tuple[float, float]] = []
+
+    def note(self, elapsed_seconds: float, completed: float) -> None:
+        """Record the number of completed requests at a time after the start of the load."""
+        self._seen.append((elapsed_seconds, completed))
+
+    @property
+    def enough(self) -> steady.WarmUp | None:
+        """The end of the warm-up, if warm-up and measuring window are long enough to end the load; otherwise None."""
+        stopping = self._options.stopping
+        if stopping is None or self._options.is_counted or len(self._seen) < 2:
+            return None
+        elapsed = self._seen[-1][0]
+        if elapsed < stopping.warm_up_seconds_min + self._options.duration_seconds:
+            return None
+        times = self._completion_times()
+        if not times:
+            return None
+        if stopping.change_percent_max is not None:
+            return self._steady(times, elapsed, stopping, stopping.change_percent_max)
+        warm_up = steady.warm_up_end(
+            times,
+            started_at=0.0,
+            stopped_at=elapsed,
+            seconds_min=stopping.warm_up_seconds_min,
+            seconds_max=self._options.warm_up_seconds,
+            bin_seconds=steady.bin_seconds_for(elapsed),
+        )
+        measured = elapsed - warm_up.cut_seconds - steady.LOOK_SECONDS
+        return warm_up if measured >= self._options.duration_seconds else None
+
+    def _steady(
+        self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float
+    ) -> steady.WarmUp | None:
+        """Return the warm-up, if a measuring window of the full duration after it is steady; otherwise None."""
+        if len(times) < stopping.completions_min:
+            return None
+        found = steady.steady_window(
+            times,
+            started_at=0.0,
+            stopped_at=elapsed,
+            # The load began at most one interval before the first reading.
+            window_seconds=self._options.duration_seconds + steady.LOOK_SECONDS,
+            seconds_min=stopping.warm_up_seconds_min,
+            seconds_max=self._options.warm_up_seconds,
+            change_percent_max=change_percent_max,
+            bin_seconds=steady.bin_seconds_for(elapsed),
+        )
+        return found if found.found else None
+
+    def _completion_times(self) -> list[float]:
+        """Return the completion times in seconds, evenly spaced between two readings of the counter."""
+        times: list[float] = []
+        for (before, counted), (after, now) in zip(self._seen, self._seen[1:], strict=False):
+            count = round(now - counted)
+            times += [before + (after - before) * (number + 0.5) / count for number in range(count)]
+        return times

@@ -11,7 +11,7 @@ from corda_lab.lab import endings, lifecycle, project
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
-from corda_lab.runs import leftovers, web_ui
+from corda_lab.runs import by_hand, leftovers
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
@@ -54,9 +54,9 @@ def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> N
     others = compose.load_containers()
     if others:
         raise LabError(f"Another run is in progress ({others[0]})", "Wait for it to end, or stop it: `docker stop`.")
-    status = web_ui.status(locust_url)
+    status = by_hand.ask_status(locust_url)
     if status is not None:
-        web_ui.require_idle(status)
+        by_hand.require_idle(status)
     busy = {node.name: node.outstanding_flows for node in bridge.nodes().values() if node.outstanding_flows}
     if busy:
         counted = ", ".join(f"{count} at {name}" for name, count in busy.items())

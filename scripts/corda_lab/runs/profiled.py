@@ -201,7 +201,7 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
 
 
 def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile, ...]:
-    """The profiles of a step, each with how much of it was in the measuring window."""
+    """The profiles under the load of a step, each with how much of it was in the measuring window."""
     window = step.window
     found = []
     for one in taken:
@@ -209,7 +209,7 @@ def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile
         seconds = 0.0
         if began is not None:
             seconds = max(0.0, min(window.ended_at, began + one.entry.seconds) - max(window.started_at, began))
-        entry = one.entry.model_copy(update={"step": step.index, "window_seconds": round(seconds, 1)})
+        entry = one.entry.model_copy(update={"window_seconds": round(seconds, 1)})
         found.append(replace(one, entry=entry))
     return tuple(found)
 

@@ -13,8 +13,10 @@ from corda_lab import errors
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab.deployed import Deployed
+from corda_lab.report import page
 from corda_lab.results import evidence, files, folders
-from corda_lab.results.manifest import Environment
+from corda_lab.results.files import Measured
+from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
@@ -127,3 +129,15 @@ def recorded(folder: Path) -> Iterator[Recording]:
             raise
         with interrupts.held_back():
             recording.close()
+
+
+def store(manifest: Manifest, measured: Measured, *, results: Path | None = None) -> Path:
+    """Write the folder of a run, and return it. Raises LabError if the disk does not take it."""
+    parent = results or folders.unfinished_folder().parent
+    try:
+        with folders.new_run(manifest.id, results=parent) as folder:
+            files.write_run(folder, manifest, [measured])
+            page.render(folder)
+    except OSError as error:
+        raise folders.unwritable(parent / manifest.id, error) from None
+    return parent / manifest.id

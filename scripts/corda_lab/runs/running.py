@@ -1,6 +1,10 @@
 """The running lab that a load is put on."""
 
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeVar
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
@@ -12,6 +16,29 @@ from corda_lab.lab.settings import Settings
 from corda_lab.swarm import deployment
 from corda_lab.text import ui
 from corda_lab.text.words import listed
+
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
+
+
+def begin_asking(ask: Callable[[Part], Answer], parts: Iterable[Part]) -> dict[Part, Future[Answer]]:
+    """Begin to ask several parts of a lab at the same time. A pool would let an interrupted command wait for all."""
+
+    def run(part: Part, answer: Future[Answer]) -> None:
+        try:
+            answer.set_result(ask(part))
+        except Exception as error:
+            answer.set_exception(error)
+
+    answers: dict[Part, Future[Answer]] = {part: Future() for part in parts}
+    for part, answer in answers.items():
+        threading.Thread(target=run, args=(part, answer), name=f"ask-{part}", daemon=True).start()
+    return answers
+
+
+def ask_all(ask: Callable[[Part], Answer], parts: Iterable[Part]) -> dict[Part, Answer]:
+    """Ask several parts of a lab at the same time, and return the answers by part. Raises the first error."""
+    return {part: answer.result() for part, answer in begin_asking(ask, parts).items()}
 
 
 def deployed(settings: Settings) -> Deployed:

@@ -11,6 +11,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed
+from corda_lab.runs.running import ask_all
 from corda_lab.steps.stages import (
     ENTRY_OFFSETS,
     ENTRY_SCHEMA,
@@ -43,12 +44,12 @@ TAIL_COMMAND = 'if [ -f "$LAB_STAGES_FILE" ]; then tail -c "+$1" "$LAB_STAGES_FI
 
 def offsets(compose: Deployed, nodes: Sequence[str]) -> dict[str, int]:
     """Return the size in bytes of every node's stage rows, by node. Nodes that write no stage rows are left out."""
-    found = {}
-    for node in nodes:
+
+    def size_of(node: str) -> int | None:
         words = compose.run("exec", "-T", node.lower(), "sh", "-c", SIZE_COMMAND, check=False).stdout.split()
-        if words and words[-1].isdecimal():
-            found[node] = int(words[-1])
-    return found
+        return int(words[-1]) if words and words[-1].isdecimal() else None
+
+    return {node: size for node, size in ask_all(size_of, nodes).items() if size is not None}
 
 
 def collect(compose: Deployed, before: Mapping[str, int], directory: Path) -> list[Path]:
@@ -56,17 +57,18 @@ def collect(compose: Deployed, before: Mapping[str, int], directory: Path) -> li
 
     A node that does not answer, for example because the load has killed it, is left out with a warning.
     """
-    paths = []
-    for node, offset in before.items():
+
+    def copy_of(node: str) -> Path | None:
         path = directory / f"stages.{node.lower()}.ndjson"
-        command = ("exec", "-T", node.lower(), "sh", "-c", TAIL_COMMAND, "stages", str(offset + 1))
+        command = ("exec", "-T", node.lower(), "sh", "-c", TAIL_COMMAND, "stages", str(before[node] + 1))
         try:
             compose.run_to_file(path, *command, seconds_max=COLLECT_SECONDS_MAX)
         except LabError as error:
             ui.warn(f"no stage rows of {node}: {error.message}")
-            continue
-        paths.append(path)
-    return paths
+            return None
+        return path
+
+    return [path for path in ask_all(copy_of, before).values() if path is not None]
 
 
 def copy_between(path: Path, copy: Path, since: float, until: float) -> None:
@@ -102,10 +104,8 @@ def read_stages(paths: Sequence[Path], nodes: Mapping[str, Node], *, torn_max: i
                 row = json.loads(line)
                 stages = {column_of(name): float(value) for name, value in row["stages"].items()}
                 record = {name: row[name] for name in (*ROW_TEXTS, *ROW_TIMES)}
-                # CorDapps that were built before lack the list.
-                entries = row.get("entries")
-                record[ENTRY_STAGES] = None if entries is None else [stage for stage, _ in entries]
-                record[ENTRY_OFFSETS] = None if entries is None else [float(offset) for _, offset in entries]
+                record[ENTRY_STAGES] = [stage for stage, _ in row["entries"]]
+                record[ENTRY_OFFSETS] = [float(offset) for _, offset in row["entries"]]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 torn += 1
                 if torn <= torn_max:

@@ -12,7 +12,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Literal
 
 from corda_lab.stats.intervals import CONFIDENCE, LOGARITHM_MAX, t_quantile
@@ -86,34 +85,26 @@ def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confide
     return _judge(ratio_log, error, freedom, confidence, len(a), len(b), WELCH, higher_is)
 
 
-def holm(differences: Sequence[Difference], weights: Sequence[float] | None = None) -> list[Difference]:
+def holm(differences: Sequence[Difference]) -> list[Difference]:
     """Judge comparisons together, so that a false alarm in any of them is as improbable as in a single one.
 
     Source: Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics
-    6. The weights come from the same paper: a comparison of twice the weight gets twice the share of the allowed error.
-    The p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure
+    6. The p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure
     decided on it, which is never below the original confidence. So an interval never contradicts its verdict: it
     excludes 1 exactly where a difference is seen. Raises ValueError if the comparisons have different confidences.
     """
     confidences = {one.confidence for one in differences}
     if len(confidences) > 1:
         raise ValueError(f"comparisons at different confidences cannot be judged together: {sorted(confidences)}")
-    shares = list(weights) if weights is not None else [1.0] * len(differences)
-    testable = sorted(
-        (one.p_value / share, index)
-        for index, (one, share) in enumerate(zip(differences, shares, strict=True))
-        if one.p_value is not None
-    )
-    # The weight that is still undecided, summed from the end, so that equal weights add up exactly.
-    undecided = list(accumulate(shares[index] for _, index in reversed(testable)))[::-1]
-    judged, adjusted, stake = list(differences), 0.0, 1.0
-    for (relative, index), left in zip(testable, undecided, strict=True):
-        one = differences[index]
+    testable = sorted((one.p_value, index) for index, one in enumerate(differences) if one.p_value is not None)
+    judged, adjusted, stake = list(differences), 0.0, 1
+    for place, (p_value, index) in enumerate(testable):
+        one, left = differences[index], len(testable) - place
         alpha = 1 - one.confidence
         if adjusted <= alpha:  # the first test that is not rejected ends the procedure, at its level for all the others
             stake = left
-        adjusted = min(1.0, max(adjusted, left * relative))
-        confidence = 1 - alpha * shares[index] / stake
+        adjusted = min(1.0, max(adjusted, left * p_value))
+        confidence = 1 - alpha / stake
         low, high = _ends(one, confidence)
         judged[index] = replace(
             one,

@@ -1,16 +1,13 @@
-"""The end of the warm-up of a step, and whether the throughput of a step is known well enough to end it early.
+"""The end of the warm-up of a step.
 
-Both are computed from a series of counts: completions per bin, where a bin is usually one second long
+It is computed from a series of counts: completions per bin, where a bin is usually one second long
 (``completions_per_bin``).
 """
 
-import itertools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
 WARM_UP_METHOD = "MSER-5 (White 1997)"
 STEADY_METHOD = f"{WARM_UP_METHOD} and equal halves of the window"
@@ -23,17 +20,8 @@ LAST_BATCHES = 3
 """Batches that must remain after the cut. Two batches that happen to be equal make the statistic small by chance. With
 five, which is often recommended, a change of throughput in the last third of a minute would not be seen."""
 
-BATCH_COUNTS = (30, 20, 15, 10)
-"""Numbers of batches to try, in order, as far as there are enough bins. More than 30 gain little, fewer than 10 lose
-much (Schmeiser 1982, *Batch Size Effects in the Analysis of Simulation Output*, Operations Research 30)."""
-
-BINS_MIN = 20
 BINS_WANTED = 60
 BIN_SECONDS_MIN = 0.2
-CORRELATION_MAX = 0.9
-
-ENDING_SECONDS_MIN = 60.0
-ENDING_LOOKS = 3
 LOOK_SECONDS = 3.0
 """Seconds between two looks at a running load. The first look comes within this time of the start of the load."""
 
@@ -138,50 +126,6 @@ def _change_percent(times: Sequence[float], begin: float, end: float) -> float |
     return 100 * (second - first) / first if first else None
 
 
-def relative_half_width(series: Sequence[float], confidence: float = CONFIDENCE) -> float | None:
-    """Half the width of the interval of the mean of an autocorrelated series, as a share of that mean.
-
-    The method is batch means with Student's t. The batches are enlarged, from 30 batches down to 10, until neighbours
-    seem independent: their lag-1 correlation r is at most half a standard error above that of independent batches. If
-    some correlation remains with 10 batches, the variance is multiplied by (1 + r) / (1 − r), as for a first-order
-    autoregression. None if there are fewer than 20 bins, or if all bins are 0, apart from the first few: those that are
-    left when the series is divided into batches.
-    """
-    if len(series) < BINS_MIN or not any(series):
-        return None
-    for count in (count for count in BATCH_COUNTS if count <= len(series)):
-        batches = _batch_means(series, count, start=len(series) % count)
-        correlation = _lag_1_correlation(batches)
-        if correlation <= -1 / count + 0.5 / math.sqrt(count):
-            break
-    unbiased = min(CORRELATION_MAX, correlation + 1 / count)
-    inflation = (1 + unbiased) / (1 - unbiased) if correlation > 0 else 1.0
-    error = math.sqrt(statistics.variance(batches) * inflation / count)
-    mean = statistics.fmean(batches)
-    return t_quantile(confidence, count - 1) * error / mean if mean else None
-
-
-def may_end(
-    series: Sequence[float], precision: float, *, bin_seconds: float = 1.0, confidence: float = CONFIDENCE
-) -> bool:
-    """Whether a measurement may end early: its mean is known to ± ``precision`` (0.05: 5 %), and not only by chance.
-
-    A rule that looks often and stops at the first interval that is narrow enough would select intervals that are narrow
-    by chance. So no measurement ends before ``ENDING_SECONDS_MIN`` seconds, and the last ``ENDING_LOOKS`` looks,
-    ``LOOK_SECONDS`` apart, must all agree. The looks are taken from the series itself, so the answer does not depend on
-    earlier calls. ``tests/evidence/interval_coverage.py`` measures the effect of the rule;
-    ``docs/validation.md`` has the results.
-    """
-    if len(series) * bin_seconds < ENDING_SECONDS_MIN:
-        return False
-    step = max(1, round(LOOK_SECONDS / bin_seconds))
-    for look in range(ENDING_LOOKS):
-        half = relative_half_width(series[: len(series) - look * step], confidence)
-        if half is None or half > precision:
-            return False
-    return True
-
-
 def _batch_means(series: Sequence[float], count: int, *, start: int) -> list[float]:
     size = (len(series) - start) // count if count else 0
     return [sum(series[start + number * size : start + (number + 1) * size]) / size for number in range(count)]
@@ -196,11 +140,3 @@ def _marginal_errors(batches: Sequence[float]) -> list[float]:
         squares += (batch - middle) ** 2
         errors.append(max(0.0, squares - total * total / left) / (left * left))
     return errors[::-1]
-
-
-def _lag_1_correlation(batches: Sequence[float]) -> float:
-    mean = statistics.fmean(batches)
-    deviations = [batch - mean for batch in batches]
-    squares = sum(deviation * deviation for deviation in deviations)
-    products = sum(one * following for one, following in itertools.pairwise(deviations))
-    return products / squares if squares > 0 else 0.0

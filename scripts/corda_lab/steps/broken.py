@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.steps import rows, validity
-from corda_lab.steps.build import part_entries
-from corda_lab.steps.by_node import node_values
+from corda_lab.steps.build import node_values, part_entries
 from corda_lab.steps.entry import (
     PASSED,
     CostsEntry,
     CountsEntry,
     GeneratorEntry,
-    PrecisionEntry,
     ResourcesEntry,
     SetupEntry,
     StagesEntry,
@@ -117,7 +115,6 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
             cut_seconds=0.0,
             found=True,
         ),
-        precision=PrecisionEntry(wanted=None, reached=None, ended_early=True),
         by_node=node_values(load.requests, window, subject.nodes),
         open_load=None,
         stages=_no_stages(),

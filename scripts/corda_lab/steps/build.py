@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.stats import intervals, steady
+from corda_lab.stats import steady
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
-from corda_lab.steps.by_node import node_values
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
+    NodeValues,
     OpenLoadEntry,
     PartEntry,
-    PrecisionEntry,
     RequestValues,
     ResourcesEntry,
     SetupEntry,
@@ -31,7 +30,7 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.steps.rows import Window
+from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
@@ -165,25 +164,6 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
         change_percent_max=change_percent_max,
         bin_seconds=bin_seconds,
         **limits,
-    )
-
-
-def precision_of(options: LoadOptions, requests: pl.DataFrame, window: Window, end: RunEnd) -> PrecisionEntry:
-    """The entry ``precision`` of a step: how precisely its own mean throughput is known. For bursts, it is not."""
-    if options.is_burst:
-        return PrecisionEntry(wanted=None, reached=None, ended_early=False)
-    stopping = options.stopping
-    series = steady.completions_per_bin(
-        requests.filter(rows.is_done())["ended_at"].to_list(),
-        started_at=window.started_at,
-        stopped_at=window.ended_at,
-        bin_seconds=steady.bin_seconds_for(window.seconds),
-    )
-    return PrecisionEntry(
-        wanted=stopping.precision if stopping else None,
-        reached=steady.relative_half_width(series, stopping.confidence if stopping else intervals.CONFIDENCE),
-        # After a short warm-up, a load that was stopped early may still have the full measuring window.
-        ended_early=end.exit_reason == "enough" and window.seconds < options.duration_seconds,
     )
 
 
@@ -355,7 +335,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=window_entry(seen.end, window, measured.warm_up),
         warm_up=measured.warm_up,
-        precision=precision_of(options, measured.requests, window, seen.end),
         by_node=by_node,
         open_load=open_load_of(options, seen, window),
         bursts=found,
@@ -374,3 +353,18 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         verdict=PASSED,
     )
     return judged(step)
+
+
+def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str]) -> tuple[NodeValues, ...]:
+    """The values of the flows that each of ``nodes`` started, in their order; empty if there is only one node.
+
+    ``rows`` are those of the generator. The throughputs add up to that of the step. In open load, arrivals that were
+    dropped belong to no node.
+    """
+    if len(nodes) < 2:
+        return ()
+    values = ((node, outcome_values(rows.filter(pl.col("node") == node), window)) for node in nodes)
+    return tuple(
+        NodeValues(node=node, throughput_per_second=own.throughput_per_second, latency_ms=own.latency_ms)
+        for node, own in values
+    )

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.counts import BRIDGE, Counts, Snapshot, difference
 from corda_lab.steps.load import LoadOptions, Stopping, with_limit
 from corda_lab.steps.plan import LoadPart, Subject
@@ -120,7 +119,7 @@ def measured(load: LoadByHand, end: RunEnd, completions: Sequence[float], wanted
             options,
             warm_up_seconds=offset + most,
             duration_seconds=duration,
-            stopping=None if is_fixed else Stopping(offset + least, duration, None, CONFIDENCE),
+            stopping=None if is_fixed else Stopping(offset + least),
         ),
         warm_up=replace(warm_up, cut_seconds=offset + warm_up.cut_seconds),
         until=stretch.began_at + warm_up.cut_seconds + duration,

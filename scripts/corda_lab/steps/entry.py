@@ -8,10 +8,10 @@ of ``steps`` that computes it.
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.reasons import Reason, read_reason
+from corda_lab.steps.reasons import Reason
 
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
@@ -162,14 +162,6 @@ class ConditioningEntry(Entry):
     steady: bool
 
 
-class PrecisionEntry(Entry):
-    """Half the width of the interval of the mean throughput within the step, as a share of that mean."""
-
-    wanted: float | None
-    reached: float | None
-    ended_early: bool
-
-
 class RequestCounts(Entry):
     """The number of requests by outcome: over the whole run, and of those that ended in the measuring window."""
 
@@ -215,8 +207,8 @@ class PartEntry(PartValues):
     weight: float
     unit: str
     states_per_flow: int | None
-    names_states: bool | None = None
-    """Whether the workload names states that each success makes or consumes; None in runs older than the field."""
+    names_states: bool
+    """Whether the workload names states that each success makes or consumes."""
 
 
 class FailureKind(Entry):
@@ -444,10 +436,6 @@ class TransactionCheck(Entry):
     others: int
 
 
-def _read_reasons(stored: Any) -> Any:
-    return [read_reason(one) for one in stored] if isinstance(stored, list) else stored
-
-
 class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
@@ -465,8 +453,6 @@ class CountsEntry(Entry):
     rest_seconds: float
     agree: bool
     disagreements: list[Reason]
-
-    _reasons = field_validator("disagreements", mode="before")(_read_reasons)
 
     @property
     def is_known(self) -> bool:
@@ -507,7 +493,6 @@ class ResourcesEntry(Entry):
     lab_cpu_cores: dict[str, float]
     others_cpu_cores: float | None = None
     host_cores: int | None = None
-    """Not stored by schema 5."""
 
 
 class CalibrationEntry(Entry):
@@ -551,7 +536,7 @@ class CostsEntry(Entry):
     database_bytes_per_state: dict[str, float] = {}
     database_bytes_per_transaction: dict[str, float] = {}
     database_read: DatabaseRead | None = None
-    """None in runs that are older than the field, and if no size was read."""
+    """None if no size was read."""
 
     def of(self, name: str) -> dict[str, float]:
         """The cost with this name, by node."""
@@ -601,16 +586,12 @@ class ValidityEntry(Entry):
     reasons: list[Reason]
     machine: list[Reason]
 
-    _reasons = field_validator("reasons", "machine", mode="before")(_read_reasons)
-
 
 class VerdictEntry(Entry):
     """Whether a step passed, and every reason why not."""
 
     passed: bool
     reasons: list[Reason]
-
-    _reasons = field_validator("reasons", mode="before")(_read_reasons)
 
 
 PASSED = VerdictEntry(passed=True, reasons=[])
@@ -631,7 +612,6 @@ class StepEntry(RequestValues):
     conditioning: ConditioningEntry | None = None
     """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
-    precision: PrecisionEntry
     parts: tuple[PartEntry, ...]
     by_node: tuple[NodeValues, ...] = ()
     """The values of every node that started flows, if there were several."""
@@ -649,9 +629,8 @@ class StepEntry(RequestValues):
     resources: ResourcesEntry
     costs: CostsEntry
     usage: UsageEntry = UsageEntry()
-    """Empty in runs that are older than the field."""
     calibration: CalibrationEntry | None = None
-    """None in schemas 5 and 6, and on several hosts."""
+    """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()
     """What was done to the lab during the load, and what it cost."""
     restarted_after_faults: tuple[str, ...] = ()
@@ -678,8 +657,6 @@ class StepEntry(RequestValues):
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0
     """The index of the step's environment in ``run.json``."""
-
-    _reasons = field_validator("flags", "unsteady", "measured_again", mode="before")(_read_reasons)
 
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import DatabaseSize, LoadEntry
 from corda_lab.steps.faults import Fault
 from corda_lab.text.words import listed, plural
@@ -64,20 +63,14 @@ INITIATORS, ALL = "initiators", "all"
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a load may end early. Its warm-up and duration are then upper limits. All times are in seconds.
+    """When the warm-up of a load ends, whose length is then an upper limit in seconds.
 
-    The warm-up ends when the throughput is steady, but not before ``warm_up_seconds_min``. The measuring window ends
-    when the mean throughput is known to ``precision`` (a share; None: never early) at ``confidence``, but not before
-    ``duration_seconds_min``.
-
-    With ``change_percent_max``, the warm-up also lasts until the throughput of the window's halves differs by no more
-    than that, and until ``completions_min`` requests are done. The window then has its full duration.
+    It ends when the throughput is steady, but not before ``warm_up_seconds_min``. With ``change_percent_max``, it also
+    lasts until the throughput of the window's halves differs by no more than that, and until ``completions_min``
+    requests are done.
     """
 
     warm_up_seconds_min: float
-    duration_seconds_min: float
-    precision: float | None
-    confidence: float
     change_percent_max: float | None = None
     completions_min: int = 0
 
@@ -503,13 +496,7 @@ def until_steady(options: LoadOptions, warm_up_seconds_max: float) -> LoadOption
     if warm_up_seconds_max < options.warm_up_seconds:
         least, most = WARM_UP_MAX.text(options.warm_up_seconds), WARM_UP_MAX.text(warm_up_seconds_max)
         raise LabError(f"{WARM_UP_MAX.flag}: {most} is less than --warm-up, which is {least}", "Increase it.")
-    stopping = Stopping(
-        warm_up_seconds_min=options.warm_up_seconds,
-        duration_seconds_min=options.duration_seconds,
-        precision=None,
-        confidence=CONFIDENCE,
-        change_percent_max=STEADY_CHANGE_PERCENT_MAX,
-    )
+    stopping = Stopping(options.warm_up_seconds, STEADY_CHANGE_PERCENT_MAX)
     return replace(options, warm_up_seconds=warm_up_seconds_max, stopping=stopping)
 
 

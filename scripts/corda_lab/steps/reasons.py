@@ -1,20 +1,17 @@
 """Why a step is invalid, failed or has a warning: a code with values, and its sentence.
 
 A reason is stored as ``{"code": …, "values": {…}}``. Its sentence is made only when it is shown. So several steps with
-the same reason share one sentence with a range, and no program has to parse English. Schema 5 stored sentences; they
-have the code ``stored`` and are shown unchanged.
+the same reason share one sentence with a range, and no program has to parse English.
 """
 
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 Value = float | int | str
 
 SENTENCES: Mapping[str, str] = {
-    "stored": "{text}",
     # What the host did.
     "swapped": "the host swapped {pages:,} pages during the measuring window",
     "cpu_steal": "CPU steal was {percent:.0f} % (other VMs on this host)",
@@ -141,11 +138,6 @@ def reason(code: str, **values: Value) -> Reason:
     if code not in SENTENCES:
         raise KeyError(code)
     return Reason(code=code, values=values)
-
-
-def read_reason(stored: Any) -> Any:
-    """Convert a stored reason for its model. A sentence of schema 5 gets the code ``stored``; an object is kept."""
-    return reason("stored", text=stored) if isinstance(stored, str) else stored
 
 
 def sentence(reasons: Sequence[Reason]) -> str:

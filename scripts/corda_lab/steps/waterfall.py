@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.steps.spans import BRIDGE, CLIENT, NOTARY, Kind, Row, Span, Waterfall, number, text, transaction_of
-from corda_lab.steps.stages import ENTRY_OFFSETS, ENTRY_STAGES, column_of, ordered_stages
+from corda_lab.steps.stages import ENTRY_OFFSETS, ENTRY_STAGES
 from corda_lab.text.words import STAGE_MEANINGS, short
 
 NOT_TIMED = "not timed"
@@ -31,11 +31,7 @@ BRIDGE_GAPS = (
 FLOW_GAPS = ("no stage of the flow covers it",) * 3
 NOTHING_KNOWN = "nothing was recorded of it"
 
-PLACED = "when it began was not stored; it is drawn in the middle of the request"
-IN_USUAL_ORDER = (
-    "The stage rows of this run say how long each stage took, but not when. Stages are drawn one after another in "
-    "their usual order, and one that was entered several times is drawn once."
-)
+PLACED = "when it began is not known; it is drawn in the middle of the request"
 NO_STAGES = "This flow has no stage row, so of the node only the time is known that the bridge saw."
 NO_BRIDGE = "The row has no times of the bridge."
 NO_RESPONDER = (
@@ -217,7 +213,7 @@ def _stages_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) 
     note = role if outcome == "ok" else f"{role}, {outcome}"
     name = short(text(row, "flow") or "flow")
     branch = _Branch(node, name, scene.ms(created), scene.ms(ended), note=note, gaps=FLOW_GAPS)
-    branch.children = list(_stages(node, row, branch, notes, is_path=is_path))
+    branch.children = list(_stages(node, row, branch, is_path=is_path))
     recorded = number(row, "recorded_at")
     if recorded is not None:
         at = scene.ms(recorded)
@@ -225,27 +221,18 @@ def _stages_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) 
     return branch
 
 
-def _stages(node: str, row: Row, flow: _Branch, notes: list[str], *, is_path: bool) -> Iterator[_Branch]:
-    """The stages of a flow: those that its row lists, or else their durations in the usual order."""
-    listed, offsets = row.get(ENTRY_STAGES), row.get(ENTRY_OFFSETS)
-    if isinstance(listed, list) and isinstance(offsets, list) and listed:
-        starts = [flow.start_ms + float(offset) for offset in offsets]
-        for stage, start, end in zip(listed, starts, [*starts[1:], flow.end_ms], strict=True):
-            if stage is None:
-                note = "further stages, which the row does not list"
-                yield _Branch(node, NOT_TIMED, start, end, "gap", note, is_path=is_path)
-            elif end > start:
-                yield _Branch(node, _name(stage), start, end, "part", STAGE_MEANINGS.get(stage, ""), is_path=is_path)
-        return
-    if IN_USUAL_ORDER not in notes:
-        notes.append(IN_USUAL_ORDER)
-    start = flow.start_ms
-    for stage in ordered_stages(list(row)):
-        length = number(row, column_of(stage))
-        if length:
-            note = STAGE_MEANINGS.get(stage, "")
-            yield _Branch(node, _name(stage), start, start + length, "part", note, is_path=is_path)
-            start += length
+def _stages(node: str, row: Row, flow: _Branch, *, is_path: bool) -> Iterator[_Branch]:
+    """The stages of a flow, in the order in which it entered them."""
+    listed, offsets = row[ENTRY_STAGES], row[ENTRY_OFFSETS]
+    assert isinstance(listed, list)
+    assert isinstance(offsets, list)
+    starts = [flow.start_ms + float(offset) for offset in offsets]
+    for stage, start, end in zip(listed, starts, [*starts[1:], flow.end_ms], strict=False):
+        if stage is None:
+            note = "further stages, which the row does not list"
+            yield _Branch(node, NOT_TIMED, start, end, "gap", note, is_path=is_path)
+        elif end > start:
+            yield _Branch(node, _name(stage), start, end, "part", STAGE_MEANINGS.get(stage, ""), is_path=is_path)
 
 
 def _name(stage: str) -> str:

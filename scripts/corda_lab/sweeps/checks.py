@@ -14,11 +14,9 @@ from corda_lab.sweeps.schema import (
     ConditionFields,
     FaultFields,
     FindMaxFields,
-    FlowsFields,
     ForFields,
     LoadFields,
     Measure,
-    MeasureFields,
     QuickFields,
     QuickSearchFields,
     Scalar,
@@ -28,6 +26,7 @@ from corda_lab.sweeps.schema import (
     SweepFields,
     ThresholdFields,
     Value,
+    is_timed,
     peak_factor,
 )
 from lab_workload.field_problems import field_problem
@@ -45,7 +44,7 @@ def _known_fields(location: Location) -> list[str]:
             if nested is None:
                 return []
             model = nested
-    return list(MEASURE_NAMES) if model is MeasureFields else _names(model)
+    return _names(model)
 
 
 def _names(model: type[BaseModel]) -> list[str]:
@@ -59,7 +58,6 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "shape": ShapeFields,
     "steps": StepFields,
     "warm_up": SpanFields,
-    "measure": MeasureFields,
     "condition": ConditionFields,
     "for": ForFields,
     "quick": QuickFields,
@@ -78,15 +76,14 @@ def problem(detail: Any, source: Source) -> Problem:
     if location and location[-1] == "condition":
         text = f"must be none or have the fields workload, load, set and for, but is {detail['input']!r}"
         return source.problem(location, text)
-    if detail["type"] == "extra_forbidden" and location[-2:-1] == ("measure",) and location[-1] in MEASURE_NAMES:
-        forms = zip(("min and max", "bursts", "flows"), MEASURE_TAGS, strict=True)
-        form = next(name for name, tag in forms if tag in detail["loc"])
-        return source.problem(location, f"does not go with {form}; {MEASURE_FORMS}")
+    if location and location[-1] == "measure" and detail["type"] != "missing":
+        return source.problem(location, f"{MEASURE_FORMS}, but is {detail['input']!r}")
+    if location[-2:-1] == ("measure",) and detail["type"] in ("extra_forbidden", "missing"):
+        return source.problem(location[:-1], MEASURE_FORMS)
     return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
 
 
-MEASURE_NAMES = tuple(name for model in (MeasureFields, BurstsFields, FlowsFields) for name in model.model_fields)
-MEASURE_FORMS = "measure has either min and max, or bursts, or flows and after"
+MEASURE_FORMS = "must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}"
 
 
 _VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
@@ -166,8 +163,6 @@ def whole_problems(fields: SweepFields, source: Source) -> list[Problem]:
         text = "are not for the load that conditions the nodes; leave them out"
         problems.append(source.problem(("condition", "load", "faults"), text))
     problems += _peak_problems(fields, source)
-    if not 0.5 <= fields.confidence < 1:
-        problems.append(source.problem(("confidence",), "must be at least 50% and below 100%"))
     names = [step.name for step in fields.steps or ()]
     for index, step in enumerate(fields.steps or ()):
         if step.name in names[:index]:
@@ -203,11 +198,10 @@ def _is_set(step: StepFields, key: str) -> bool:
 
 def span_problems(fields: SweepFields | StepFields | QuickFields, where: Location, source: Source) -> list[Problem]:
     problems = []
-    for name, span in (("warm_up", fields.warm_up), ("measure", fields.measure)):
-        if isinstance(span, SpanFields) and span.min > span.max:
-            problems.append(source.problem((*where, name, "min"), f"must not be above {name}.max"))
-    if isinstance(fields.measure, MeasureFields) and fields.measure.min < 1:
-        problems.append(source.problem((*where, "measure", "min"), "must be at least 1s"))
+    if fields.warm_up is not None and fields.warm_up.min > fields.warm_up.max:
+        problems.append(source.problem((*where, "warm_up", "min"), "must not be above warm_up.max"))
+    if isinstance(fields.measure, float) and fields.measure < 1:
+        problems.append(source.problem((*where, "measure"), "must be at least 1s"))
     if not isinstance(fields, StepFields) and isinstance(fields.condition, ConditionFields):
         problems += _conditioning_problems(fields.condition, (*where, "condition", "for"), source)
     return problems
@@ -241,23 +235,23 @@ BURSTS_EXAMPLE = "condition: {load: {arrivals: closed, users: 8}}"
 def _ending_problems(fields: SweepFields, source: Source) -> list[Problem]:
     """Return what does not fit between ``measure``, ``warm_up``, ``condition`` and the arrivals of the load."""
     problems = []
-    is_timed = False
+    any_timed = False
     for where, step in _entries(fields):
         own = step.measure if step is not None else None
         measure, place = (own, (*where, "measure")) if own is not None else (fields.measure, ("measure",))
         warm_up = step.warm_up if step is not None else None
-        is_timed |= isinstance(measure, MeasureFields)
-        if isinstance(measure, MeasureFields) and (warm_up or fields.warm_up) is None:
+        any_timed |= is_timed(measure)
+        if is_timed(measure) and (warm_up or fields.warm_up) is None:
             text = "is missing, both here and for the whole sweep" if where else "is missing"
             problems.append(source.problem((*where, "warm_up"), text))
-        if not isinstance(measure, MeasureFields) and warm_up is not None:
+        if not is_timed(measure) and warm_up is not None:
             problems.append(source.problem((*where, "warm_up"), NOT_TIMED))
-        if not isinstance(measure, MeasureFields) and fields.find_max is not None:
-            problems.append(source.problem(place, "must have min and max in a search"))
+        if not is_timed(measure) and fields.find_max is not None:
+            problems.append(source.problem(place, "must be a duration in a search"))
         arrivals = arrivals_of(fields, step)
         problems += burst_problems(measure, arrivals, place, source)
         problems += _burst_conditioning_problems(fields, arrivals, source)
-    if fields.warm_up is not None and not is_timed:
+    if fields.warm_up is not None and not any_timed:
         problems.append(source.problem(("warm_up",), NOT_TIMED))
     return problems
 
@@ -286,41 +280,17 @@ def _burst_conditioning_problems(fields: SweepFields, arrivals: Sequence[str], s
     yield source.problem(("condition",), text)
 
 
-def _multiples(fields: SweepFields) -> Iterator[Location]:
-    """Yield the places of the rates that are multiples of the peak, except that of the conditioning."""
-    places: list[tuple[Location, object]] = [(("load", "rate"), fields.load.given("rate"))]
-    places += [
-        (("steps", index, "load", "rate"), step.load.given("rate")) for index, step in enumerate(fields.steps or ())
-    ]
-    places += [(("vary", "load.rate", index), value) for index, value in enumerate(fields.vary.get("load.rate", ()))]
-    yield from (where for where, rate in places if peak_factor(rate) is not None)
-
-
 def _peak_problems(fields: SweepFields, source: Source) -> list[Problem]:
     problems = []
     if fields.condition != "none" and peak_factor(fields.condition.load.given("rate")) is not None:
         text = "must be a number: nothing was measured before the nodes are conditioned"
         problems.append(source.problem(("condition", "load", "rate"), text))
-    multiples = list(_multiples(fields))
-    if not multiples or fields.find_max is not None:
-        return problems
     varied = fields.vary.get("load.rate")
     for index, step in enumerate(fields.steps or ()):
         own = varied or [step.load.given("rate") or fields.load.given("rate")]
         if step.peak and any(peak_factor(rate) is not None for rate in own):
             problems.append(source.problem(("steps", index, "peak"), f"{step.name!r} has a rate that depends on it"))
-    has_peak = any(step.peak for step in fields.steps or ())
-    if not has_peak and not any(_is_measurable_first(fields, step) for _, step in _entries(fields)):
-        text = "needs a point whose rate is no multiple, to be measured before"
-        problems.append(source.problem(multiples[0], text))
     return problems
-
-
-def _is_measurable_first(fields: SweepFields, step: StepFields | None) -> bool:
-    """Return whether a named step, or the whole sweep, has a point whose rate is not a multiple of the peak."""
-    own = step.load.given("rate") if step is not None else None
-    rates = fields.vary.get("load.rate") or [own or fields.load.given("rate")]
-    return any(peak_factor(rate) is None for rate in rates)
 
 
 def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:

@@ -17,7 +17,7 @@ from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps import estimate, execute, find_max, plan, saturated, store
+from corda_lab.sweeps import estimate, execute, find_max, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
@@ -77,22 +77,16 @@ def show_detection(wanted: SweepRequest, change: str) -> None:
     share = parse_share(change, option="--detect")
     run = detection.latest_run_of(read(wanted).name)
     found = detection.detections(run, share)
-    repeats, all_pairs = "repeats", "repeats, every pair"
-    table = tables.table("value", "scatter", repeats, all_pairs, numbers=["scatter", repeats, all_pairs])
+    table = tables.table("value", "scatter", "repeats", numbers=["scatter", "repeats"])
     for one in found:
-        counts = (f"over {REPEATS_MAX}" if count is None else str(count) for count in (one.repeats, one.repeats_of_all))
-        table.add_row(METRICS[one.metric].title, f"{100 * one.scatter:.1f} %", *counts)
+        count = f"over {REPEATS_MAX}" if one.repeats is None else str(one.repeats)
+        table.add_row(METRICS[one.metric].title, f"{100 * one.scatter:.1f} %", count)
     ui.console.print(
-        f"Repeats of each point that show a difference of {100 * share:g} % with a probability of {100 * POWER:.0f} %, "
-        f"at {100 * run.sweep.confidence:g} % confidence ({found[0].design} repeats).",
+        f"Repeats of each point that show a difference of {100 * share:g} % between any two with a probability of "
+        f"{100 * POWER:.0f} %, by the scatter of {run.identity}, which has {plural(run.sweep.repeats, 'repeat')}.",
         markup=False,
     )
     tables.show(table)
-    ui.console.print(
-        f"The scatter is that of {run.identity}, with {plural(run.sweep.repeats, 'repeat')} of each point. "
-        "The last column holds if all pairs of points are judged together, as in a report.",
-        markup=False,
-    )
     if min(one.freedom for one in found) < detection.FREEDOM_MIN:
         ui.warn("so few repeats hardly show the scatter: these numbers may be wrong by a factor of several")
 
@@ -219,7 +213,6 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     ui.console.print(fields.description, markup=False)
     if fields.find_max is not None:
         show_search(sweep, checked.points)
-        show_profile(sweep, profile_seconds(sweep, checked.points, settings))
         show_left_out(checked)
         return
     steps = checked.steps
@@ -234,10 +227,9 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     tables.show(table)
     show_left_out(checked)
     left = estimate.estimate(steps, settings, fresh=fields.fresh)
-    extra = profile_seconds(sweep, checked.points, settings)
-    least, most = minutes(left.seconds_min + extra[0]), minutes(left.seconds_max + extra[1])
+    least, most = minutes(left.seconds_min), minutes(left.seconds_max)
     between = most if least == most else f"{least} to {most}"
-    until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max + extra[1])
+    until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
         f"(until {until:%H:%M} at the latest), {estimate.coverage(steps)}",
@@ -246,27 +238,6 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     if counted := estimate.counted_words(steps):
         ui.console.print(counted, markup=False)
     ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
-    show_profile(sweep, extra)
-
-
-def profile_seconds(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> tuple[float, float]:
-    """Return the shortest and the longest estimated time of the extra load that is profiled; 0 if there is none."""
-    if not saturated.is_wanted(sweep):
-        return 0.0, 0.0
-    search = sweep.fields.find_max
-    rate = search.rate_min if search else None
-    return estimate.profile_seconds([saturated.profile_step(sweep, point, 1, rate) for point in points], settings)
-
-
-def show_profile(sweep: SweepFile, seconds: tuple[float, float]) -> None:
-    """Print that the saturated point is profiled, if it is, and for how long."""
-    if saturated.is_wanted(sweep):
-        least, most = (minutes(each) for each in seconds)
-        ui.console.print(
-            "After the last step, the saturated point (if none is, the best one) is loaded once more and profiled: "
-            f"{least} to {most}, in no value.",
-            markup=False,
-        )
 
 
 def show_left_out(checked: CheckedPlan) -> None:
@@ -276,14 +247,13 @@ def show_left_out(checked: CheckedPlan) -> None:
 
 
 def ending_words(step: PlannedStep) -> str:
-    """Describe what ends a step: ``60s to 180s``, ``10 bursts`` or ``8 flows after 2``, and whether it may break."""
+    """Describe what ends a step: ``60s``, ``10 bursts`` or ``8 flows after 2``, and whether it may break."""
     if step.bursts is not None:
         words = plural(step.bursts, "burst")
     elif step.flows is not None:
         words = plural(step.flows, "flow") + (f" after {step.flows_after}" if step.flows_after else "")
     else:
-        least, most = (format_duration(seconds) for seconds in step.measure)
-        words = f"{least} to {most}" if step.precision else most
+        words = format_duration(step.measure)
     return words + (", may break" if step.may_break else "")
 
 

@@ -69,22 +69,6 @@ def estimate(
     )
 
 
-def profile_seconds(loads: Sequence[PlannedStep], settings: Settings) -> tuple[float, float]:
-    """Estimate the shortest and the longest time that one extra load takes, which may be any of these, in seconds.
-
-    At best the lab of the last step has its shape. At worst a lab is started and conditioned for it.
-    """
-    spans = [span_seconds(step) for step in loads]
-    starts = [start_seconds(step, settings) for step in loads]
-    conditionings = [step.condition.seconds[1] + STEP_OVERHEAD_SECONDS for step in loads if step.condition is not None]
-    least = min((shortest for shortest, _ in spans), default=0.0)
-    most = max((longest for _, longest in spans), default=0.0)
-    return (
-        least + STEP_OVERHEAD_SECONDS,
-        most + STEP_OVERHEAD_SECONDS + max(starts, default=0.0) + max(conditionings, default=0.0),
-    )
-
-
 def coverage(steps: Sequence[PlannedStep]) -> str:
     """Return what the estimate counts beside the loads, and leaves out: ``without image builds and set-ups``."""
     stated = [step.beside_seconds for step in steps if step.beside_seconds is not None]
@@ -110,8 +94,7 @@ def span_seconds(step: PlannedStep) -> tuple[float, float]:
     """
     idle = option_seconds(step.at_peak(FLOWS_PER_SECOND).options("x"), "idle_after")
     if not step.is_counted:
-        shortest = step.measure[0] if step.precision else step.measure[1]
-        return step.warm_up[0] + shortest + idle, step.warm_up[1] + step.measure[1] + idle
+        return step.warm_up[0] + step.measure + idle, step.warm_up[1] + step.measure + idle
     seconds = counted_seconds(step) + idle
     return seconds, seconds
 

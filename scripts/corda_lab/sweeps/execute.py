@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corda_lab.analysis.metrics import versions
 from corda_lab.errors import LabError
 from corda_lab.lab import addresses
 from corda_lab.lab.settings import Settings
@@ -18,7 +17,6 @@ from corda_lab.results.manifest import (
     FlowCountPlan,
     LeftOut,
     MeasurePlan,
-    MeasureSpan,
     OwnSpans,
     Rerun,
     SearchOutcome,
@@ -30,7 +28,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import AT
 from corda_lab.steps.reasons import sentences
-from corda_lab.sweeps import plan, saturated, store
+from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.find_max import find_max
@@ -57,13 +55,8 @@ def sweep_manifest(
     sweep: SweepFile,
     search: dict[str, SearchOutcome] | None,
     left_out: Sequence[LeftOut] = (),
-    definitions: Mapping[str, int] | None = None,
 ) -> SweepPlan:
-    """Return the entry ``sweep`` of ``run.json``.
-
-    ``left_out`` are the points that the machine could not have, and ``definitions`` the versions of the definitions of
-    values; None for those of today.
-    """
+    """Return the entry ``sweep`` of ``run.json``. ``left_out`` are the points that the machine could not have."""
     fields = sweep.fields
     stored_fields = fields.model_dump(mode="json", exclude_none=True)
     x = fields.x or next((key for key, values in fields.vary.items() if _is_numeric(values)), None)
@@ -76,11 +69,9 @@ def sweep_manifest(
         name=sweep.name,
         quick=sweep.is_quick,
         description=fields.description,
-        confidence=fields.confidence,
         x=x,
         vary=vary,
         repeats=fields.repeats,
-        order=fields.order,
         seed=fields.seed,
         fresh=fields.fresh,
         condition=_conditioning(fields),
@@ -92,8 +83,6 @@ def sweep_manifest(
             if step.warm_up or step.measure
         },
         left_out=list(left_out),
-        profile=fields.profile,
-        definitions=versions() if definitions is None else dict(definitions),
         thresholds=stored_fields["thresholds"],
         find_max=None if fields.find_max is None else SearchPlan(**stored_fields["find_max"], outcomes=search or {}),
     )
@@ -128,9 +117,7 @@ def _measure(fields: SweepFields | StepFields) -> MeasurePlan | None:
         return BurstCount(bursts=ending.bursts)
     if isinstance(ending, FlowsFields):
         return FlowCountPlan(flows=ending.flows, after=ending.after)
-    if ending is None:
-        return None
-    return MeasureSpan(seconds_min=ending.min, seconds_max=ending.max, precision=ending.precision)
+    return ending
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -171,7 +158,6 @@ def begin(
             rerun=rerun,
             images=dict(images),
             placement=placement,
-            definitions=versions(),
         ),
     )
 
@@ -214,7 +200,6 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
         is_whole = search is not None
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
-    saturated.profile(sweep, kept, runner, sweep_manifest(sweep, search, kept.plan.left_out))
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = addresses.link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)
@@ -260,7 +245,7 @@ def finish(
     """Store the complete steps as a run with a report, and return its folder."""
     with ui.phase("Storing the run and its report"):
         return kept.finish(
-            sweep_manifest(sweep, search, kept.plan.left_out, kept.plan.definitions),
+            sweep_manifest(sweep, search, kept.plan.left_out),
             dict(ui.phase_times.seconds),
             grafana=link,
         )

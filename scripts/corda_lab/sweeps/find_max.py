@@ -51,7 +51,7 @@ def find_max(sweep: SweepFile, point: SweepPoint, number: int, answer: Answer) -
             phase=phase,
             key=f"{point.key}_{count:02d}-{phase}",
             rate=rate,
-            measure=(wanted.confirm, wanted.confirm) if phase == "confirm" else None,
+            measure=wanted.confirm if phase == "confirm" else None,
             # If a rate is offered again, its arrivals must differ.
             seed=sweep.fields.seed + count - 1,
         )

@@ -5,23 +5,20 @@ from dataclasses import dataclass, field
 
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
-from corda_lab.lab import possible, shape
+from corda_lab.lab import doctor, shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, check_options
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.fit import fit_problems
-from corda_lab.sweeps.order import ordered
 from corda_lab.sweeps.planned import (
     NAME_LENGTH_MAX,
     SEARCHES_MAX,
     PlannedCondition,
     PlannedStep,
     model_of,
-    peak_sources,
 )
 from corda_lab.sweeps.points import SweepPoint, points_of, text_of
 from corda_lab.sweeps.schema import (
@@ -29,9 +26,10 @@ from corda_lab.sweeps.schema import (
     BurstsFields,
     FlowsFields,
     Measure,
-    MeasureFields,
+    is_timed,
 )
 from corda_lab.workloads.resolve import check_uploads, read_workload
+from lab_workload.names import canonical
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload
 
@@ -113,23 +111,23 @@ def _fault_problems(step: PlannedStep, wanted: Settings, room: Room) -> Iterator
     """What is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
     for problem in inject.problems_of(step.faults, wanted, room.hosts):
         yield Problem(problem.text, ("load", *problem.location), problem.remedy)
-    surely = step.warm_up[0] + step.measure[0]
+    surely = step.warm_up[0] + step.measure
     for place, fault in enumerate(step.faults):
         if fault.ends_load:
             remedy = "`scripts/lab chaos` kills the generator, and looks at what is left."
             yield Problem(f"{fault.name} ends the load, so the step has no result", ("load", "faults", place), remedy)
         elif not step.is_counted and fault.at_seconds >= surely:
             text = f"{fault.name} begins at {fault.at_seconds:g} s, but the load may end after {surely:g} s"
-            yield Problem(text, ("load", "faults", place, "at"), "Increase measure.min, or begin it earlier.")
+            yield Problem(text, ("load", "faults", place, "at"), "Increase measure, or begin it earlier.")
 
 
 def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:
-    if point.is_multiple and not peak_sources(point, points):
-        rate = point.load["rate"]
+    same = ((other.workload, other.shape_key) for other in points if other.is_peak)
+    if point.is_multiple and (point.workload, point.shape_key) not in same:
         yield Problem.of(
             "load.rate",
-            f"{rate} needs a point of the workload {point.workload} whose rate is no multiple",
-            "Add one, for example a named step with peak: true and closed load.",
+            f"{point.load['rate']} needs a peak of the workload {point.workload} on the same shape",
+            "Add a named step with peak: true and closed load.",
         )
 
 
@@ -165,7 +163,7 @@ def step_of(
     phase: Phase = "measure",
     key: str | None = None,
     rate: float | None = None,
-    measure: tuple[float, float] | None = None,
+    measure: float | None = None,
     seed: int | None = None,
 ) -> PlannedStep:
     """Return the step that measures a point once. Arguments that are None come from the sweep."""
@@ -185,12 +183,10 @@ def step_of(
         variables=point.variables,
         seed=fields.seed + repeat - 1 if seed is None else seed,
         warm_up=_warm_up(point),
-        measure=measure or _limits(ending),
+        measure=measure or _seconds_max(ending),
         bursts=ending.bursts if isinstance(ending, BurstsFields) else None,
         flows=ending.flows if isinstance(ending, FlowsFields) else None,
         flows_after=ending.after if isinstance(ending, FlowsFields) else 0,
-        precision=ending.precision if isinstance(ending, MeasureFields) else None,
-        confidence=fields.confidence,
         condition=_condition(sweep, point, load),
         may_break=point.may_break,
         faults=point.faults,
@@ -201,26 +197,26 @@ def step_of(
 
 def _warm_up(point: SweepPoint) -> tuple[float, float]:
     """Return the shortest and the longest warm-up in seconds. Only steps that are measured by time have one."""
-    if point.warm_up is None or not isinstance(point.measure, MeasureFields):
+    if point.warm_up is None or not is_timed(point.measure):
         return 0.0, 0.0
     return point.warm_up.min, point.warm_up.max
 
 
-def _limits(ending: Measure) -> tuple[float, float]:
-    """Return the shortest and the longest measuring window in seconds."""
-    if isinstance(ending, MeasureFields):
-        return ending.min, ending.max
+def _seconds_max(ending: Measure) -> float:
+    """Return the measuring window in seconds; the longest one of a step that ends by count."""
+    if isinstance(ending, float):
+        return ending
     if isinstance(ending, BurstsFields):
         most = BURST_SECONDS_MAX * ending.bursts
     else:
         most = FLOW_SECONDS_MAX * (ending.flows + ending.after)
-    return 1.0, min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
+    return min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
 
 
 def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, ParameterValue]) -> PlannedCondition | None:
     """Return the load that conditions the nodes. A step without a warm-up has none: it shows how nodes warm up."""
     wanted = sweep.fields.condition
-    is_cold = isinstance(point.measure, MeasureFields) and _warm_up(point)[1] == 0
+    is_cold = is_timed(point.measure) and _warm_up(point)[1] == 0
     if wanted == "none" or is_cold:
         return None
     given = wanted.load.model_dump(exclude_none=True)
@@ -279,7 +275,7 @@ def _impossible(point: SweepPoint, settings: Settings) -> str:
         wanted = settings_of(point.variables, settings)
         workload = read_workload(point.workload, point.overrides)
         parties = workload.requires.parties if workload.requires else None
-        lacking = possible.lacking(wanted)
+        lacking = doctor.lacking(wanted)
         if parties and wanted.party_count < parties:
             has = f"the shape has {wanted.party_count}"
             lacking.append(f"the workload {workload.name} needs {parties} parties, and {has}")
@@ -304,7 +300,48 @@ def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedSte
         )
     return [
         step_of(sweep, point, index, repeat)
-        for index, (point, repeat) in enumerate(
-            ordered(points, order=fields.order, repeats=fields.repeats, seed=fields.seed, fresh=fields.fresh), start=1
-        )
+        for index, (point, repeat) in enumerate(ordered(points, repeats=fields.repeats, seed=fields.seed), start=1)
     ]
+
+
+def fit_problems(workload: Workload, options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
+    """Yield what the shape ``wanted`` lacks: parties, nodes that start flows, and the CorDapp of the flows."""
+    try:
+        parties = wanted.parties
+    except LabError:
+        # An invalid number of parties is reported separately.
+        return
+    needed = workload.requires.parties if workload.requires else None
+    if needed and len(parties) < needed:
+        text = f"the workload {workload.name} needs {needed} parties, but the shape has {len(parties)}"
+        yield Problem(text, remedy="Increase shape.parties.")
+    missing = [name for name in options.nodes or () if canonical(name, parties) is None]
+    if missing:
+        text = f"load.nodes names {', '.join(missing)}, but the parties are {', '.join(parties)}"
+        yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
+    cordapp = workload.requires.cordapp if workload.requires else None
+    if cordapp and wanted["CORDAPP"] != cordapp:
+        text = f"the workload {workload.name} needs the CorDapp {cordapp}"
+        yield Problem(text, remedy=f"Set shape.cordapp: {cordapp}.")
+
+
+def ordered(points: Sequence[SweepPoint], *, repeats: int, seed: int) -> list[tuple[SweepPoint, int]]:
+    """Return the points with their repeat numbers, in the order in which they run.
+
+    All points are measured once, then all again in reverse order, and so on. With an even number of repeats, a steady
+    drift affects all points equally. Repeats whose own seed (``seed`` for the first) is even are the reverse ones, so
+    that repeats that are added later go on in turn.
+
+    Points of the same shape run together. Among them, those that show the peak come first in every repeat, because the
+    rates of others are multiples of it.
+    """
+    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
+    for point in points:
+        shapes.setdefault(point.shape_key, []).append(point)
+    groups = list(shapes.values())
+    steps: list[tuple[SweepPoint, int]] = []
+    for repeat in range(1, repeats + 1):
+        is_reverse = (seed + repeat - 1) % 2 == 0
+        turn = [group[::-1] for group in groups[::-1]] if is_reverse else groups
+        steps += [(point, repeat) for group in turn for point in sorted(group, key=lambda point: not point.is_peak)]
+    return steps

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,33 +24,6 @@ KEY_LENGTH_MAX = 150
 """Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
 SEARCHES_MAX = 99
 """Most searches of a sweep."""
-
-
-class Offered(Protocol):
-    """A point or a step, as far as it says whether its rate is a multiple of what others measure."""
-
-    @property
-    def workload(self) -> str: ...
-    @property
-    def is_peak(self) -> bool: ...
-    @property
-    def is_multiple(self) -> bool: ...
-    @property
-    def shape_key(self) -> tuple[tuple[str, str], ...]: ...
-
-
-AnyOffered = TypeVar("AnyOffered", bound=Offered)
-
-
-def peak_sources(one: Offered, others: Iterable[AnyOffered]) -> list[AnyOffered]:
-    """Return those of one repeat whose highest throughput is the peak for a rate that is a multiple of it.
-
-    They run the same workload at rates that are no multiples. Named steps with ``peak`` come before others, and those
-    on the same shape before those on other shapes.
-    """
-    known = [other for other in others if other.workload == one.workload and not other.is_multiple]
-    known = [other for other in known if other.is_peak] or known
-    return [other for other in known if other.shape_key == one.shape_key] or known
 
 
 def model_of(load: Mapping[str, Any]) -> LoadModel:
@@ -93,16 +66,14 @@ class PlannedStep(BaseModel):
     """The variables of ``.env`` that define the shape."""
     seed: int
     warm_up: tuple[float, float]
-    measure: tuple[float, float]
-    """The shortest and the longest measuring window. Of a step that ends by count, only the longest is meant."""
+    measure: float
+    """The measuring window. Of a step that ends by count, the longest."""
     bursts: int | None = None
     """The number of bursts after which the step ends; None if it ends otherwise."""
     flows: int | None = None
     """The number of flows after which the step ends, without the ``flows_after`` before them; None if it ends
     otherwise."""
     flows_after: int = 0
-    precision: float | None
-    confidence: float
     condition: PlannedCondition | None = None
     """None if nothing conditions the nodes."""
     may_break: bool = False
@@ -110,7 +81,7 @@ class PlannedStep(BaseModel):
     faults: tuple[Fault, ...] = ()
     """What is done to the lab during the load."""
     is_peak: bool = False
-    """Whether the peak is its throughput. If no step of a sweep says so, all whose rate is no multiple do."""
+    """Whether its throughput is the peak of the steps of its repeat with the same workload and shape."""
     beside_seconds: float | None = None
     """How long it takes beside its load, for the estimate only; None if the sweep file does not say."""
 
@@ -133,6 +104,11 @@ class PlannedStep(BaseModel):
     def peak_factor(self) -> float | None:
         """The multiple of the peak that is offered; None if the rate is a number, or if there is none."""
         return peak_factor(self.load.get("rate"))
+
+    def peaks(self, steps: Iterable["PlannedStep"]) -> list["PlannedStep"]:
+        """Return the steps of its repeat whose highest throughput is the peak of which its rate is a multiple."""
+        own = (self.repeat, self.workload, self.shape_key)
+        return [step for step in steps if step.is_peak and (step.repeat, step.workload, step.shape_key) == own]
 
     def at_peak(self, peak: float) -> "PlannedStep":
         """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
@@ -163,10 +139,10 @@ class PlannedStep(BaseModel):
         elif self.flows is not None:
             given |= {"flows": self.flows, "flows_after": self.flows_after}
         else:
-            stopping = Stopping(self.warm_up[0], self.measure[0], self.precision, self.confidence)
+            stopping = Stopping(self.warm_up[0])
         return LoadOptions(
             workload=self.workload,
-            duration_seconds=self.measure[1],
+            duration_seconds=self.measure,
             warm_up_seconds=self.warm_up[1],
             name=name,
             seed=self.seed,
@@ -209,5 +185,3 @@ class PlanFile(BaseModel):
     """The images that the steps must have, because the sweep repeats another: name → id."""
     placement: str | None = None
     """What runs on which host, as it was given; None if the sweep runs on one machine."""
-    definitions: dict[str, int] = {}
-    """The versions of the definitions of values, of those that are not 1. Resumed steps may have later ones."""

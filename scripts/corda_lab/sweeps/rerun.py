@@ -82,10 +82,7 @@ def single(run: StoredRun, settings: Settings, *, anyway: bool = False) -> tuple
     """Repeat a run of one step on the running lab. Raises LabError if the lab has another shape, or see above."""
     options = run.manifest.load
     if options is None:
-        raise LabError(
-            f"{run.identity} was stored by an earlier version, which did not store all options of its load",
-            f"Its command was: {run.manifest.command}",
-        )
+        raise LabError(f"{run.folder}: its run.json has no load", folders.DAMAGED)
     lifecycle.require_engine()
     with lock.held(settings.project):
         before, now = run.environment(run.steps[0]), read_environment(deployed(settings))

@@ -11,7 +11,6 @@ from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
-from corda_lab.results.profiles import TakenProfile
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
@@ -25,7 +24,7 @@ from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.planned import PlannedStep, peak_sources
+from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.redaction import redacted
@@ -204,14 +203,13 @@ class Runner:
         raise StepFailedError(step.key)
 
     def _at_peak(self, step: PlannedStep) -> PlannedStep:
-        """Return a step with its rate, if it is a multiple of what was measured before in the same repeat.
+        """Return a step with its rate, if it is a multiple of the peak of its repeat.
 
-        The same steps decide whenever it is measured. Raises StepFailedError if one of them is missing, or none of them
-        shows a throughput.
+        Raises StepFailedError if a step that shows the peak is missing, or none of them shows a throughput.
         """
         if not step.is_multiple:
             return step
-        sources = peak_sources(step, [one for one in self._kept.steps if one.repeat == step.repeat])
+        sources = step.peaks(self._kept.steps)
         entries = [self._kept.entry(one) for one in sources if self._kept.has(one)]
         known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
         peak = max(known, default=0.0)
@@ -243,33 +241,6 @@ class Runner:
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
-
-    def profile(self, step: PlannedStep, nodes: tuple[str, ...]) -> tuple[TakenProfile, ...]:
-        """Put the load of a step on a lab of its shape, and profile nodes under it. Nothing of it becomes a step.
-
-        The files of the profiles are in the folder of the attempt. Raises StepFailedError and FinalError as ``step``.
-        """
-        for attempt in range(1, self._attempts_max + 1):
-            try:
-                return self._profile(step, nodes)
-            except FinalError:
-                raise
-            except LabError as error:
-                self._keep_failure(step, attempt, error)
-                self._lab.forget()
-        raise StepFailedError(step.key)
-
-    def _profile(self, step: PlannedStep, nodes: tuple[str, ...]) -> tuple[TakenProfile, ...]:
-        if step.condition is None:
-            # Such a step shows how new nodes do.
-            self._lab.forget()
-        settings, environment = self._lab.prepare(step)
-        self._require_same_images(environment)
-        if self._lab.is_new:
-            self._condition(step, settings, environment)
-        run = _prepared(replace(self._options(step), profile=nodes), step)
-        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            return execute.measure(run, settings, recorded, environment).profiles
 
     def answer(self, step: PlannedStep, heading: str) -> bool:
         """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
@@ -317,11 +288,9 @@ class Runner:
         if step.outcome == "broke":
             ui.note(f"broke, which is a result: {step.broke}; {plural(step.requests.ok, 'flow')} succeeded before")
             return
-        reached = step.precision.reached
-        within = "" if reached is None else f" ± {100 * reached:.1f} %"
         window = step.window
         ui.note(
-            f"{step.throughput_per_second:.2f} flows/s{within}, p95 {milliseconds(step.judged_latency.p95)}, "
+            f"{step.throughput_per_second:.2f} flows/s, p95 {milliseconds(step.judged_latency.p95)}, "
             f"{unwanted_words(step.requests.failed, step.requests.unknown)}; "
             f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
         )

@@ -19,7 +19,6 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
 from corda_lab.steps.load import LOAD_OPTIONS
@@ -78,9 +77,7 @@ def _rate(value: Any) -> float | str:
         return _RATE.validate_python(value, strict=True)
     except ValidationError as error:
         if isinstance(value, str):
-            raise PydanticCustomError(
-                "rate", "must be a number, or a multiple of the highest throughput such as 4 x peak"
-            ) from None
+            raise PydanticCustomError("rate", "must be a number, or a multiple of the peak such as 4 x peak") from None
         raise PydanticCustomError("rate", error.errors()[0]["msg"]) from None
 
 
@@ -103,7 +100,7 @@ Percent = Annotated[float, PlainValidator(_percent)]
 Value = Annotated[Scalar, PlainValidator(_scalar)]
 Number = Annotated[int | float, PlainValidator(_number)]
 Rate = Annotated[float | str, PlainValidator(_rate)]
-"""Arrivals per second: a number, or a multiple of what was measured before in the same repeat, as ``4 x peak``."""
+"""Arrivals per second: a number, or a multiple of the throughput of a named step with ``peak``, as ``4 x peak``."""
 
 
 _FIELD_TYPES: Mapping[Kind, Any] = {
@@ -187,12 +184,6 @@ class SpanFields(Fields):
     max: Duration
 
 
-class MeasureFields(SpanFields):
-    """Length of the measuring window. After ``min``, it ends when the throughput is known to ``precision``."""
-
-    precision: Percent | None = None
-
-
 class BurstsFields(Fields):
     """A step that ends after some bursts."""
 
@@ -211,19 +202,23 @@ MEASURE_TAGS = ("measure: time", "measure: bursts", "measure: flows")
 
 
 def _measure_tag(value: Any) -> str:
-    names = value if isinstance(value, dict) else getattr(value, "model_fields_set", ())
-    if "bursts" in names:
-        return MEASURE_TAGS[1]
-    return MEASURE_TAGS[2] if "flows" in names or "after" in names else MEASURE_TAGS[0]
+    if not isinstance(value, (dict, BurstsFields, FlowsFields)):
+        return MEASURE_TAGS[0]
+    return MEASURE_TAGS[1 if isinstance(value, BurstsFields) or "bursts" in value else 2]
 
 
 Measure = Annotated[
-    Annotated[MeasureFields, Tag(MEASURE_TAGS[0])]
+    Annotated[Duration, Tag(MEASURE_TAGS[0])]
     | Annotated[BurstsFields, Tag(MEASURE_TAGS[1])]
     | Annotated[FlowsFields, Tag(MEASURE_TAGS[2])],
     Discriminator(_measure_tag),
 ]
-"""What ends a step: a time, a number of bursts, or a number of flows."""
+"""What ends a step: the length of the measuring window in seconds, a number of bursts, or a number of flows."""
+
+
+def is_timed(measure: Measure) -> bool:
+    """Whether a step ends after a time."""
+    return isinstance(measure, float)
 
 
 class CommonFields(Fields):
@@ -242,7 +237,7 @@ class StepFields(CommonFields):
     at: Number | None = None
     """Its place on the x axis, if that is ``at``."""
     peak: bool = False
-    """Whether its throughput is the peak of which rates are multiples. It is then measured first in every repeat."""
+    """Whether its throughput is the peak of which rates are multiples. It is measured first on its shape."""
     may_break: bool | None = None
     warm_up: SpanFields | None = None
     measure: Measure | None = None
@@ -353,7 +348,6 @@ class SweepFields(CommonFields):
     steps: Annotated[list[StepFields], Field(min_length=1, max_length=STEPS_MAX)] | None = None
     x: Text | None = None
     repeats: Annotated[int, Field(ge=1, le=REPEATS_MAX)] = 1
-    order: Literal["interleaved", "randomised", "listed"] = "interleaved"
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 1
     fresh: Fresh = "repeat"
     impossible: Literal["refuse", "skip"] = "refuse"
@@ -370,9 +364,6 @@ class SweepFields(CommonFields):
     beside: Duration | None = None
     """How long a step takes beside its load as it is estimated, as its author has seen: its set-up, flows that take
     longer, a backlog that drains. It changes the estimate only. None if the author does not say."""
-    confidence: Percent = CONFIDENCE
     thresholds: ThresholdFields = Field(default_factory=ThresholdFields)
     find_max: FindMaxFields | None = None
-    profile: Literal["saturated"] | None = None
-    """The point that is profiled after the last step, under an extra load; None if none is."""
     quick: QuickFields | None = None

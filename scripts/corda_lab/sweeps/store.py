@@ -17,10 +17,9 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, WORKLOADS
 from corda_lab.report import page
-from corda_lab.results import files, folders, profiles
+from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import SweepPlan
-from corda_lab.results.profiles import TakenProfile
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
@@ -34,8 +33,6 @@ BROKE = "broke"
 """Folder of the steps that broke the lab, each with the evidence of its load and the nodes' logs."""
 ATTEMPTS = "attempts"
 """Folder of the attempts in progress, each with the evidence of its load."""
-PROFILE = "profile"
-"""Folder of the profiles of the saturated point, if the sweep asks for them and they have been taken."""
 
 
 def digest(paths: Sequence[Path]) -> str:
@@ -157,23 +154,6 @@ class Unfinished:
         with atomic.whole_folder(self._step_folder(step)) as folder:
             files.write_step(folder, measured)
 
-    @property
-    def has_profiles(self) -> bool:
-        """Whether the saturated point has been profiled, or could not be."""
-        return (self.folder / PROFILE).is_dir()
-
-    def keep_profiles(self, taken: Sequence[TakenProfile]) -> None:
-        """Store the profiles of the saturated point atomically. Raises LabError if the disk does not take them."""
-        try:
-            with atomic.whole_folder(self.folder / PROFILE) as folder:
-                profiles.write_all(folder, taken)
-        except OSError as error:
-            raise folders.unwritable(self.folder, error) from None
-
-    def read_profiles(self) -> list[TakenProfile]:
-        """Read the profiles of the saturated point; none if it was not profiled."""
-        return profiles.read_all(self.folder / PROFILE) if self.has_profiles else []
-
     def image_ids(self) -> dict[str, str]:
         """Return the images that the next steps must have: those of the plan and of the complete steps, name → id."""
         found = dict(self.plan.images)
@@ -198,7 +178,6 @@ class Unfinished:
             steps = [files.read_step(folder) for folder in self.done]
             if not steps:
                 raise LabError(f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
-            taken = self.read_profiles()
             with folders.new_run(self.identity, results=results_folder) as folder:
                 (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
                 manifest = files.run_manifest(
@@ -209,11 +188,8 @@ class Unfinished:
                     command=self.plan.command,
                     rerun=self.plan.rerun,
                     grafana=grafana,
-                    profiles=taken,
                 )
                 files.write_run(folder, manifest, steps)
-                for one in taken:
-                    one.copied_to(folder)
                 page.render(folder)
                 for kind in (FAILED, BROKE):
                     if (self.folder / kind).is_dir():
@@ -228,7 +204,6 @@ class Unfinished:
         self._settle_attempts()
         left = {
             self.folder / "steps": atomic.PARTIAL,
-            self.folder: f"{atomic.PARTIAL}{PROFILE}-",
             results_folder: f"{atomic.PARTIAL}{self.identity}-",
         }
         for folder, beginning in left.items():

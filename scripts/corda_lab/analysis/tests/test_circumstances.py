@@ -4,30 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from corda_lab.analysis.circumstances import circumstances, differences, surroundings
-from corda_lab.knobs.shape import KNOBS
 from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.stored import StoredRun
 from support.runs import ENVIRONMENT, ON_HOSTS
-
-BEFORE = ENVIRONMENT.model_copy(
-    update={
-        "shape": {knob.variable: ENVIRONMENT.shape[knob.variable] for knob in KNOBS if not knob.service},
-        "settings": {**ENVIRONMENT.settings, "BRIDGE_HEAP": "384m", "BRIDGE_MEMORY": "768m"},
-    }
-)
-"""The same lab, stored by a version whose shape had neither knobs of the bridge nor of PostgreSQL."""
-
-
-def test_a_knob_that_is_younger_than_a_run_is_no_difference() -> None:
-    assert differences(surroundings(BEFORE), surroundings(ENVIRONMENT)) == []
-    assert differences(surroundings(ENVIRONMENT), surroundings(BEFORE)) == []
-
-
-def test_a_knob_that_was_a_setting_before_is_a_difference_of_the_shape() -> None:
-    larger = BEFORE.model_copy(update={"settings": {**BEFORE.settings, "BRIDGE_HEAP": "1g"}})
-    (found,) = differences(surroundings(larger), surroundings(ENVIRONMENT))
-    assert (found.kind, found.name, found.first, found.second) == ("shape", "BRIDGE_HEAP", "1g", "384m")
 
 
 def profiled(run: StoredRun, *entries: ProfileEntry) -> dict[str, dict[str, str]]:
@@ -36,12 +16,12 @@ def profiled(run: StoredRun, *entries: ProfileEntry) -> dict[str, dict[str, str]
     return circumstances(StoredRun(run.folder, manifest, run.steps), run.steps[0])
 
 
-def test_a_profiler_is_a_difference_and_a_profile_under_another_load_is_none(stored_run: Callable[..., Path]) -> None:
+def test_a_profiler_is_a_difference_and_a_failed_profile_is_none(stored_run: Callable[..., Path]) -> None:
     run = stored.read(stored_run())
-    sampled = ProfileEntry(node="PartyA", step=1, file="profiles/partya-cpu.html", began_at=1.0, seconds=58.0)
-    extra, failed = sampled.model_copy(update={"step": None}), ProfileEntry(node="PartyA", step=1, problem="it ended")
+    sampled = ProfileEntry(node="PartyA", file="profiles/partya-cpu.html", began_at=1.0, seconds=58.0)
+    failed = ProfileEntry(node="PartyA", problem="it ended")
     before = profiled(run)
-    assert differences(before, profiled(run, extra, failed)) == []
+    assert differences(before, profiled(run, failed)) == []
     (found,) = differences(before, profiled(run, sampled))
     assert (found.kind, found.name, found.first, found.second) == ("profiler", "profiled nodes", "none", "PartyA")
     # How long the samples were taken follows from the load.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, limits, notes, points, saturation, significance, wording
+from corda_lab.analysis import conclusions, notes, points, saturation, significance, wording
 from corda_lab.results import stored
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
@@ -79,7 +79,7 @@ def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path)
 
 
 def test_repeats_that_are_not_valid_are_not_taken_for_one_repeat_each(tmp_path: Path) -> None:
-    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid={2: INVALID})
+    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid=[2])
     text = concluded(store_sweep(tmp_path, spoilt))
     assert "There are fewer than two valid repeats to compare, too few to tell which point is best." in text
     assert "There are fewer than two valid repeats to compare, too few to tell whether they differ." in text
@@ -171,9 +171,9 @@ def test_a_point_that_does_a_part_of_a_constant_rate_did_not_keep_it(tmp_path: P
         store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
     )
     (point,) = points.points(run)
-    assert limits.keeps_rate(point)
+    assert conclusions.keeps_rate(point)
     slower = point.steps[0].updated(throughput_per_second=0.4)
-    assert not limits.keeps_rate(replace(point, steps=(slower, *point.steps[1:])))
+    assert not conclusions.keeps_rate(replace(point, steps=(slower, *point.steps[1:])))
 
 
 def test_many_steps_of_one_reason_are_told_once() -> None:
@@ -183,7 +183,7 @@ def test_many_steps_of_one_reason_are_told_once() -> None:
 
 
 def test_a_note_has_a_kind_and_its_text_does_not_repeat_it(tmp_path: Path) -> None:
-    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid={3: INVALID})
+    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid=[3])
     found = notes.notes(stored.read(store_sweep(tmp_path, broken)))
     assert list(dict.fromkeys(note.kind for note in found)) == ["failed", "error", "invalid"]
     assert f"step 3: {INVALID}." in [note.text for note in found if note.kind == "invalid"]

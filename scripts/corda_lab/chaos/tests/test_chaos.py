@@ -15,8 +15,7 @@ from corda_lab.results import evidence, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
-from corda_lab.steps.fault_schedule import LENGTH_SECONDS
-from corda_lab.steps.faults import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind
+from corda_lab.steps.faults import KINDS, LENGTH_SECONDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
 from support import runs, simulation
 

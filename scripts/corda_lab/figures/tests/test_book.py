@@ -8,7 +8,6 @@ from typing import get_args
 
 import pytest
 
-from corda_lab.analysis.metrics import METRICS
 from corda_lab.figures import book, charts, store, summary
 from corda_lab.figures.collect import collect
 from corda_lab.figures.contents import Book
@@ -16,11 +15,11 @@ from corda_lab.figures.document import at_95_percent, cell, item
 from corda_lab.figures.file import Places
 from corda_lab.figures.forms import QUICK, digest_of, in_form
 from corda_lab.figures.published import FIGURES
-from corda_lab.figures.repeat import Repeat, RepeatCalibration
+from corda_lab.figures.repeat import Repeat, RepeatCalibration, SpoiltRepeat
 from corda_lab.figures.schema import Document
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
-from support.figures import FIGURE, SWEEP, write_figures
+from support.figures import FIGURE, SWEEP, with_latency_only, write_figures
 from support.pages import chart_data
 
 WRITE = "write it again: scripts/lab reproduce book"
@@ -145,8 +144,10 @@ def test_machines_have_the_mean_calibration_of_their_repeats(two: Places, repeat
 
 
 def test_repeats_that_were_not_counted_are_told(two: Places, repeats: Sequence[Repeat]) -> None:
-    text = section(book.text(book.of(two.read_figures(), [*repeats[::2], repeats[0]]), two), "one")
-    said = f"Repeat 2 of {repeats[0].run} was not counted; its reason was not kept."
+    spoilt = [SpoiltRepeat(repeat=2, why="the machine's speed moved")]
+    kept = [one.model_copy(update={"spoilt": spoilt}) for one in repeats[::2]]
+    text = section(book.text(book.of(two.read_figures(), [*kept, kept[0]]), two), "one")
+    said = f"Repeat 2 of {repeats[0].run} was not counted: the machine's speed moved."
     assert said in " ".join(text.split())
 
 
@@ -314,11 +315,8 @@ def test_the_book_is_written_with_pictures_and_pages(two: Places, repeats: Seque
         assert (two.html.parent / link).is_file()
 
 
-def test_a_figure_without_a_value_of_today_s_definition_has_no_picture(
-    two: Places, repeats: Sequence[Repeat], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(METRICS, "throughput", replace(METRICS["throughput"], version=2))
-    found = book.of(two.read_figures(), repeats)
+def test_a_figure_without_a_value_has_no_picture(two: Places, repeats: Sequence[Repeat]) -> None:
+    found = book.of(two.read_figures(), [with_latency_only(one) for one in repeats])
     assert book.draw(found.figures, two) == []
     assert "![" not in book.text(found, two)
     assert (found.measured, found.without_value) == (0, 4)

@@ -3,17 +3,15 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from corda_lab.analysis.metrics import METRICS
 from corda_lab.figures import summary, words
 from corda_lab.figures.commands import FURTHER_MAX
 from corda_lab.figures.judge import ClaimVerdict, judge
-from corda_lab.figures.metrics import current_points, lacking
+from corda_lab.figures.metrics import lacking
 from corda_lab.figures.repeat import LeftOut, Repeat
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
@@ -196,23 +194,6 @@ def test_a_point_that_this_machine_cannot_have_is_named(tmp_path: Path) -> None:
 def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
     found = verdict(tmp_path, LINEAR, repeats(3, lambda point: {"p50": None}))
     assert found.why.endswith("shape.corda 4.9, load.users 10: has no p50")
-
-
-def test_a_value_of_an_older_definition_is_missing_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(METRICS, "p50", replace(METRICS["p50"], version=2))
-    old = repeats(3)
-    found = verdict(tmp_path, LINEAR, old)
-    assert (found.verdict, found.n) == ("cannot tell", 0)
-    assert found.why.endswith("shape.corda 4.9, load.users 10: measured by an older definition of p50")
-    best = "name: a, says: 2, level: p50, at: {load.users: best}, within: [null, 10]"
-    assert verdict(tmp_path, best, old).why.endswith("measured by an older definition of p50")
-    # Everything else of these repeats still counts.
-    assert verdict(tmp_path, GROWS.replace("p50", "throughput").replace("[4", "[0.5"), old).verdict == "held"
-    assert [lacking(one, ["p50", "p95", "states"]) for one in old] == [["p50", "states"]] * 3
-    assert all("p50" not in point.metrics for point in current_points(old[0]))
-    new = [one.model_copy(update={"versions": {"p50": 2}}) for one in old]
-    assert verdict(tmp_path, LINEAR, new).verdict == "held"
-    assert lacking(new[0], ["p50"]) == []
 
 
 def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:

@@ -63,7 +63,7 @@ steps:
   - {name: far, at: 40}
 x: at
 warm_up: {min: 5s, max: 15s}
-measure: {min: 10s, max: 15s}
+measure: 15s
 """
 
 

@@ -98,7 +98,7 @@ def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) 
 
 def first_step(folder: Path) -> PlannedStep:
     file = folder / "own.yaml"
-    text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: {min: 4s, max: 4s}\n"
+    text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: 4s\n"
     file.write_text(text, encoding="utf-8")
     return plan.plan_sweep(read_sweep(file), SETTINGS).steps[0]
 

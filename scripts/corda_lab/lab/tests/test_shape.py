@@ -155,6 +155,20 @@ def test_the_shape_of_a_lab_is_read_from_the_labels_of_its_services() -> None:
     assert shape.parse_labels("postgres POSTGRES_CORES=0.5\nbootstrap PARTIES=3\n") == {"POSTGRES_CORES": "0.5"}
 
 
+def test_settings_beside_the_shape_are_kept_in_the_label_of_the_bridge() -> None:
+    settings = load_settings(ENV_FILE, {})
+    wanted = shape.with_options(settings, {"NODE_HEAP": "1g", "POSTGRES_SHARED_BUFFERS": "1 GB"}, size=None)
+    environment = lab_environment(wanted)
+    assert (environment["POSTGRES_SHARED_BUFFERS"], environment["LAB_SET"]) == (
+        "1 GB",
+        "POSTGRES_SHARED_BUFFERS='1 GB'",
+    )
+    found = shape.parse_labels(f"bridge BRIDGE_HEAP=384m {environment['LAB_SET']}\npartya NODE_HEAP=1g X='y'\n")
+    assert found.keys() == {"BRIDGE_HEAP", "NODE_HEAP", "POSTGRES_SHARED_BUFFERS", "LAB_SET"}
+    assert lab_environment(settings.with_values(found))["LAB_SET"] == environment["LAB_SET"]
+    assert lab_environment(settings)["LAB_SET"] == ""
+
+
 def test_the_bridge_reads_the_knobs_of_its_label() -> None:
     service = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]["bridge"]
     text = str({**service, "labels": {}})

@@ -1,6 +1,5 @@
 """The section "Where the CPU time went" of a report, and what it says of the run."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from corda_lab.results.profiles import TakenProfile
 from support.pages import report_html, report_text
 from support.profiler import taken_in
 
-FAILED = ProfileEntry(node="PartyB", step=1, problem="another profile of it is running")
+FAILED = ProfileEntry(node="PartyB", problem="another profile of it is running")
 
 
 def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
@@ -26,7 +25,7 @@ def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
 def profiled(folder: Path, evidence: Path) -> Path:
     """A run under whose load PartyA was profiled, and PartyB could not be."""
     window = stored.read(folder).steps[0].window
-    taken = taken_in(evidence, began_at=window.started_at + 1).placed(step=1)
+    taken = taken_in(evidence, began_at=window.started_at + 1)
     entry = taken.entry.model_copy(update={"window_seconds": 30.0})
     return with_profiles(folder, TakenProfile(evidence, entry), TakenProfile(evidence, FAILED))
 
@@ -55,14 +54,3 @@ def test_a_run_that_was_not_profiled_says_nothing_of_it(stored_run: Callable[...
     text = report_text(stored_run())
     assert "Where the CPU time went" not in text
     assert "Profiled" not in text
-
-
-def test_a_sweep_says_which_point_was_profiled_and_why(sweep: Path, tmp_path: Path) -> None:
-    reason = "the machine was 97 % busy"
-    folder = tmp_path / sweep.name
-    shutil.copytree(sweep, folder)
-    with_profiles(folder, taken_in(tmp_path / "evidence").placed(step=None, point="16 users, H2", reason=reason))
-    text = report_text(folder)
-    assert f"16 users, H2: {reason}. PartyA flame graph" in text
-    assert "An extra load of 16 users, H2, which is in no value." in text
-    assert '<a href="#profile">CPU time</a>' in report_html(folder)

@@ -97,7 +97,7 @@ def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(
 
 
 def test_steps_that_are_valid_with_warnings_are_counted_at_the_top(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid={4: "it broke"}))
+    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid=[4]))
     content = folders.read_json(folder / "steps.json")
     for step, flagged in zip(content["steps"], (True, True, False, True), strict=True):
         step["flags"] = [{"code": "others_busy", "values": {"cores": 1.5, "of": 2}}] if flagged else []
@@ -207,10 +207,10 @@ def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_which_nothing_is_valid_still_has_a_report(tmp_path: Path) -> None:
-    broken = SimulatedSweep(vary={"load.users": [2, 4]}, repeats=1, invalid={1: "no flow was completed", 2: "it broke"})
+    broken = SimulatedSweep(vary={"load.users": [2, 4]}, repeats=1, invalid=[1, 2])
     text = report_text(store_sweep(tmp_path, broken))
     assert "No step of this sweep is valid" in text
-    assert "Invalid: step 1: no flow was completed." in text
+    assert f"Invalid: steps 1 and 2: {INVALID}." in text
 
 
 def test_a_search_shows_its_path_and_what_it_found(search: Path) -> None:

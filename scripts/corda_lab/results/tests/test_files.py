@@ -12,7 +12,7 @@ import pytest
 from corda_lab import __version__
 from corda_lab.errors import LabError
 from corda_lab.results import folders
-from corda_lab.results.files import Measured, command_line, read_step, stage_table
+from corda_lab.results.files import Measured, command_line, read_step, write_tables
 from corda_lab.steps.entry import StepEntry
 from support.runs import ENVIRONMENT
 
@@ -20,14 +20,16 @@ from support.runs import ENVIRONMENT
 def measured(index: int, stage_rows: pl.DataFrame | None) -> Measured:
     needed: dict[str, Any] = {"index": index}
     step = StepEntry.model_construct(**needed)
-    return Measured(step, pl.DataFrame(), pl.DataFrame(), stage_rows, ENVIRONMENT, "iou", "")
+    rows = pl.DataFrame({"client_id": ["a"]})
+    return Measured(step, rows, rows, stage_rows, ENVIRONMENT, "iou", "")
 
 
-def test_steps_of_different_workloads_have_different_stages() -> None:
+def test_steps_of_different_workloads_have_different_stages(tmp_path: Path) -> None:
     first = pl.DataFrame({"client_id": ["a"], "collect_signatures_ms": [1.5]})
     second = pl.DataFrame({"client_id": ["b"], "select_ms": [2.5], "notarise_ms": [None]})
-    found = stage_table([measured(1, first), measured(2, None), measured(3, second)])
-    assert found.to_dicts() == [
+    write_tables(tmp_path, [measured(1, first), measured(2, None), measured(3, second)])
+    assert {path.stem for path in tmp_path.iterdir()} == {"requests", "metrics", "stages"}
+    assert pl.read_parquet(tmp_path / "stages.parquet").to_dicts() == [
         {"step": 1, "client_id": "a", "collect_signatures_ms": 1.5, "select_ms": None, "notarise_ms": None},
         {"step": 3, "client_id": "b", "collect_signatures_ms": None, "select_ms": 2.5, "notarise_ms": None},
     ]

@@ -15,7 +15,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders
-from corda_lab.runs import by_hand, rows_volume, web_ui
+from corda_lab.runs import by_hand, rows_volume
 from corda_lab.runs.by_hand import HandLoads
 from corda_lab.runs.rows_volume import RowsVolume
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads, WebUiStatus
@@ -52,7 +52,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     docker_client(tmp_path / "bin", monkeypatch, DOCKER)
     monkeypatch.setattr(rows_volume, "ROWS_DIRECTORY", str(folder))
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(web_ui, "status", lambda _: None)
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: None)
     return folder
 
 
@@ -86,7 +86,6 @@ def test_every_load_is_listed_with_its_state_newest_first(directory: Path, volum
         (3, IDENTITY, "ready", "iou", 2, len(SIMULATED)),
     ]
     assert lines[2].started_at == "2023-11-14T22:13:20+00:00"
-    assert [load.why_cut_off for load in found.loads[:2]] == [by_hand.EARLIER, by_hand.CUT_OFF]
     assert found.loads[2].after == AFTER
 
 
@@ -143,7 +142,7 @@ def test_rows_of_which_no_run_can_be_made_are_kept_with_the_reason(directory: Pa
     three_loads(directory)
     _, copy, _ = by_hand.uncollected(volume, None).loads
 
-    identity = by_hand.keep_rows(volume, copy, copy.why_cut_off)
+    identity = by_hand.keep_rows(volume, copy, by_hand.CUT_OFF)
 
     assert not any(name.startswith(COPY) for name in names(directory))
     assert f"{IDENTITY}.ndjson" in names(directory), "a load of the same second is another one"
@@ -159,7 +158,7 @@ def test_before_the_volume_is_deleted_all_rows_are_kept(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     three_loads(directory)
-    monkeypatch.setattr(web_ui, "status", lambda _: WebUiStatus("running", LATER, 1.0))
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", LATER, 1.0))
 
     by_hand.keep_all(load_settings(ENV_FILE, {}))
 
@@ -196,7 +195,7 @@ def test_files_of_another_version_are_not_read() -> None:
 
 
 def test_a_load_in_progress_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_ui, "status", lambda _: WebUiStatus("running", IDENTITY, 1.0))
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", IDENTITY, 1.0))
     with pytest.raises(LabError) as caught:
         by_hand.await_idle("http://127.0.0.1:1", 5.0)
     assert caught.value.message == f"A load of the Locust web UI is in progress ({IDENTITY}, running)"
@@ -205,12 +204,12 @@ def test_a_load_in_progress_is_refused_in_one_line(monkeypatch: pytest.MonkeyPat
 
 def test_a_load_that_is_being_counted_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [WebUiStatus("stopping", IDENTITY, 1.0), WebUiStatus("counting", IDENTITY, 1.0)]
-    monkeypatch.setattr(web_ui, "status", lambda _: answers.pop(0) if answers else WebUiStatus("idle", None, 1.0))
-    monkeypatch.setattr(web_ui, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: answers.pop(0) if answers else WebUiStatus("idle", None, 1.0))
+    monkeypatch.setattr(by_hand, "POLL_SECONDS", 0.01)
     found = by_hand.await_idle("http://127.0.0.1:1", 5.0)
     assert found is not None
     assert found.state == "idle"
 
 
 def test_a_web_ui_that_does_not_answer_runs_nothing() -> None:
-    assert web_ui.status("http://127.0.0.1:1") is None
+    assert by_hand.ask_status("http://127.0.0.1:1") is None

@@ -20,7 +20,7 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown, web_ui
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -76,7 +76,7 @@ class Lab:
             return simulation.write_stage_rows(folder, SIMULATED)
 
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
-        monkeypatch.setattr(web_ui, "status", lambda _: self.status)
+        monkeypatch.setattr(by_hand, "ask_status", lambda _: self.status)
         monkeypatch.setattr(counters, "snapshot", snapshot)
         monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
         monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
@@ -304,7 +304,7 @@ def test_a_load_without_an_end_is_left_alone_while_it_may_go_on(
 
 
 def test_without_its_container_a_load_has_ended(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_ui, "status", lambda _: None)
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: None)
     docker_client(tmp_path / "bin", monkeypatch, DOCKER.replace("running", "exited"))
     by_hand.require_ended(Compose(SETTINGS), IDENTITY)
 

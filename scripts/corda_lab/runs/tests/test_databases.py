@@ -8,20 +8,20 @@ from typing import cast
 import pytest
 
 from corda_lab.lab.deployed import Deployed
-from corda_lab.runs import databases
+from corda_lab.runs import readings
 
 
 def test_reads_the_sizes_that_postgresql_prints() -> None:
-    assert databases.parse_sizes("partya|4096\nnotary|8192\npg_catalog|9\n\n") == {
+    assert readings.parse_sizes("partya|4096\nnotary|8192\npg_catalog|9\n\n") == {
         "partya": 4096,
         "notary": 8192,
         "pg_catalog": 9,
     }
-    assert databases.parse_sizes("psql: error: connection refused\n") == {}
+    assert readings.parse_sizes("psql: error: connection refused\n") == {}
 
 
 def test_the_command_that_compacts_leaves_nothing_behind_and_names_its_failure(tmp_path: Path) -> None:
-    command = databases.COMPACT_COMMAND.replace("/opt/corda", str(tmp_path))
+    command = readings.COMPACT_COMMAND.replace("/opt/corda", str(tmp_path))
     bash = shutil.which("bash") or "bash"
     done = subprocess.run([bash, "-c", command], env={}, capture_output=True, check=False)
     assert done.returncode != 0, "without H2 there is no size"
@@ -54,10 +54,10 @@ class Node:
 
 
 def test_a_copy_that_was_made_while_the_node_wrote_is_made_again(capsys: pytest.CaptureFixture[str]) -> None:
-    node = Node(bad=databases.COMPACT_TRIES - 1)
-    assert databases.compacted(cast(Deployed, node), ["PartyA"]).bytes == {"PartyA": 4950}
+    node = Node(bad=readings.COMPACT_TRIES - 1)
+    assert readings.compacted(cast(Deployed, node), ["PartyA"]).bytes == {"PartyA": 4950}
     assert "not known" not in capsys.readouterr().out
-    node = Node(bad=databases.COMPACT_TRIES)
-    assert databases.compacted(cast(Deployed, node), ["PartyA"]) == databases.Stored({}, None)
-    assert node.copies == databases.COMPACT_TRIES
+    node = Node(bad=readings.COMPACT_TRIES)
+    assert readings.compacted(cast(Deployed, node), ["PartyA"]) == readings.Stored({}, None)
+    assert node.copies == readings.COMPACT_TRIES
     assert "no copy of its file could be compacted" in capsys.readouterr().out

@@ -6,9 +6,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.runs import node_logs, stall
-from corda_lab.runs.live import LiveRate
-from corda_lab.runs.stall import Stall
+from corda_lab.runs import live, node_logs
+from corda_lab.runs.live import LiveRate, Stall
 from corda_lab.steps.node_log import ErrorKind
 
 KIND = ErrorKind("INFO", "a.B", "failed", "E", 4, 1.0, 2.0, 'failed – E: column "x" does not exist')
@@ -27,11 +26,11 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    monkeypatch.setattr(stall, "time", found)
+    monkeypatch.setattr(live, "time", found)
     return found
 
 
-def live(ended: float, in_flight: float) -> Any:
+def rate(ended: float, in_flight: float) -> Any:
     return MagicMock(spec=LiveRate, ended=ended, in_flight=in_flight)
 
 
@@ -39,7 +38,7 @@ def watch(clock: Clock, readings: list[tuple[float, float, float]]) -> None:
     """Note readings: the time in seconds, how many flows have ended, and how many are in flight."""
     watched = Stall(MagicMock(), 0.0)
     for clock.now, ended, in_flight in readings:
-        watched.note(live(ended, in_flight))
+        watched.note(rate(ended, in_flight))
 
 
 def test_it_is_said_once_with_what_the_nodes_logged(

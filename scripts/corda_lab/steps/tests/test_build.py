@@ -10,7 +10,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.host import machine
 from corda_lab.results import stored
-from corda_lab.runs.timeline import Timeline
+from corda_lab.runs.sampling import Timeline
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import costs
 from corda_lab.steps.build import (
@@ -18,7 +18,6 @@ from corda_lab.steps.build import (
     mean_in_window,
     measuring_window,
     others_cpu_cores,
-    precision_of,
     warm_up_of,
 )
 from corda_lab.steps.counts import Counts
@@ -172,17 +171,8 @@ def test_a_counter_that_was_restarted_is_not_compared(stored_run: Callable[..., 
     assert "bridge was restarted during the load, so its count of flows is not known" in words_of(step)
 
 
-@pytest.mark.parametrize(
-    ("exit_reason", "seconds", "ended_early"), [("enough", 70, True), ("enough", 60, False), ("time", 70, False)]
-)
-def test_only_a_measuring_that_was_cut_short_ended_early(exit_reason: str, seconds: float, ended_early: bool) -> None:
-    options = LoadOptions("iou", 8, seconds, 10)
-    frame = pl.DataFrame({"ended_at": [1.0], "outcome": ["ok"]})
-    assert precision_of(options, frame, Window(0, 60), run_end(exit_reason=exit_reason)).ended_early is ended_early
-
-
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
-    options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20, 60, 0.05, 0.95))
+    options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20))
     end = run_end(started_at=100.0, stop_at=200.0)
     found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
     assert (found.cut_seconds, found.found) == (35.0, True)

@@ -10,7 +10,7 @@ from corda_lab.report import commands
 from corda_lab.report.run import count_rows
 from corda_lab.steps import rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
-from corda_lab.steps.by_node import node_values
+from corda_lab.steps.build import node_values
 from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
 from corda_lab.steps.plan import RunPlan, Subject

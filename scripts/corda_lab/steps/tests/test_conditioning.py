@@ -21,7 +21,6 @@ def test_it_is_the_same_load_until_it_is_steady() -> None:
     assert (options.workload, options.users) == ("iou", 8)
     assert options.stopping is not None
     assert options.stopping.change_percent_max is not None
-    assert options.stopping.precision is None
     assert options.stopping.completions_min == COLD_FLOWS
 
 

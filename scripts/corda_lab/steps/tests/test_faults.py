@@ -6,8 +6,18 @@ import polars as pl
 import pytest
 
 from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.fault_schedule import choices, drawn, load_seconds
-from corda_lab.steps.faults import KINDS, Fault, FaultEntry, FaultKind, known_targets, links_of, problems
+from corda_lab.steps.faults import (
+    KINDS,
+    Fault,
+    FaultEntry,
+    FaultKind,
+    choices,
+    drawn,
+    known_targets,
+    links_of,
+    load_seconds,
+    problems,
+)
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 ON_H2 = known_targets(NODES, "h2")

@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from corda_lab.steps.reasons import SENTENCES, Reason, kind, read_reason, reason, sentence, sentences
+from corda_lab.steps.reasons import SENTENCES, kind, reason, sentence, sentences
 
 
 def test_a_reason_says_its_values() -> None:
@@ -22,12 +22,6 @@ def test_reasons_that_differ_in_numbers_are_one_sentence_with_their_range() -> N
 def test_reasons_that_differ_in_words_are_two() -> None:
     first, second = (reason("latency_above", name=name, seen_ms=1200, limit_ms=1000) for name in ("p95", "p99"))
     assert kind(first) != kind(second)
-
-
-def test_a_sentence_of_an_earlier_version_is_shown_as_it_was_stored() -> None:
-    found = read_reason("other guests took 27 % of this machine's processor time")
-    assert isinstance(found, Reason)
-    assert str(found) == "other guests took 27 % of this machine's processor time"
 
 
 def test_each_sentence_is_said_once() -> None:

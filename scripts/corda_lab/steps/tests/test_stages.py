@@ -144,13 +144,12 @@ def test_a_row_that_was_cut_off_is_left_out_and_a_broken_one_refused(tmp_path: P
 def test_the_stages_of_a_flow_keep_their_order_and_times(tmp_path: Path) -> None:
     row = next(stage_row for _, stage_row in simulation.stage_rows(simulation.closed_rows(1, 1, simulation.fixed(0.1))))
     repeated = [["wait", 0.0], ["build", 1.5], ["finalise", 20.25], ["build", 30.0], [None, 40.0]]
-    older = {name: value for name, value in row.items() if name != "entries"}
     path = tmp_path / "stages.partya.ndjson"
-    path.write_text(f"{json.dumps({**row, 'entries': repeated})}\n{json.dumps(older)}\n", encoding="utf-8")
+    path.write_text(f"{json.dumps({**row, 'entries': repeated})}\n", encoding="utf-8")
     table = stage_rows.read_stages([path], simulation.nodes())
     assert table is not None
-    assert table[stages.ENTRY_STAGES].to_list() == [["wait", "build", "finalise", "build", None], None]
-    assert table[stages.ENTRY_OFFSETS].to_list() == [[0.0, 1.5, 20.25, 30.0, 40.0], None]
+    assert table[stages.ENTRY_STAGES].to_list() == [["wait", "build", "finalise", "build", None]]
+    assert table[stages.ENTRY_OFFSETS].to_list() == [[0.0, 1.5, 20.25, 30.0, 40.0]]
     assert "entry_stages" not in stages.ordered_stages(table.columns)
     table.write_parquet(tmp_path / "stages.parquet")
     assert pl.read_parquet(tmp_path / "stages.parquet").equals(table)

@@ -135,16 +135,6 @@ def test_a_party_whose_row_names_no_transaction_is_said_to_be_missing(
     assert found.notes == (waterfall.NO_RESPONDER,)
 
 
-def test_rows_without_the_order_of_the_stages_are_drawn_in_their_usual_order_and_say_so(
-    request_row: dict[str, Any], stages: pl.DataFrame
-) -> None:
-    found = waterfall.of_request(request_row, stages.drop(ENTRY_STAGES, ENTRY_OFFSETS))
-    parts = [span for span in found.spans if span.actor == "PartyA" and span.kind == "part"]
-    assert [span.name for span in parts][:2] == ["wait", "build"]
-    assert parts[-1].end_ms == pytest.approx(399, abs=0.01)
-    assert found.notes == (waterfall.IN_USUAL_ORDER,)
-
-
 def test_rows_without_the_times_of_the_bridge_place_it_in_the_middle(
     request_row: dict[str, Any], stages: pl.DataFrame
 ) -> None:

@@ -36,7 +36,7 @@ vary: {load.users: [1, 2]}
 repeats: 3
 condition: {load: {users: 5}, for: {min: 10s, max: 20s}}
 warm_up: {min: 1s, max: 1s}
-measure: {min: 4s, max: 4s}
+measure: 4s
 """
 CONDITIONING_TEXT = "flow: Conditioning\n"
 

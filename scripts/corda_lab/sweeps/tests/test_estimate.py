@@ -18,7 +18,7 @@ def test_the_estimate_counts_starts_and_steps(tmp_path: Path, settings: Settings
     steps = steps_of(sweep_of(tmp_path, text), settings)
     found = estimate(steps, settings, fresh="shape")
     assert found.starts == 2
-    assert found.seconds_max - found.seconds_min == 4 * (10 + 20) + 2 * (SECONDS_MAX - SECONDS_MIN)
+    assert found.seconds_max - found.seconds_min == 4 * 10 + 2 * (SECONDS_MAX - SECONDS_MIN)
     assert estimate(steps, settings, fresh="step").starts == 4
 
 

@@ -76,7 +76,7 @@ def test_mistakes_in_a_fault_name_its_field(tmp_path: Path) -> None:
         ("kind: kill, target: postgres, at: 1s, for: 1s", "load.faults[0].target: the lab has no 'postgres'"),
         ("kind: reset-link, target: partya-partyb, at: 1s, for: 1s", "is not a link of the lab; it has none"),
         ("kind: kill, target: generator, at: 1s, for: 1s", "ends the load, so the step has no result"),
-        ("kind: kill, target: bridge, at: 16s, for: 1s", "load.faults[0].at: kill bridge begins at 16 s, but the load"),
+        ("kind: kill, target: bridge, at: 26s, for: 1s", "load.faults[0].at: kill bridge begins at 26 s, but the load"),
     ],
 )
 def test_a_fault_that_a_step_cannot_have_is_refused_before_anything_starts(

@@ -6,8 +6,8 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
-from corda_lab.sweeps.planned import PlannedStep, peak_sources
-from support.sweep_files import restarts, steps_of, sweep_of
+from corda_lab.sweeps.planned import PlannedStep
+from support.sweep_files import steps_of, sweep_of
 
 OVERLOAD = """\
 workload: iou
@@ -23,31 +23,20 @@ def names(steps: list[PlannedStep], repeat: int) -> list[object]:
     return [step.point["step"] for step in steps if step.repeat == repeat]
 
 
-@pytest.mark.parametrize("order", ["interleaved", "randomised", "listed"])
-def test_the_peak_is_measured_before_its_multiples_in_every_repeat(
-    tmp_path: Path, settings: Settings, order: str
-) -> None:
-    steps = steps_of(sweep_of(tmp_path, f"{OVERLOAD}order: {order}\n"), settings)
-    for repeat in (1, 2, 3):
-        assert names(steps, repeat) == ["knee", "few", "four times"]
+def test_the_peak_is_measured_first_in_every_repeat(tmp_path: Path, settings: Settings) -> None:
+    steps = steps_of(sweep_of(tmp_path, OVERLOAD), settings)
+    assert names(steps, 1) == ["knee", "four times", "few"]
+    assert names(steps, 2) == ["knee", "few", "four times"]
     step = next(step for step in steps if step.is_multiple)
-    assert [one.point["step"] for one in peak_sources(step, [one for one in steps if one.repeat == 1])] == ["knee"]
-    unmarked = steps_of(sweep_of(tmp_path, OVERLOAD.replace(", peak: true", "")), settings)
-    sources = peak_sources(step, [one for one in unmarked if one.repeat == 1])
-    assert {one.point["step"] for one in sources} == {"knee", "few"}
+    assert [(one.point["step"], one.repeat) for one in step.peaks(steps)] == [("knee", 1)]
 
 
-def test_a_shape_that_needs_the_peak_of_another_comes_after_it(tmp_path: Path, settings: Settings) -> None:
-    limited = "  - {name: on PostgreSQL, shape: {database: postgres}, load: {arrivals: poisson, rate: 2 x peak}}\n"
-    steps = steps_of(sweep_of(tmp_path, OVERLOAD + limited), settings)
-    for repeat in (1, 2, 3):
-        assert names(steps, repeat)[0] == "knee"
-        assert names(steps, repeat)[-1] == "on PostgreSQL"
-    assert restarts(steps) == 6
-    own = "  - {name: knee of its own, peak: true, shape: {database: postgres}}\n"
-    steps = steps_of(sweep_of(tmp_path, OVERLOAD + limited + own), settings)
-    multiple = next(step for step in steps if step.point["step"] == "on PostgreSQL")
-    assert [one.point["step"] for one in peak_sources(multiple, steps[:5])] == ["knee of its own"]
+def test_every_shape_has_the_peak_of_its_own(tmp_path: Path, settings: Settings) -> None:
+    steps = steps_of(sweep_of(tmp_path, OVERLOAD + "vary: {shape.database: [h2, postgres]}\n"), settings)
+    for step in (step for step in steps if step.is_multiple):
+        (peak,) = step.peaks(steps)
+        assert peak.shape_key == step.shape_key
+        assert peak.index < step.index
 
 
 def test_a_multiple_becomes_a_rate(tmp_path: Path, settings: Settings) -> None:
@@ -62,5 +51,5 @@ def test_a_multiple_becomes_a_rate(tmp_path: Path, settings: Settings) -> None:
 
 def test_a_multiple_needs_a_peak_of_its_own_workload(tmp_path: Path, settings: Settings) -> None:
     text = OVERLOAD.replace("{name: four times,", "{name: four times, workload: empty,")
-    with pytest.raises(LabError, match="4 x peak needs a point of the workload empty whose rate is no multiple"):
+    with pytest.raises(LabError, match="4 x peak needs a peak of the workload empty on the same shape"):
         steps_of(sweep_of(tmp_path, text), settings)

@@ -17,7 +17,7 @@ vary: {load.users: [1, 2]}
 repeats: 4
 seed: 10
 warm_up: {min: 1s, max: 1s}
-measure: {min: 4s, max: 4s}
+measure: 4s
 quick: {repeats: 3}
 """
 SETTINGS = load_settings(ENV_FILE, {})

@@ -11,7 +11,6 @@ from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.schema import (
     BurstsFields,
     FlowsFields,
-    MeasureFields,
     peak_factor,
 )
 from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
@@ -28,15 +27,15 @@ description: A sweep.
 worload: iou
 load: {users: many}
 warm_up: {min: soon, max: 15s}
-measure: {min: 10s, max: 15s, precision: 5}
-order: random
+measure: {min: 10s, max: 15s}
+fresh: always
 """
     assert mistakes(tmp_path, text) == [
         "own.yaml:2: worload: unknown field, did you mean 'workload'?",
         "own.yaml:3: load.users: must be a valid integer, but is 'many'",
         "own.yaml:4: warm_up.min: must be a duration such as 30s or 2m, but is 'soon'",
-        "own.yaml:5: measure.precision: must be a percentage such as 5%, but is 5",
-        "own.yaml:6: order: must be 'interleaved', 'randomised' or 'listed', but is 'random'",
+        "own.yaml:5: measure: must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}",
+        "own.yaml:6: fresh: must be 'repeat', 'shape' or 'step', but is 'always'",
     ]
 
 
@@ -55,10 +54,10 @@ def test_what_varies_has_to_be_there_and_once(tmp_path: Path) -> None:
 
 
 def test_the_times_of_a_named_step_have_to_fit_too(tmp_path: Path) -> None:
-    steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: {min: 0s, max: 1s}}\n"
+    steps = "steps:\n  - {name: one, warm_up: {min: 2s, max: 1s}}\n  - {name: two, measure: 0s}\n"
     assert mistakes(tmp_path, SOUND + steps) == [
         "own.yaml:6: steps[0].warm_up.min: must not be above warm_up.max",
-        "own.yaml:7: steps[1].measure.min: must be at least 1s",
+        "own.yaml:7: steps[1].measure: must be at least 1s",
     ]
 
 
@@ -98,7 +97,7 @@ def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
     text = """\
 description: A sweep.
 warm_up: {min: 20s, max: 15s}
-measure: {min: 10s, max: 5s}
+measure: 0s
 steps:
   - name: one
     workload: iou
@@ -109,7 +108,7 @@ find_max: {rate_min: 10, rate_max: 5, confirm: 60s}
 """
     assert mistakes(tmp_path, text) == [
         "own.yaml:2: warm_up.min: must not be above warm_up.max",
-        "own.yaml:3: measure.min: must not be above measure.max",
+        "own.yaml:3: measure: must be at least 1s",
         "own.yaml:7: steps[1]: workload: is missing, both here and for the whole sweep",
         "own.yaml:7: steps[1].name: 'one' is used twice",
         "own.yaml:8: x: 'load.users' is not in vary, which has no fields",
@@ -177,7 +176,7 @@ def test_a_mistake_in_what_conditions_the_nodes_is_told(tmp_path: Path, given: s
 
 def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     fields = written(tmp_path, SOUND).fields
-    assert isinstance(fields.measure, MeasureFields)
+    assert fields.measure == 15.0
     fields = written(tmp_path, BURSTS).fields
     assert fields.measure == BurstsFields(bursts=10)
     assert (fields.warm_up, fields.load.given("within"), fields.load.given("pool")) == (None, 1.0, 8)
@@ -187,28 +186,31 @@ def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     assert written(tmp_path, COUNTED + "measure: {flows: 8}\n").fields.measure == FlowsFields(flows=8, after=0)
 
 
+FORMS = ": must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}"
+
+
 @pytest.mark.parametrize(
     ("measure", "problem"),
     [
-        ("{bursts: 2, min: 5s}", "min: does not go with bursts; measure has either min and max, or bursts, or flows"),
-        ("{flows: 2, max: 5s}", "max: does not go with flows; measure has either"),
-        ("{bursts: 2, after: 5}", "after: does not go with bursts; measure has either"),
-        ("{flow: 2}", "flow: unknown field, did you mean 'flows'?"),
-        ("{bursts: 0}", "bursts: must be greater than or equal to 1, but is 0"),
-        ("{after: 2}", "flows: is missing"),
+        ("soon", FORMS),
+        ("[5s]", FORMS),
+        ("{min: 5s, max: 5s}", FORMS),
+        ("{bursts: 2, after: 5}", FORMS),
+        ("{after: 2}", FORMS),
+        ("{bursts: 0}", ".bursts: must be greater than or equal to 1, but is 0"),
     ],
 )
 def test_the_forms_of_measure_do_not_mix(tmp_path: Path, measure: str, problem: str) -> None:
     found = mistakes(tmp_path, f"{COUNTED}measure: {measure}\n")
-    assert any(line.startswith(f"own.yaml:3: measure.{problem}") for line in found)
+    assert any(line.startswith(f"own.yaml:3: measure{problem}") for line in found)
 
 
 def test_a_warm_up_belongs_to_steps_that_are_measured_by_time(tmp_path: Path) -> None:
     only_time = "must not be set: bursts, and steps that end by count, have no warm-up"
-    assert mistakes(tmp_path, COUNTED + "measure: {min: 5s, max: 5s}\n") == ["own.yaml:1: warm_up: is missing"]
+    assert mistakes(tmp_path, COUNTED + "measure: 5s\n") == ["own.yaml:1: warm_up: is missing"]
     text = "measure: {flows: 5}\nwarm_up: {min: 5s, max: 5s}\n"
     assert mistakes(tmp_path, COUNTED + text) == [f"own.yaml:4: warm_up: {only_time}"]
-    steps = "steps:\n  - {name: counted}\n  - {name: timed, measure: {min: 5s, max: 5s}}\n"
+    steps = "steps:\n  - {name: counted}\n  - {name: timed, measure: 5s}\n"
     assert written(tmp_path, COUNTED + text + steps).fields.warm_up is not None
     assert mistakes(tmp_path, COUNTED + "measure: {flows: 5}\n" + steps) == [
         "own.yaml:6: steps[1].warm_up: is missing, both here and for the whole sweep"
@@ -239,7 +241,7 @@ def test_a_search_is_measured_by_time_and_keeps_its_nodes(tmp_path: Path) -> Non
     search = "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"
     text = "load: {arrivals: poisson}\nmeasure: {flows: 5}\nmay_break: true\n"
     assert mistakes(tmp_path, COUNTED + text + search) == [
-        "own.yaml:4: measure: must have min and max in a search",
+        "own.yaml:4: measure: must be a duration in a search",
         "own.yaml:5: may_break: must not be set for a search: a rate that ends a node is not sustained",
     ]
 
@@ -268,7 +270,7 @@ def test_a_rate_is_a_multiple_of_the_peak(rate: object, factor: float | None) ->
 
 
 def test_a_rate_that_is_neither_a_number_nor_a_multiple_is_told(tmp_path: Path) -> None:
-    form = "must be a number, or a multiple of the highest throughput such as 4 x peak, but is"
+    form = "must be a number, or a multiple of the peak such as 4 x peak, but is"
     text = "load: {arrivals: poisson}\nsteps:\n  - {name: one, load: {rate: 4x peak}}\n"
     text += "  - {name: two, load: {rate: 0 x peak}}\n  - {name: three, load: {rate: 0}}\n"
     assert mistakes(tmp_path, SOUND + text) == [
@@ -278,12 +280,10 @@ def test_a_rate_that_is_neither_a_number_nor_a_multiple_is_told(tmp_path: Path) 
     ]
 
 
-def test_a_multiple_needs_a_peak_that_is_measured_before(tmp_path: Path) -> None:
+def test_a_peak_and_the_load_before_it_have_no_multiples(tmp_path: Path) -> None:
     text = "load: {arrivals: poisson, rate: 4 x peak}\ncondition: {load: {rate: 2 x peak}}\n"
     assert mistakes(tmp_path, SOUND + text) == [
-        "own.yaml:5: load.rate: needs a point whose rate is no multiple, to be measured before",
         "own.yaml:6: condition.load.rate: must be a number: nothing was measured before the nodes are conditioned",
     ]
     steps = "steps:\n  - {name: own, peak: true, load: {arrivals: poisson, rate: 4 x peak}}\n  - {name: closed}\n"
     assert mistakes(tmp_path, SOUND + steps) == ["own.yaml:6: steps[0].peak: 'own' has a rate that depends on it"]
-    written(tmp_path, SOUND + "load: {arrivals: poisson}\nvary: {load.rate: [5, 2 x peak]}\n")

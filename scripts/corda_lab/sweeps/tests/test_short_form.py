@@ -10,7 +10,6 @@ from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.schema import (
     QUICK_REPEATS_MIN,
     FlowsFields,
-    MeasureFields,
     SpanFields,
 )
 from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
@@ -22,9 +21,9 @@ vary: {load.users: [1, 2, 4], shape.corda: ["4.9", "4.10"]}
 repeats: 5
 condition: {load: {users: 8}}
 warm_up: {min: 20s, max: 120s}
-measure: {min: 60s, max: 180s, precision: 5%}
+measure: 180s
 steps:
-  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: {min: 60s, max: 60s}}
+  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: 60s}
   - {name: warm}
 """
 
@@ -44,7 +43,7 @@ quick:
   steps: [warm]
   condition: {for: {min: 10s, max: 60s}}
   warm_up: {min: 5s, max: 10s}
-  measure: {min: 30s, max: 30s}
+  measure: 30s
   load: {pacing: 2}
 """
     )
@@ -55,7 +54,7 @@ quick:
     assert fields.steps is not None
     assert [step.name for step in fields.steps] == ["warm"]
     assert fields.warm_up == SpanFields(min=5, max=10)
-    assert fields.measure == MeasureFields(min=30, max=30)
+    assert fields.measure == 30
     assert fields.load.given("pacing") == 2
     assert fields.condition != "none"
     assert (fields.condition.load.given("users"), fields.condition.duration.max) == (8, 60)
@@ -70,7 +69,7 @@ def test_a_short_form_has_three_repeats_or_more(tmp_path: Path, given: str, repe
 
 
 def test_a_named_step_keeps_the_times_of_its_own_in_a_short_form(tmp_path: Path) -> None:
-    text = WHOLE + "quick: {warm_up: {min: 5s, max: 5s}, measure: {min: 30s, max: 30s}, condition: none}\n"
+    text = WHOLE + "quick: {warm_up: {min: 5s, max: 5s}, measure: 30s, condition: none}\n"
     fields = short_form(tmp_path, text).fields
     assert fields.steps == read_sweep(tmp_path / "some.yaml").fields.steps
     assert fields.condition == "none"
@@ -90,7 +89,7 @@ def test_a_mistake_in_the_short_form_is_told_with_its_line(tmp_path: Path) -> No
 quick:
   vary: {load.users: [1, 8], load.user: [1]}
   steps: [warn]
-  measure: {min: 30s, max: 10s}
+  measure: 0s
   condition: {for: {min: 1s, max: 2s}}
   find_max: {precision: 20%}
   load: {users: 4}
@@ -100,7 +99,7 @@ quick:
         "own.yaml:12: quick.vary.load.users[1]: 8 is not in vary.load.users",
         "own.yaml:12: quick.vary.load.user: 'load.user' is not in vary, which has load.users, shape.corda",
         "own.yaml:13: quick.steps[0]: there is no step 'warn', did you mean 'warm'?",
-        "own.yaml:14: quick.measure.min: must not be above measure.max",
+        "own.yaml:14: quick.measure: must be at least 1s",
         "own.yaml:15: quick.condition.for.max: must be at least 4s",
         "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
         "own.yaml:17: quick.load.users: load.users is in vary; choose from its values in quick.vary",
@@ -157,7 +156,7 @@ def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
         "own.yaml:6: quick.measure: must be {bursts: N}, because load.arrivals is burst",
         "own.yaml:6: quick.warm_up: must not be set: bursts, and steps that end by count, have no warm-up",
     ]
-    timed = COUNTED + "measure: {flows: 5}\nquick: {measure: {min: 5s, max: 5s}}\n"
+    timed = COUNTED + "measure: {flows: 5}\nquick: {measure: 5s}\n"
     assert mistakes(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing, both here and for the whole sweep"]
     counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
     assert (counted.measure, counted.warm_up) == (FlowsFields(flows=5), None)
@@ -175,8 +174,8 @@ def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
     assert problem.endswith("quick.repeats: must not be set for a search, which confirms its own result")
 
 
-SHORT_ANYWAY = {"smoke", "a-a"}
-"""Sweeps that leave nothing out: a test of sweeps, and a test of the machine with three repeats of twenty seconds."""
+SHORT_ANYWAY = {"smoke", "a-a", "repeats"}
+"""Sweeps that leave nothing out: a test of sweeps, and tests of the machine by repeats of some seconds."""
 LONG_ANYWAY = {"soak"}
 """Sweeps of which a short form says nothing: what grows slowly shows only over hours."""
 

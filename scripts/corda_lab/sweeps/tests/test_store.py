@@ -44,7 +44,7 @@ workload: iou
 vary: {load.users: [1, 2, 4, 8]}
 repeats: 3
 warm_up: {min: 1s, max: 1s}
-measure: {min: 4s, max: 4s}
+measure: 4s
 """
 KILLS = 100
 STEP_SECONDS = 0.02
@@ -392,7 +392,7 @@ description: A search.
 workload: iou
 load: {arrivals: poisson}
 warm_up: {min: 1s, max: 1s}
-measure: {min: 4s, max: 4s}
+measure: 4s
 find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 """
 
