@@ -1,6 +1,7 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
 import re
+from collections.abc import Callable
 
 from corda_lab.figures import summary
 from corda_lab.figures.contents import Book, FigureRow
@@ -61,7 +62,14 @@ SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
 
 def text(book: Book, pictures: str) -> str:
     """Return the document. ``pictures`` is the folder of the pictures, seen from it."""
-    filters = {"cell": cell, "claim": claim, "item": item, "paragraph": paragraph, "plain": plain, "quoted": quoted}
+    filters: dict[str, Callable[..., str]] = {
+        "cell": cell,
+        "claim": claim,
+        "item": item,
+        "paragraph": paragraph,
+        "plain": plain,
+        "quoted": quoted,
+    }
     template = rendering.template("reproduction.jinja", filters)
     found = template.render(
         book=book,
