@@ -1,6 +1,6 @@
 """Options that several verbs share, and ``--set``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -122,17 +122,23 @@ def _workload_keys(name: str) -> Sequence[str]:
     return overrides.keys(data)
 
 
+_NUMBERS: Mapping[Kind, tuple[Callable[[str], float], str]] = {
+    Kind.COUNT: (int, "a whole number"),
+    Kind.NUMBER: (float, "a number"),
+}
+"""How numbers are read, and what they are called."""
+
+
 def _value(option: load.LoadOption, text: str) -> Any:
     """Read a value of ``--set``, as Typer reads that of an option. Raises LabError."""
-    kinds = {Kind.COUNT: (int, "a whole number"), Kind.NUMBER: (float, "a number")}
     if option.kind is Kind.CHOICE and text not in option.choices:
         hint = did_you_mean(text, option.choices)
         raise LabError(
             f"--set {option.name}: unknown value {text!r}{hint}", f"Choose from {', '.join(option.choices)}."
         )
-    if option.kind not in kinds:
+    if option.kind not in _NUMBERS:
         return _read(option, text)
-    read, what = kinds[option.kind]
+    read, what = _NUMBERS[option.kind]
     try:
         return read(text)
     except ValueError:

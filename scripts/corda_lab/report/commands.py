@@ -38,5 +38,6 @@ def run(step: StepEntry) -> str:
         value = getattr(step.load, option.stored) if option.stored else values.get(option.name)
         words += [] if value is None else option.words(option.text(value))
     for name, value in step.load.overrides.items():
-        words += ["--set", f"{name}={value}"]
+        # A field of the load that has the same name would be meant otherwise.
+        words += ["--set", f"workload.{name}={value}" if name in LOAD_OPTIONS else f"{name}={value}"]
     return shlex.join(words)
