@@ -39,7 +39,7 @@ CHANGING = (
     ["run", "iou"],
     ["report", "web-ui"],
     ["sweep", "smoke"],
-    ["heap", "PartyA"],
+    ["profile", "heap", "PartyA"],
 )
 """The verbs that start, stop, change or load a lab."""
 
