@@ -40,7 +40,6 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_workload/yaml_source.py",
         "nodes/links/links.py",
         "scripts/corda_lab/clients/bridge.py",
-        "scripts/corda_lab/profile/components.py",
         "scripts/corda_lab/results/folders.py",
         "scripts/corda_lab/workloads/flows.py",
     ),
