@@ -49,6 +49,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",
         "scripts/corda_lab/swarm/hosts.py",
+        "scripts/corda_lab/swarm/stack.py",
     ),
     "the environment of a WSGI request": (
         "loadgen/locust/lab_load/metrics.py",
