@@ -102,7 +102,9 @@ class Usage:
     """
 
     def __init__(self, containers: Sequence[str]) -> None:
-        self._meters = list(control_groups.meters_by_name(containers).values())
+        meters = control_groups.meters_by_name(containers)
+        # Without one of them, the sum would be too small.
+        self._meters = list(meters.values()) if len(meters) == len(containers) else []
         self._at: list[float] = []
         self._values: list[tuple[float, int]] = []
         self._done = threading.Event()

@@ -87,8 +87,8 @@ def last_words(name: str) -> str:
 def direct(lab: RunningLab, asked: Record) -> Record:
     """The bridge's RPC client without bridge and Locust. It computes its own values, and prints them as JSON."""
     flow, arguments = FLOWS[asked["workload"]]
-    load = ("--in-flight", str(asked["users"]), "--warm-up", str(asked["warm_up_seconds"]))
-    load += ("--duration", str(asked["duration_seconds"]))
+    times = ("--warm-up", str(asked["warm_up_seconds"]), "--duration", str(asked["duration_seconds"]))
+    load = ("--in-flight", str(asked["users"]), *times)
     what = ("--node", NODE, "--flow", flow, "--args", json.dumps(arguments))
     with container(lab, "direct", "--entrypoint", "/opt/corda-lab/run-java", "bridge", DIRECT, *what, *load) as name:
         usage = Usage([name])
