@@ -28,7 +28,13 @@ def routes(compose: Deployed, lost: Mapping[Container, Sequence[str]]) -> tuple[
 
 def helper(compose: Deployed, container: Container, namespace: Sequence[str], script: str, *arguments: str) -> Command:
     """Runs a script of ``inside`` in a namespace of a container, with only what it needs there."""
-    bounds = ("--rm", "--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--read-only", "--memory=64m")
+    bounds: tuple[str, ...] = (
+        "--rm",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges:true",
+        "--read-only",
+        "--memory=64m",
+    )
     bounds += ("--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
     image = (compose.helper_image, "-c", text_of(script))
     return command(container, "run", *bounds, *namespace, *image, *arguments, states=THERE)
