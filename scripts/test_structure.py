@@ -40,7 +40,6 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_workload/yaml_source.py",
         "nodes/links/links.py",
         "scripts/corda_lab/clients/bridge.py",
-        "scripts/corda_lab/profile/components.py",
         "scripts/corda_lab/results/folders.py",
         "scripts/corda_lab/workloads/flows.py",
     ),
@@ -50,6 +49,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",
         "scripts/corda_lab/swarm/hosts.py",
+        "scripts/corda_lab/swarm/stack.py",
     ),
     "the environment of a WSGI request": (
         "loadgen/locust/lab_load/metrics.py",

@@ -328,8 +328,10 @@ def run_swarm(runner: Runner, images: lifecycle.ImageChoice | None) -> None:
     """Run the tests of a lab on several hosts: three engines of this machine. Needs root on Linux."""
     from swarm import manager
 
-    with runner.counts_errors(), manager.ready(TEST_PRESET, images) as within, ui.phase("Tests on three engines"):
-        runner.pytest("swarm", "tests/swarm", within=within)
+    with runner.counts_errors():
+        lifecycle.prepare_engine()
+        with manager.ready(TEST_PRESET, images) as within, ui.phase("Tests on three engines"):
+            runner.pytest("swarm", "tests/swarm", within=within)
 
 
 def run(parts: Collection[str], suites: Collection[str], images: lifecycle.ImageChoice | None) -> bool:

@@ -150,6 +150,7 @@ def _start(engine: Engine) -> None:
         f"--pidfile=/run/docker/{engine.namespace}.pid",
         f"--host={engine.socket}",
         f"--cgroup-parent=/{engine.namespace}",
+        f"--insecure-registry={ADDRESSES}0/{PREFIX}",
         "--log-level=warn",
     ]
     command = [*engine.enter, *ALONE, "sh", "-c", FIRST_PROCESS, "sh", engine.name, *dockerd]

@@ -43,7 +43,8 @@ def audit_lab(
     if run is None:
         return _audit(compose, None, deadline_seconds, files=files)
     judged = stored.read(run)
-    loads = loads_of(judged.steps, judged.table("requests"))
+    slack = max(one.clocks_apart_seconds_max for one in judged.manifest.environments)
+    loads = loads_of(judged.steps, judged.table("requests"), slack_seconds=slack)
     there = still_there(loads, sources.network_created_at(compose))
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))

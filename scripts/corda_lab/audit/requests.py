@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.audit.tables import Request, RequestStatus, Window
-from corda_lab.steps import clocks
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.resolutions import COLUMNS, has_succeeded
 
@@ -106,7 +105,7 @@ def load_of(
     return None if window is None else Load(window, requests_of(rows, stateful, number))
 
 
-def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]:
+def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame, *, slack_seconds: float = 0.0) -> tuple[Load, ...]:
     """The loads of the steps of a stored run. ``rows`` has those of all of them."""
     loads = (
         load_of(
@@ -114,7 +113,7 @@ def loads_of(steps: Iterable[StepEntry], rows: pl.DataFrame) -> tuple[Load, ...]
             at_rest=step.window.load_ended_at + step.counts.rest_seconds,
             stateful=stateful_parts(step),
             number=step.index,
-            slack_seconds=clocks.slack_seconds(step.clocks),
+            slack_seconds=slack_seconds,
         )
         for step in steps
     )

@@ -16,15 +16,16 @@ from corda_lab.chaos.model import Trial, problems_of, store
 from corda_lab.chaos.stranded import Logs, explained_by
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
+from corda_lab.lab.deployed import is_here
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
 from corda_lab.results import faults as stored_faults
 from corda_lab.results.audits import Audit
 from corda_lab.results.faults import LoadFaults
+from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
-from corda_lab.steps.clocks import OFFSET_SECONDS_MAX
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import COLUMNS
@@ -152,7 +153,7 @@ def audited(lab: RunningLab, subject: Subject, requests: pl.DataFrame) -> Audit:
 
 def slack_seconds(lab: RunningLab) -> float:
     """By how much a clock of the lab may differ from that of the load generator."""
-    return 0.0 if lab.compose.is_here else OFFSET_SECONDS_MAX
+    return 0.0 if is_here(lab.compose) else CLOCKS_APART_SECONDS_MAX
 
 
 def told(trial: Trial, requests: pl.DataFrame) -> Trial:

@@ -10,9 +10,7 @@ from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import (
     ImagesOption,
     JsonOption,
-    OnOption,
     PlacementOption,
-    Where,
     declared,
     forced_images,
     shape_variables,
@@ -39,7 +37,7 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
 
-    With --placement, check every host of it, and measure the network and the clocks between them.
+    With --on, check every host of the placement, that it reaches the registry, and that its clock is synchronised.
 
     Exit status 2 if a check fails. A warning is no failure.
 
@@ -99,7 +97,7 @@ def up(
     What you leave out comes from .env, where every variable is explained. CorDapps in cordapps/extra/ are checked and
     installed on every node.
 
-    With --placement, this machine must be a manager of the swarm.
+    With --on, this machine must be a manager of the swarm.
 
     Example: `scripts/lab up --parties 5 --database postgres --set NODE_HEAP=2g`
     """
@@ -141,22 +139,19 @@ def down(
         bool, typer.Option("--volumes", help="Also delete the volumes: ledgers, identities and metrics.")
     ] = False,
     stop_engine: Annotated[bool, typer.Option("--engine", help="Also stop Docker, if scripts/lab started it.")] = False,
-    on: OnOption = Where.MACHINE,
-    placement: Annotated[
-        str | None, typer.Option(metavar="PLACEMENT", help="With --on swarm: also stop the hosts of this placement.")
-    ] = None,
+    placement: PlacementOption = None,
 ) -> None:
     """Stop the lab. Volumes (ledgers, identities, metrics) are kept unless you pass --volumes. Results are always kept.
+
+    With --on, on the hosts on which the lab was started, and on those of the placement.
 
     Example: `scripts/lab down --volumes`
     """
     settings = load_settings()
     lifecycle.require_engine()
-    if on is Where.SWARM:
+    if placement is not None:
         _stop_stack(settings, placement, volumes=volumes)
         return
-    if placement is not None:
-        raise LabError("--placement: is for the lab on several hosts", "Add --on swarm, or leave it out.")
     with inject.removing(settings.project):
         loads = () if volumes else by_hand.here().loads
         if volumes:
@@ -169,7 +164,7 @@ def down(
         ui.note("stopped the Docker engine that scripts/lab had started")
 
 
-def _stop_stack(settings: Settings, placement: str | None, *, volumes: bool) -> None:
+def _stop_stack(settings: Settings, placement: str, *, volumes: bool) -> None:
     """Stop the lab on several hosts, of which one may be gone for good. Raises LabError."""
     known = deployment.find(settings) or deployment.former(settings)
     with inject.removing(known.project) if known else nullcontext():

@@ -36,18 +36,10 @@ ImagesOption = Annotated[
 ]
 
 
-class Where(StrEnum):
-    """Where the lab runs."""
-
-    MACHINE = "machine"
-    SWARM = "swarm"
-
-
-OnOption = Annotated[Where, typer.Option("--on", help="swarm: the lab on several hosts (docs/scale-out.md).")]
 PlacementOption = Annotated[
     str | None,
     typer.Option(
-        "--placement",
+        "--on",
         metavar="PLACEMENT",
         help="Several hosts instead of this machine: what runs on which, a name in configs/placements/ or a path "
         "(docs/scale-out.md).",

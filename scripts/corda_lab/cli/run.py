@@ -44,6 +44,19 @@ SET_HELP = (
 )
 
 
+LIKE_HELP = (
+    "Repeat this run to the letter: the same load and seed, on a lab of the same shape, versions and settings. If "
+    "anything has changed since, nothing runs, and the changes are listed."
+)
+
+WorkloadArgument = Annotated[
+    str | None, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")
+]
+ProfileNodesOption = Annotated[
+    str | None, typer.Option(metavar="NODES", help="Profile these nodes: PartyA,Notary; all; bridge.")
+]
+
+
 @locks_lab
 def quickstart() -> None:
     """Go from nothing to a first result: start the lab, run the IOU workload and write a report.
@@ -75,9 +88,7 @@ def quickstart() -> None:
 
 
 def run(
-    workload: Annotated[
-        str | None, typer.Argument(metavar="WORKLOAD", help="Name of a file in configs/workloads/.")
-    ] = None,
+    workload: WorkloadArgument = None,
     *,
     users: Annotated[int | None, declared(LOAD_OPTIONS["users"])] = None,
     duration: Annotated[str | None, declared(LOAD_OPTIONS["duration"])] = None,
@@ -90,17 +101,8 @@ def run(
     name: Annotated[str | None, declared(LOAD_OPTIONS["name"])] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     profile: Annotated[bool, typer.Option("--profile", help=PROFILE_HELP)] = False,
-    profile_nodes: Annotated[
-        str | None, typer.Option(metavar="NODES", help="Profile these nodes: PartyA,Notary; all; bridge.")
-    ] = None,
-    like: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Repeat this run to the letter: the same load and seed, on a lab of the same shape, versions and "
-            "settings. If anything has changed since, nothing runs, and the changes are listed.",
-        ),
-    ] = None,
+    profile_nodes: ProfileNodesOption = None,
+    like: Annotated[str | None, typer.Option(metavar="RUN", help=LIKE_HELP)] = None,
     anyway: AnywayOption = False,
 ) -> None:
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
@@ -118,20 +120,10 @@ def run(
 
     A number of flows: `scripts/lab run settlement --users 1 --flows 20 --set flows_after=2`
 
-    Where the CPU time goes: `scripts/lab run iou --users 16 --profile`
-
     The same again: `scripts/lab run --like latest`
     """
-    given = {
-        "users": users,
-        "duration": duration,
-        "warm_up": warm_up,
-        "arrivals": arrivals,
-        "rate": rate,
-        "flows": flows,
-        "node": node,
-        "name": name,
-    }
+    given: dict[str, object] = {"users": users, "duration": duration, "warm_up": warm_up, "arrivals": arrivals}
+    given |= {"rate": rate, "flows": flows, "node": node, "name": name}
     profiled = _profiled(profile, profile_nodes)
     if like is not None:
         others = {"WORKLOAD": workload, "--condition": condition, "--set": settings, "--profile": profiled}

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 from rich.text import Text
 
 from corda_lab.cli import live
-from corda_lab.cli.options import JsonOption, OnOption, Where
+from corda_lab.cli.options import JsonOption
 from corda_lab.clients.bridge import START_REMEDY, Bridge
 from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.clients.watch import Watch
@@ -21,10 +22,10 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.swarm import deployment
+from corda_lab.swarm.deploy import RUNNING, ServiceForm, newest, tasks_of
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.members import members
-from corda_lab.swarm.tasks import RUNNING, newest, services_of, tasks_of
+from corda_lab.swarm.hosts import members
 from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
@@ -68,14 +69,13 @@ def status(
             "one table.",
         ),
     ] = False,
-    on: OnOption = Where.MACHINE,
 ) -> None:
     """Show the state of every service, the outstanding flows, the URLs and the alerts.
 
     --watch changes nothing and asks little, so it can run beside a measurement. Prometheus has new values every five
     seconds.
 
-    With --on swarm, the state is that of Swarm's task, with its host.
+    If the lab is on several hosts, the state is that of Swarm's task, with its host.
 
     Exit status 1 if the lab is not ready. Alerts do not change it.
 
@@ -86,7 +86,7 @@ def status(
         return
     # Otherwise the first command in a second checkout would show the lab of the first checkout.
     project.settle()
-    state = (gather_stack if on is Where.SWARM else gather)(load_settings())
+    state = gather(load_settings())
     if as_json:
         print(json.dumps(asdict(state), indent=2))
     else:
@@ -112,11 +112,13 @@ def _watch(settings: Settings, *, as_json: bool) -> None:
 
 
 def gather(settings: Settings) -> LabState:
-    """Return the state of the lab. Raises LabError if no engine is running."""
+    """Return the state of the lab, here or on several hosts. Raises LabError if no engine is running."""
     if probe.probe().state is not probe.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     present = compose.services()
+    if not present and (deployed := deployment.services_present(StackFolder.of(settings.project))):
+        return _gather_stack(settings, deployed)
     services = {service.name: service.condition for service in present}
     settings = shape.of_running(settings)
     expected = settings.services
@@ -134,11 +136,10 @@ def gather(settings: Settings) -> LabState:
     )
 
 
-def gather_stack(settings: Settings) -> LabState:
+def _gather_stack(settings: Settings, services: Sequence[ServiceForm]) -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
     stack = StackFolder.of(settings.project).stack
     hostnames = {member.id: member.hostname for member in members()}
-    services = services_of(stack)
     tasks = newest(tasks_of(stack, services))
     running = {name for name, task in tasks.items() if task.state == RUNNING}
     nodes = nodes_of(settings) if "bridge" in running else {}

@@ -63,7 +63,7 @@ def sweep(
     Every step is stored as soon as it ends. After Ctrl-C, a crash or a power cut, only the current step is lost;
     continue with `scripts/lab sweep resume`.
 
-    With --placement, each lab is a stack on several hosts. A resumed sweep goes on where it began.
+    With --on, each lab is a stack on several hosts. A resumed sweep goes on where it began.
 
     Exit status 0 if no request failed, all counts agree and every threshold is met (for a search: a rate was
     confirmed), otherwise 1.
@@ -73,7 +73,7 @@ def sweep(
     The same again: `scripts/lab sweep --like latest`
     """
     if like is not None:
-        others = {"FILE": file, "--quick": quick, "--placement": placement}
+        others = {"FILE": file, "--quick": quick, "--on": placement}
         refuse_beside_like([flag for flag, value in others.items() if value])
         project.settle()
         stored_run, request = rerun.read(like), SweepRequest(None, forced_images(images), replace)

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from corda_lab.errors import LabError
 from corda_lab.faults.helpers import Commands, command, routes
 from corda_lab.faults.wound import ENDED, GONE, THERE, Command, Wound, docker
-from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.deployed import Deployed, Service, hosts_of
 from corda_lab.lab.engine import Container
+from corda_lab.lab.replacing import replacer_of
 from corda_lab.steps.faults import GENERATOR, Fault
 
 
 def is_host(target: str, compose: Deployed, services: Sequence[Service]) -> bool:
     """Whether a target is a host. One that has the name of a part of the lab is that part."""
     is_part = target == GENERATOR or any(service.name == target for service in services)
-    return target in compose.hosts and not is_part
+    return target in hosts_of(compose) and not is_part
 
 
 def wound_of(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Wound:
@@ -48,7 +49,7 @@ def cut_off(host: str, compose: Deployed) -> tuple[Commands, Commands]:
 def replace(service: Service, compose: Deployed) -> Command:
     """Lets Swarm make a new container of a service that has ended, unless it is about to."""
     container, states = service.container, (*ENDED, GONE)
-    replacer = compose.replacer_of(service.name)
+    replacer = replacer_of(compose, service.name)
     return Command(container=container.name, context=container.engine.name, states=states, replaces=replacer)
 
 

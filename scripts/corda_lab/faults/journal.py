@@ -16,9 +16,7 @@ from corda_lab.faults.wound import Wound, heal, settle
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
-NEW_LAB = (
-    "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, `down --on swarm` and `up --placement`."
-)
+NEW_LAB = "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on PLACEMENT."
 
 _WOUNDS = TypeAdapter(dict[str, Wound])
 

@@ -10,7 +10,7 @@ from corda_lab.faults.helpers import Commands, command, helper, routes, text_of
 from corda_lab.faults.wound import ENDED, THERE, Command, Wound, docker
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import Container, addresses_in
-from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted
+from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replacer_of
 from corda_lab.lab.settings import parse_size
 from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
@@ -60,7 +60,7 @@ def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
         return hosts.wound_of(fault, compose, services)
     service = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(service, services, generator)
-    replacer = "" if fault.target == GENERATOR else compose.replacer_of(service)
+    replacer = "" if fault.target == GENERATOR else replacer_of(compose, service)
     seconds = fault.for_seconds
     if fault.kind == "kill" and replacer and is_restarted(replacer):
         seconds = min(seconds, RESTART_SECONDS)

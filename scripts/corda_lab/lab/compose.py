@@ -29,7 +29,6 @@ from corda_lab.lab.engine import (
 )
 from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
-from corda_lab.steps.entry import ClockReading
 from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
@@ -230,19 +229,14 @@ class Compose:
         return (HERE,)
 
     @property
-    def is_here(self) -> bool:
-        """All of it runs on this machine."""
-        return True
-
-    @property
     def placement(self) -> None:
         """Nothing is placed on hosts."""
         return None
 
     @property
-    def workers(self) -> int:
-        """A single process generates load, unless workers are asked for."""
-        return 0
+    def load_engines(self) -> tuple[Engine, ...]:
+        """A single process generates load here, unless workers are asked for."""
+        return (HERE,)
 
     @property
     def load_label(self) -> str:
@@ -282,21 +276,6 @@ class Compose:
         del service
         return self.settings.recorded_name(images.official_name(self.settings, name))
 
-    def load_engine(self, worker: int) -> Engine:
-        """All generate load here."""
-        del worker
-        return HERE
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """One machine cannot be cut off from itself."""
-        return ()
-
-    def replacer_of(self, service: str) -> str:
-        """The engine starts the same container again."""
-        del service
-        return ""
-
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers of the project that run."""
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
@@ -323,13 +302,6 @@ class Compose:
         done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
         if done.returncode != 0:
             raise LabError(f"{service.name} could not be started again: {last_words(done.stderr)}", exit_code=1)
-
-    def read_clocks(self) -> dict[str, ClockReading]:
-        """There is one clock."""
-        return {}
-
-    def meters(self) -> None:
-        """Return nothing: the counters of this machine tell what its containers use."""
 
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""

@@ -3,18 +3,15 @@
 ``Compose`` is the lab on one machine. The lab on several hosts is another class, with the same methods.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Protocol
 
-import polars as pl
-
-from corda_lab.lab.engine import COMMAND_SECONDS_MAX, Container, Engine
+from corda_lab.lab.engine import COMMAND_SECONDS_MAX, HERE, Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
-from corda_lab.steps.entry import ClockReading
 
 RUN_LABEL = "org.cordalab.run"
 """Label of the containers of a load; its value is the id of the run."""
@@ -66,28 +63,6 @@ class LoadStart:
     """The file of its workload, which may be newer than the lab."""
 
 
-@dataclass(frozen=True)
-class HostSamples:
-    """What hosts and containers used during a load, with times of the clock of each host."""
-
-    containers: pl.DataFrame
-    """The columns of ``usage.SAMPLES_SCHEMA``; as they come from hosts, also the ``host`` of each row."""
-    hosts: pl.DataFrame
-    """The columns of ``host_use.HOSTS_SCHEMA``."""
-
-
-class Meters(Protocol):
-    """What samples the use of several hosts."""
-
-    def start(self, parts: Mapping[Container, str]) -> None:
-        """Begin. ``parts`` has the name of the part of the lab of each container. Raises LabError."""
-        ...
-
-    def stop(self) -> HostSamples:
-        """End, also what has begun only in part, and return the samples. A host without any is a warning."""
-        ...
-
-
 class Deployed(Protocol):
     """A lab that runs. Methods raise LabError if an engine does not answer."""
 
@@ -112,18 +87,13 @@ class Deployed(Protocol):
         ...
 
     @property
-    def is_here(self) -> bool:
-        """Whether all of it runs on this machine. Only then do the counters of this machine tell of it."""
-        ...
-
-    @property
     def placement(self) -> PlacementEntry | None:
         """What of it runs on which host; None if all of it runs on this machine."""
         ...
 
     @property
-    def workers(self) -> int:
-        """How many workers generate load if nothing else is asked for; 0: a single process does."""
+    def load_engines(self) -> Sequence[Engine]:
+        """The engine of the process that drives a load, and those of the workers that the lab has for it."""
         ...
 
     @property
@@ -187,22 +157,6 @@ class Deployed(Protocol):
         """Return the names of the running containers that generate the load of a run."""
         ...
 
-    def load_engine(self, worker: int) -> Engine:
-        """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0."""
-        ...
-
-    @property
-    def hosts(self) -> Sequence[str]:
-        """The hosts that a fault can cut off from the others; none if all of it runs on this machine."""
-        ...
-
-    def replacer_of(self, service: str) -> str:
-        """Return the service of Swarm that makes a new container of a service when it is updated.
-
-        It is empty if the engine starts the same container again.
-        """
-        ...
-
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers that the lab has in its networks, those of a load too."""
         ...
@@ -219,17 +173,6 @@ class Deployed(Protocol):
         """Let a service end as it should, and start it again. Raises LabError."""
         ...
 
-    def read_clocks(self) -> dict[str, ClockReading]:
-        """Read the clocks of the hosts against that of this machine. Empty on one machine. Never raises LabError.
-
-        A host whose clock cannot be read is left out, with a warning.
-        """
-        ...
-
-    def meters(self) -> Meters | None:
-        """Return what samples the use of its hosts; None if the counters of this machine tell it."""
-        ...
-
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""
         ...
@@ -237,3 +180,13 @@ class Deployed(Protocol):
     def copy_rows(self, container: Container, name: str, target: Path) -> bool:
         """Copy a file that a load container has written, and return whether there is one."""
         ...
+
+
+def is_here(lab: Deployed) -> bool:
+    """Whether all of a lab runs on this machine. Only then do the counters of this machine tell of it."""
+    return tuple(lab.engines) == (HERE,)
+
+
+def hosts_of(lab: Deployed) -> tuple[str, ...]:
+    """The hosts that a fault can cut off from the others; none if all of the lab runs on this machine."""
+    return () if is_here(lab) else tuple(engine.name for engine in lab.engines)

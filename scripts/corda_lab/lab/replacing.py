@@ -1,6 +1,7 @@
 """Starts services of Swarm again whose containers have ended. Swarm makes new containers; it starts none again."""
 
 from corda_lab.errors import LabError
+from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.engine import HERE
 
 UPDATE_SECONDS_MAX = 60.0
@@ -12,6 +13,11 @@ RESTART_SECONDS = 5.0
 """After this time, Swarm starts what has failed again, if the policy wants it: the delay that it takes by itself."""
 NEVER = "none"
 """The restart policy with which it does not."""
+
+
+def replacer_of(lab: Deployed, service: str) -> str:
+    """Return the service of Swarm that makes new containers of a service; empty if the engine starts the same again."""
+    return "" if is_here(lab) else f"{lab.project}_{service}"
 
 
 def is_restarted(service: str) -> bool:

@@ -1,6 +1,7 @@
 """One profile of one JVM, from its start to its files: the flame graph, its stacks and what they say in words."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,17 +9,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
-from corda_lab.profile import jvm, load, stacks, summary
+from corda_lab.profile import jvm, stacks
+from corda_lab.profile.components import Totals, summarise, unit_of
 from corda_lab.profile.events import KINDS, Engine
-from corda_lab.profile.jvm import Jvm
-from corda_lab.profile.load import Reading
-from corda_lab.profile.summary import Totals
+from corda_lab.profile.jvm import Jvm, inside
 from corda_lab.results import profiles
 from corda_lab.results.folders import run_id
 from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
@@ -26,6 +27,27 @@ from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
 PROGRESS_SECONDS = 1.0
 SHAPE = ("CORDA_VERSION", "DATABASE", "NODE_PRESET", "NOTARY")
 """The knobs that a profile names, because the components depend on them."""
+
+STARTED = "corda_flows_started_total"
+ENDED = "corda_flows_finished_total"
+
+READ = f"""
+exec 3<> /dev/tcp/127.0.0.1/9404 &&
+printf 'GET /metrics?name[]={STARTED}&name[]={ENDED} HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3
+"""
+"""Reads the JMX exporter of a node from inside its container. Prometheus, which scrapes it too, is up to 5 s late."""
+
+BRIDGE_STARTED = "bridge_flows_started_total"
+BRIDGE_ENDED = ("bridge_flows_completed_total", "bridge_flows_failed_total")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The counters of flows at one moment."""
+
+    at: float
+    started: int
+    ended: int
 
 
 @dataclass
@@ -60,13 +82,13 @@ class Session:
         self._is_clean, self._is_sampling = False, True
         self._started_at = datetime.now(UTC)
         self.began_at, self.began = time.time(), time.monotonic()
-        self._before = load.read(self.jvm, self.settings)
+        self._before = read_flows(self.jvm, self.settings)
 
     def stop(self) -> None:
         """Take no more samples. What was sampled stays in the JVM until its next profile."""
-        after = load.read(self.jvm, self.settings)
+        after = read_flows(self.jvm, self.settings)
         self.seconds = time.monotonic() - self.began
-        self._flows = load.between(self._before, after)
+        self._flows = flows_between(self._before, after)
         self._collapsed = jvm.stop(self.jvm, self.event)
         self._is_sampling = False
 
@@ -76,7 +98,7 @@ class Session:
         page = jvm.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
         page = stacks.with_unit(stacks.with_thread_names(page, names), KINDS[self.event].counted_in)
         parsed = list(stacks.parse(self._collapsed, names))
-        profile = self._profile(name, summary.summarise(self.event, parsed))
+        profile = self._profile(name, summarise(self.event, parsed))
         profiles.write(folder, profile, page, stacks.collapse(parsed))
         self._is_clean = True
         return profile
@@ -91,7 +113,7 @@ class Session:
             started_at=self._started_at.isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             flows=self._flows,
-            unit=summary.unit_of(self.event),
+            unit=unit_of(self.event),
             total=totals.total,
             idle_percent=totals.idle_percent,
             components=totals.components,
@@ -111,6 +133,43 @@ class Session:
             self._is_sampling = False
             jvm.abandon(self.jvm)
         jvm.clean(self.jvm)
+
+
+def read_flows(jvm: Jvm, settings: Settings) -> Reading | None:
+    """Read the counters; None if they cannot be read. They are of all flows: initiators, responders, notarisations."""
+    return _read_bridge(settings) if jvm.is_bridge else _read_node(jvm)
+
+
+def _read_node(jvm: Jvm) -> Reading | None:
+    return parse_flows(inside(jvm.container, "bash", "-c", READ).stdout)
+
+
+def parse_flows(page: str) -> Reading | None:
+    """Parse a node's page of metrics; None if a counter is missing."""
+    values = [re.search(rf"^{name} (\S+)$", page, re.MULTILINE) for name in (STARTED, ENDED)]
+    if not all(values):
+        return None
+    started, ended = (int(float(match[1])) for match in values if match)
+    return Reading(time.time(), started, ended)
+
+
+def _read_bridge(settings: Settings) -> Reading | None:
+    try:
+        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
+    except LabError:
+        return None
+    started, ended = (
+        int(sum(sample.value for sample in samples if sample.name in names))
+        for names in ((BRIDGE_STARTED,), BRIDGE_ENDED)
+    )
+    return Reading(time.time(), started, ended)
+
+
+def flows_between(first: Reading | None, last: Reading | None) -> Flows | None:
+    """Return the flows between two readings; None if one is missing, or if the JVM has restarted in between."""
+    if first is None or last is None or last.ended < first.ended or last.started < first.started:
+        return None
+    return Flows(ended=last.ended - first.ended, started=last.started - first.started, seconds=last.at - first.at)
 
 
 def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callable[[str], None]) -> tuple[Path, Profile]:

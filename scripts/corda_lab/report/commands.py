@@ -15,7 +15,7 @@ def up(environment: Environment) -> str:
     for knob in KNOBS:
         value = shape.get(knob.variable, "")
         words += [] if value.startswith(LAB_IMAGES) else knob.words(value)
-    words += ["--placement", placed.name] if placed else []
+    words += ["--on", placed.name] if placed else []
     return shlex.join(words)
 
 

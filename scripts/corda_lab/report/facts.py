@@ -22,7 +22,6 @@ NOTE_TITLES: Mapping[Kind, str] = {
 
 MORE_FILES = {
     "samples.parquet": "",
-    "hosts.parquet": "",
     "stages.parquet": "",
     "notary.parquet": "",
     "drops.parquet": "",
@@ -102,8 +101,8 @@ def _machines(environment: Environment) -> list[tuple[str, str]]:
 
 
 NOT_ON_HOSTS = (
-    "how fast the processors of the hosts were (calibration), and what other programs used there: both are read on one"
-    " machine only"
+    "what hosts and containers used, and how fast the processors were: these are read on one machine only. Times"
+    " between hosts, because they need one clock"
 )
 """What a run on several hosts lacks."""
 

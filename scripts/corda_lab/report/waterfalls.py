@@ -10,13 +10,13 @@ from corda_lab.report.waterfall import SpanRow
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import waterfall as steps_waterfall
 from corda_lab.steps.chosen_requests import Chosen, chosen, find
-from corda_lab.steps.clocks import error_ms
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import Row, Waterfall, number
 from corda_lab.text.words import plural
 
 CLOCK = waterfall.CLOCK
+SEVERAL_CLOCKS = "The actors ran on several hosts: compare only spans of one host, because the clocks may differ."
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,8 @@ def of_requests(run: StoredRun, stages: pl.DataFrame | None, rows: Sequence[Row]
     own = None if stages is None else stages.filter(pl.col("step") == step)
     requested_at = run.notary_requests(step)
     found = [steps_waterfall.of_request(row, own, requested_at) for row in rows]
-    note = clocks_note(next((one for one in run.steps if one.index == step), None))
-    return [replace(one, notes=(*one.notes, note)) for one in found] if note else found
-
-
-def clocks_note(step: StepEntry | None) -> str:
-    """How far the spans of different actors may be off, because they ran on several hosts; empty on one machine."""
-    if step is None or not step.clocks:
-        return ""
-    error = error_ms(step.clocks)
-    if error is None:
-        return "The clocks of the hosts are not all known, so spans of different actors cannot be compared."
-    return f"The actors ran on several hosts: their spans may be off by {error:.1f} ms against each other."
+    is_placed = any(run.environment(one).placement for one in run.steps if one.index == step)
+    return [replace(one, notes=(*one.notes, SEVERAL_CLOCKS)) for one in found] if is_placed else found
 
 
 def by_identity(run: StoredRun, identity: str) -> Waterfall:

@@ -16,7 +16,6 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
 from corda_lab.results.profiles import TakenProfile
 from corda_lab.steps import validity
-from corda_lab.steps.clocks import NO_HOSTS
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, reason
@@ -31,7 +30,6 @@ TABLES: Mapping[str, str] = {
     "drops": "drops",
     "conditioning": "conditioning",
     "samples": "samples",
-    "hosts": "hosts",
     "notary": "notary",
 }
 """The attributes of ``Measured`` that are tables, by the names of their files."""
@@ -60,8 +58,6 @@ class Measured:
     """The rows of the load that conditioned the nodes before this step, if there was one."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    hosts: pl.DataFrame = field(default_factory=lambda: NO_HOSTS, kw_only=True)
-    """What each host of a stack used each second, with the columns of ``host_use.HOSTS_SCHEMA``."""
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
@@ -260,7 +256,6 @@ def read_step(folder: Path) -> Measured:
         tables.get("samples", NO_SAMPLES),
         next(iter(audited.values()), None),
         conditioning_text=str(workload.get("conditioning") or ""),
-        hosts=tables.get("hosts", NO_HOSTS),
         notary=tables.get("notary", NO_NOTARY),
         logs=logs if logs.is_dir() else None,
     )

@@ -69,6 +69,10 @@ class MeasuredLink(ManifestPart):
     direct_ms: float
 
 
+CLOCKS_APART_SECONDS_MAX = 1.0
+"""What is assumed of the clocks of several hosts. ``lab doctor`` says whether they are synchronised."""
+
+
 class PlacedHost(ManifestPart):
     """A host of a placement, as its engine describes it, and the services that ran there. What is not known is None."""
 
@@ -121,6 +125,11 @@ class Environment(ManifestPart):
     preset_sha256: str | None = None
     placement: PlacementEntry | None = None
     """None if everything ran on one machine."""
+
+    @property
+    def clocks_apart_seconds_max(self) -> float:
+        """By how much two clocks of the lab may differ: what one node has recorded may seem that much earlier."""
+        return 0.0 if self.placement is None else CLOCKS_APART_SECONDS_MAX
 
 
 class Span(ManifestPart):

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from corda_lab.results import folders
+from corda_lab.steps.node_log import ErrorKind
 
 FOLDER = "logs"
 INDEX = "logs.json"
@@ -30,22 +31,6 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LogErrorKind(Part):
-    """Errors in the log of a node that differ only in their values. ``steps.node_log`` defines them.
-
-    Times are in unix seconds. ``example`` is the first of them.
-    """
-
-    level: str
-    logger: str
-    message: str
-    exception: str | None
-    count: int
-    first_at: float
-    last_at: float
-    example: str
-
-
 class KeptLog(Part):
     """The log of one node: its file, and what was logged during the load.
 
@@ -57,7 +42,7 @@ class KeptLog(Part):
     file: str
     entries: int
     lines_left_out: int = 0
-    errors: list[LogErrorKind] = []
+    errors: list[ErrorKind] = []
     others: int = 0
 
 

@@ -15,6 +15,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
+from corda_lab.lab.deployed import is_here
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands
@@ -30,7 +31,6 @@ from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows, stages
 from corda_lab.steps.build import MachineUse, Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
-from corda_lab.steps.clocks import NEVER_READ
 from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
@@ -227,7 +227,7 @@ class Maker:
             counted=counted,
             warm_up=what.warm_up,
             machine_use=lambda _: MachineUse(None, None, None, None),
-            stage_values=lambda window: self._known_well(
+            stage_values=lambda window: self._without_other_clocks(
                 stage_values(load, own, timed, window, may_be_gone=bool(restarted))
             ),
             calibration=None,
@@ -245,11 +245,8 @@ class Maker:
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
 
-    def _known_well(self, found: StagesEntry) -> StagesEntry:
-        """Leave out values between hosts: nobody has read their clocks around a load by hand."""
-        if self._lab.compose.is_here:
-            return found
-        return stages.known_well(found, {engine.name: NEVER_READ for engine in self._lab.compose.engines})
+    def _without_other_clocks(self, found: StagesEntry) -> StagesEntry:
+        return found if is_here(self._lab.compose) else stages.without_values_between_hosts(found)
 
     def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
         """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""

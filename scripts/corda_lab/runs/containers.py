@@ -72,11 +72,11 @@ class LoadContainers:
 def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
     """Return the containers of a run. They need not exist."""
     driver = f"{compose.project}-load-{plan.identity}"
-    workers = range(1, (plan.options.workers or 0) + 1)
-    return LoadContainers(
-        Container(driver, compose.load_engine(0)),
-        tuple(Container(f"{driver}-worker-{index}", compose.load_engine(index)) for index in workers),
-    )
+    own, *placed = compose.load_engines
+    count = plan.options.workers or 0
+    engines = placed[:count] or [own] * count
+    workers = (Container(f"{driver}-worker-{index}", engine) for index, engine in enumerate(engines, start=1))
+    return LoadContainers(Container(driver, own), tuple(workers))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.host.calibration import Calibration, calibrate
-from corda_lab.lab.deployed import Deployed, HostSamples
+from corda_lab.lab.deployed import Deployed, hosts_of, is_here
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results import files, folders
@@ -25,14 +25,12 @@ from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
-from corda_lab.runs.host_clocks import HostClocks, with_notary_times
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.clocks import NO_HOSTS, slack_seconds
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
@@ -79,9 +77,7 @@ class Observation:
         step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
         tables = (seen.requests, seen.metrics, seen.stage_rows)
         about = (self.environment, workload.name, text)
-        return Measured(
-            step, *tables, *about, drops=seen.drops, samples=seen.samples, hosts=seen.hosts, profiles=profiles
-        )
+        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
 
 
 @contextmanager
@@ -103,7 +99,7 @@ def checked_run(
             tell(lab.compose)
             planned = plan(run, lab.settings, lab.compose, lab.bridge)
             environment = environment or read_environment(lab.compose)
-            inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
+            inject.check(planned.options.faults, lab.settings, hosts_of(lab.compose))
             ui.note(describe(planned))
             recording.begin(lab.compose, planned, environment)
             if conditioned is not None:
@@ -143,10 +139,12 @@ def audited(checked: CheckedRun, recording: Recording) -> Measured:
     measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
-        slack = slack_seconds(measured.step.clocks)
+        slack = measured.environment.clocks_apart_seconds_max
         found = audit_load(checked.lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
-    found = with_notary_times(found, measured.environment.placement, measured.step.clocks)
+    if measured.environment.placement is not None:
+        # The times of the notary's log are those of another clock than the times of the requests.
+        found = found.model_copy(update={"notary_requests": {}})
     return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
 
 
@@ -180,8 +178,7 @@ def _observe(
             if not plan.workload.setup:
                 # Its generator starts no flow before the load, so the counters were read while it started.
                 set_up(lab.compose, plan, names, recording)
-            before = calibrate() if lab.compose.is_here else None
-            clocks = HostClocks.read(lab.compose, names)
+            before = calibrate() if is_here(lab.compose) else None
             sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
@@ -190,23 +187,21 @@ def _observe(
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
                 watchers.profiling.end()
                 collected = collect(lab.compose, plan, names, recording.rows)
-            clocks.end()
-            requests, end = clocks.requests(collected.requests), collected.end
+            requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         settled = faulty.settle(lab) if plan.options.faults else Settled()
         # By any clock, also that of the host of Prometheus.
-        later = end.ended_at + slack_seconds(clocks.entries)
+        later = end.ended_at + environment.clocks_apart_seconds_max
         rest = counters.Rest(end.ended_at, plan.options.places)
         requests = resolved(lab, plan, requests, later, rest)
         counted = observer.count(requests, later, rest)
-        stage_rows = clocks.stage_rows(observer.stage_rows(recording.rows, torn_max=len(plan.options.faults)))
+        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
             sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
-        used = used_of(sampler, clocks)
         seen = Observed(
             requests=requests,
             drops=collected.drops,
@@ -214,14 +209,12 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if lab.compose.is_here else unknown_use,
-            stage_values=observer.stage_values(own, stage_rows, clocks.of_values),
+            machine_use=load.timeline.machine_use if is_here(lab.compose) else unknown_use,
+            stage_values=observer.stage_values(own, stage_rows),
             calibration=calibrated(before),
             readings=read,
             stage_rows=stage_rows,
-            samples=used.containers,
-            hosts=used.hosts,
-            clocks=clocks.entries,
+            samples=sampler.samples(),
         )
         for node in plan.subject.nodes:
             unknown.forget(lab.bridge, node, plan.identity)
@@ -237,13 +230,6 @@ def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: floa
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
         rest.wait(lab, since=since)
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
-
-
-def used_of(sampler: sampling.Sampler, clocks: HostClocks) -> HostSamples:
-    """What containers and hosts used during a load, with the times of the host of the load generator."""
-    if sampler.on_hosts is None:
-        return HostSamples(sampler.samples(), NO_HOSTS)
-    return clocks.samples(sampler.on_hosts)
 
 
 def calibrated(before: Calibration | None) -> CalibrationEntry | None:

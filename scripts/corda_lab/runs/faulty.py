@@ -9,6 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
 from corda_lab.host.processes import come_true
+from corda_lab.lab.deployed import is_here
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
@@ -138,7 +139,7 @@ def revive(lab: RunningLab) -> bool:
             with suppress(LabError):
                 lab.compose.start_again(service)
     # While Swarm replaces a container, there may be none.
-    is_whole = lab.compose.is_here or {service.name for service in services} == needed
+    is_whole = is_here(lab.compose) or {service.name for service in services} == needed
     return is_whole and all(service.is_ready for service in services)
 
 

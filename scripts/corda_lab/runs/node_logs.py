@@ -13,7 +13,7 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.node_logs import About, NodeLog
 from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs, LogErrorKind
+from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.steps import validity
 from corda_lab.steps.node_log import ErrorKind, Errors, LogEntry, entries
 from corda_lab.steps.reasons import sentences
@@ -125,7 +125,7 @@ def _keep_one(place: NodeLog, about: About, folder: Path, span: tuple[float, flo
         file=node_logs.write_log(folder, place.node, text),
         entries=count,
         lines_left_out=text.left_out,
-        errors=[LogErrorKind(**vars(kind)) for kind in errors.kinds],
+        errors=errors.kinds,
         others=errors.others,
     )
 

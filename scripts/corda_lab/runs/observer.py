@@ -1,17 +1,18 @@
 """Reads all counters before and after a load."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from corda_lab.errors import LabError
+from corda_lab.lab.deployed import is_here
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import ClockEntry, DatabaseSize, StagesEntry
+from corda_lab.steps.entry import DatabaseSize, StagesEntry
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
 
@@ -83,9 +84,7 @@ class Observer:
         paths = stage_rows.collect(self._compose, self._stage_offsets, directory)
         return stage_rows.read_stages(paths, self._nodes, torn_max=torn_max)
 
-    def stage_values(
-        self, requests: pl.DataFrame, rows: pl.DataFrame | None, clocks: Mapping[str, ClockEntry] = stages.NO_CLOCKS
-    ) -> Callable[[Window], StagesEntry]:
+    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
         """Return a function that makes the step's entry ``stages`` from its measuring window."""
         dropped = stage_rows.dropped_rows(self._prometheus)
         return lambda window: stages.stage_values(
@@ -95,7 +94,7 @@ class Observer:
             {part.name: part.flow for part in self._subject.parts},
             is_on=bool(self._stage_offsets),
             dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
-            clocks=clocks,
+            has_one_clock=is_here(self._compose),
         )
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:

@@ -115,10 +115,15 @@ def with_workers(options: LoadOptions, compose: Deployed) -> LoadOptions:
     Without ``workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
     single process does.
     """
+    placed = len(compose.load_engines) - 1
     if options.workers is not None:
-        compose.load_engine(options.workers)
+        if 0 < placed < options.workers:
+            raise LabError(
+                f"--set workers: is {options.workers}, but the placement has {placed}",
+                "Reduce it, or give hosts more workers in the placement, and start the lab with it again.",
+            )
         return options
-    most = min(compose.workers, options.users)
+    most = min(placed, options.users)
     return replace(options, workers=most) if most and not options.is_counted else options
 
 

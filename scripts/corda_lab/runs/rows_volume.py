@@ -13,7 +13,7 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker, run_docker_to_file
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.text import ui
@@ -53,7 +53,7 @@ class RowsVolume:
             own = self._compose.web_ui()
         except LabError:
             # A host that does not answer is asked again below, and named. It decides nothing about the others.
-            if self._compose.is_here:
+            if is_here(self._compose):
                 raise
 
         def place_on(engine: Engine) -> list[str] | None:
@@ -80,7 +80,7 @@ class RowsVolume:
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
                 return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
         where = f"{engine.name}: " if engine.name else ""
-        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --placement NAME`"
+        again = "`scripts/lab up`" if is_here(self._compose) else "`scripts/lab up --on PLACEMENT`"
         raise LabError(
             f"{where}The volume {volume} cannot be read, because no image with a shell exists", f"Run {again}."
         )

@@ -11,7 +11,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import deployment
 from corda_lab.text import ui
@@ -53,7 +53,7 @@ def deployed(settings: Settings) -> Deployed:
         raise LabError(
             f"Two labs are up: {settings.project} on this machine, and the stack {stack.project} on"
             f" {listed([engine.name for engine in stack.engines])}",
-            "Stop one of them: `scripts/lab down`, or `scripts/lab down --on swarm`. Ledgers are kept.",
+            f"Stop one: `scripts/lab down`, or `scripts/lab down --on {stack.known.placement}`. Ledgers are kept.",
         )
     return stack
 
@@ -63,13 +63,13 @@ def machine_only(settings: Settings) -> None:
     if stack := deployment.find(settings):
         raise LabError(
             f"The stack {stack.project} is up, but this command uses this machine",
-            "Stop the stack: `scripts/lab down --on swarm`. Its ledgers are kept.",
+            f"Stop the stack: `scripts/lab down --on {stack.known.placement}`. Its ledgers are kept.",
         )
 
 
 def tell(lab: Deployed) -> None:
     """Say which lab is used, unless it is that of this machine."""
-    if not lab.is_here:
+    if not is_here(lab):
         ui.note(f"on the stack {lab.project}: {listed([engine.name for engine in lab.engines])}")
 
 

@@ -1,8 +1,7 @@
 """Samples the CPU time, memory and disk writes of the lab's containers every second, from before a load to after it.
 
 The kernel's control groups are read on this machine: files of a few lines for each container, without Docker. If the
-engine runs in a virtual machine, they are not visible here, and there are no samples. On a stack, a program on each
-host reads them there.
+engine runs in a virtual machine or on another host, they are not visible here, and there are no samples.
 """
 
 import threading
@@ -15,7 +14,7 @@ import polars as pl
 
 from corda_lab.host import control_groups, machine
 from corda_lab.host.control_groups import Meter
-from corda_lab.lab.deployed import Deployed, HostSamples, Meters
+from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.engine import Container
 from corda_lab.steps.build import MachineUse
 from corda_lab.steps.costs import DATABASE
@@ -39,17 +38,11 @@ class Sampler:
         self._rows: list[Row] = []
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
-        self._meters: Meters | None = None
-        self._on_hosts: HostSamples | None = None
 
     def watch(self, lab: Deployed, generators: Sequence[Container]) -> None:
         """Begin to sample the nodes, PostgreSQL, the bridge, the load generators and Prometheus. Raises LabError."""
-        parts = parts_of(lab, generators)
-        self._meters = lab.meters()
-        if self._meters is None:
-            self.start(meters_of(parts))
-        else:
-            self._meters.start(parts)
+        if is_here(lab):
+            self.start(meters_of(parts_of(lab, generators)))
 
     def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
         """Begin to sample on this machine. ``watched`` has the meters of each part of the lab, which are added up."""
@@ -65,13 +58,6 @@ class Sampler:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
-        if self._meters is not None:
-            self._on_hosts, self._meters = self._meters.stop(), None
-
-    @property
-    def on_hosts(self) -> HostSamples | None:
-        """The samples of the hosts of a stack, once the sampling has ended; None on one machine."""
-        return self._on_hosts
 
     def samples(self) -> pl.DataFrame:
         """Return all samples taken on this machine so far, with the columns of ``SAMPLES_SCHEMA``."""

@@ -7,11 +7,10 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, clocks, costs, counts, open_load, resolutions, rows, stages, usage
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.entry import (
     PASSED,
     CalibrationEntry,
-    ClockEntry,
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
@@ -77,10 +76,6 @@ class Observed:
     """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    hosts: pl.DataFrame = field(default_factory=lambda: clocks.NO_HOSTS)
-    """What each host of a stack used each second, with the columns of ``clocks.HOSTS_SCHEMA``."""
-    clocks: Mapping[str, ClockEntry] = field(default_factory=dict)
-    """The clocks of the hosts before and after the load; empty on one machine."""
     measured_until: float | None = None
     """The end of the measuring window, in unix seconds; None: when the generator is told to stop."""
 
@@ -353,8 +348,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         costs=costs_entry,
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
-        clocks=dict(seen.clocks),
-        hosts=clocks.host_use(seen.hosts, window),
         flags=[],
         validity=ValidityEntry(valid=True, reasons=[], machine=[]),
         verdict=PASSED,

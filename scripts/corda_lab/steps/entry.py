@@ -383,25 +383,10 @@ class ResponderStages(Entry):
     sum_ms_mean: float
 
 
-class ClockReading(Entry):
-    """How far a clock is ahead, and by how much that may be wrong."""
-
-    offset_ms: float
-    error_ms: float
-
-
-class ClockEntry(Entry):
-    """The clock of a host against that of the load generator's host, before and after a load; None if not known."""
-
-    before: ClockReading | None
-    after: ClockReading | None
-
-
 class StagesEntry(Entry):
     """The stages of the flows. ``reason`` is None, or says why there is no table.
 
-    ``clock_error_ms`` is by how much times between hosts may be wrong: None on one machine, or if a clock is not known.
-    ``clocks_left_out`` are the values that were left out for it.
+    ``clocks_left_out`` are the values that a lab on several hosts leaves out, because they need one clock.
     """
 
     reason: str | None
@@ -410,7 +395,6 @@ class StagesEntry(Entry):
     responders: list[ResponderStages]
     consensus_latency_ms: Distribution
     consensus_left_out: int
-    clock_error_ms: float | None = None
     clocks_left_out: list[str] = []
 
 
@@ -509,19 +493,6 @@ class ResourcesEntry(Entry):
     lab_cpu_cores: dict[str, float]
     others_cpu_cores: float | None = None
     host_cores: int | None = None
-
-
-class HostUseEntry(Entry):
-    """What a host of a stack used, over the measuring window. A value that is not known is None."""
-
-    busy_percent: float
-    """Share of the CPU time of all its cores. It includes ``stolen_percent``."""
-    stolen_percent: float
-    memory_used_bytes: float
-    """The mean of what programs cannot have."""
-    swapped_pages: int
-    received_bytes_per_second: float | None
-    sent_bytes_per_second: float | None
 
 
 class CalibrationEntry(Entry):
@@ -660,9 +631,6 @@ class StepEntry(RequestValues):
     usage: UsageEntry = UsageEntry()
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
-    clocks: dict[str, ClockEntry] = {}
-    hosts: dict[str, HostUseEntry] = {}
-    """The clocks of the hosts, by name; empty on one machine. Times of all tables are those of the generator's host."""
     faults: tuple[FaultEntry, ...] = ()
     """What was done to the lab during the load, and what it cost."""
     restarted_after_faults: tuple[str, ...] = ()

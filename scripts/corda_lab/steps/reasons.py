@@ -15,8 +15,6 @@ SENTENCES: Mapping[str, str] = {
     # What the host did.
     "swapped": "the host swapped {pages:,} pages during the measuring window",
     "cpu_steal": "CPU steal was {percent:.0f} % (other VMs on this host)",
-    "host_swapped": "the host {host} swapped {pages:,} pages during the measuring window",
-    "host_cpu_steal": "CPU steal on the host {host} was {percent:.0f} % (other VMs there)",
     "others_busy": "other processes on this machine used {cores:.1f} of its {of} cores",
     "cpu_slowed": "the CPU slowed down: the same work took {factor:.2f} times as long after the load as before it",
     "cpu_slower_than_first": (
@@ -101,7 +99,7 @@ SENTENCES: Mapping[str, str] = {
     # Whether the stage rows are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
     "stage_rows_missing": "{missing:,} of {requests:,} {part} flows have no stage row",
-    "clocks_apart": "left out: {figures}, because the clocks of the hosts {known}",
+    "clocks_apart": "left out: {figures}, because they need one clock, and the lab runs on several hosts",
     "stage_rows_dropped": "{node} dropped {count:,} stage rows",
     # What the sweep asks for.
     "latency_above": "{name} is {seen_ms:,.0f} ms, above the limit of {limit_ms:,.0f} ms",

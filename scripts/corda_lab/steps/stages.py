@@ -10,8 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.steps.clocks import NO_VALUES, error_ms, is_known_well, without_unknown
-from corda_lab.steps.entry import ClockEntry, Distribution, FlowStages, ResponderStages, StageLine, StagesEntry
+from corda_lab.steps.entry import Distribution, FlowStages, ResponderStages, StageLine, StagesEntry
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import Window, deviation_percent, distribution, ended_within
 from corda_lab.text.words import STAGE_MEANINGS, STAGES_OUTSIDE, listed
@@ -32,7 +31,7 @@ ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
 
-NO_CLOCKS: Mapping[str, ClockEntry] = {}
+NO_VALUES = Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
 
 ENTRY_STAGES = "entry_stages"
 """The column with the stages of a flow in the order in which it entered them; null in rows that do not list them. A
@@ -241,13 +240,13 @@ def stage_values(
     *,
     is_on: bool,
     dropped: Mapping[str, int],
-    clocks: Mapping[str, ClockEntry] = NO_CLOCKS,
+    has_one_clock: bool = True,
 ) -> StagesEntry:
     """The entry ``stages`` of a step.
 
     ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows,
-    ``dropped`` the number of rows that each node could not write. ``clocks`` are those of the hosts if there are
-    several: values between hosts are left out if the clocks are not known well enough.
+    ``dropped`` the number of rows that each node could not write. Without
+    ``has_one_clock``, because the lab runs on several hosts, values between hosts are left out.
     """
     meant = as_meant_within(requests, window)
     tables = []
@@ -276,19 +275,18 @@ def stage_values(
         consensus_latency_ms=distribution(complete["latency_ms"]),
         consensus_left_out=latencies.height - complete.height,
     )
-    return known_well(found, clocks) if clocks else found
+    return found if has_one_clock else without_values_between_hosts(found)
 
 
-def known_well(found: StagesEntry, clocks: Mapping[str, ClockEntry]) -> StagesEntry:
-    """The entry without the values between hosts for which the clocks are not known well enough."""
-    error = error_ms(clocks)
-    checked = [without_unknown(table, error) for table in found.flows]
-    left_out = [name for _, names in checked for name in names]
-    changes: dict[str, object] = {"flows": [table for table, _ in checked], "clock_error_ms": error}
-    if found.consensus_latency_ms.count and not is_known_well(found.consensus_latency_ms, error):
-        changes["consensus_latency_ms"] = NO_VALUES
-        left_out.append("consensus latency")
-    return found.model_copy(update={**changes, "clocks_left_out": left_out})
+def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
+    """The entry without the values whose two times are those of different clocks."""
+    left_out = [f"{name} of {table.part}" for table in found.flows if table.rows for name in ("start", "end")]
+    left_out += ["consensus latency"] if found.consensus_latency_ms.count else []
+    no_times: dict[str, object] = {"start_ms": NO_VALUES, "start_share_percent": None}
+    no_times |= {"end_ms": NO_VALUES, "end_share_percent": None}
+    flows = [table.model_copy(update=no_times) for table in found.flows]
+    changes = {"flows": flows, "consensus_latency_ms": NO_VALUES, "clocks_left_out": left_out}
+    return found.model_copy(update=changes)
 
 
 def warnings(stages: StagesEntry) -> list[Reason]:
@@ -302,9 +300,7 @@ def warnings(stages: StagesEntry) -> list[Reason]:
             missing = table.requests - table.rows
             found.append(reason("stage_rows_missing", missing=missing, requests=table.requests, part=table.part))
     if stages.clocks_left_out:
-        error = stages.clock_error_ms
-        known = "are not all known" if error is None else f"may be wrong by {error:.1f} ms"
-        found.append(reason("clocks_apart", figures=listed(stages.clocks_left_out), known=known))
+        found.append(reason("clocks_apart", figures=listed(stages.clocks_left_out)))
     for node, count in stages.rows_dropped.items():
         if count:
             found.append(reason("stage_rows_dropped", node=node, count=count))

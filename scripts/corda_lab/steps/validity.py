@@ -65,11 +65,6 @@ def machine_trouble(step: StepEntry) -> list[Reason]:
         found.append(reason("swapped", pages=swapped))
     if stolen is not None and stolen > STOLEN_PERCENT_VALID:
         found.append(reason("cpu_steal", percent=stolen))
-    for host, use in step.hosts.items():
-        if use.swapped_pages > SWAPPED_PAGES_MAX:
-            found.append(reason("host_swapped", host=host, pages=use.swapped_pages))
-        if use.stolen_percent > STOLEN_PERCENT_VALID:
-            found.append(reason("host_cpu_steal", host=host, percent=use.stolen_percent))
     return found
 
 
@@ -123,11 +118,6 @@ def host_warnings(step: StepEntry) -> list[Reason]:
     stolen = step.resources.host_stolen_percent
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         found.append(reason("cpu_steal", percent=stolen))
-    found += [
-        reason("host_cpu_steal", host=host, percent=use.stolen_percent)
-        for host, use in step.hosts.items()
-        if use.stolen_percent > STOLEN_PERCENT_MAX
-    ]
     factor = step.calibration.slowdown if step.calibration else None
     if factor is not None and factor > SLOWDOWN_MAX:
         found.append(reason("cpu_slowed", factor=factor))

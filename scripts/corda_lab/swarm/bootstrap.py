@@ -49,7 +49,7 @@ def run(settings: Settings, folder: StackFolder) -> NetworkFiles:
         if done.returncode != 0:
             raise LabError(
                 f"The bootstrapper failed: {last_words(done.stderr or done.stdout)}",
-                "Mend what it names, or delete the stack with its ledgers: `scripts/lab down --on swarm --volumes`.",
+                "Mend what it names, or delete stack and ledgers: `scripts/lab down --on PLACEMENT --volumes`.",
                 exit_code=1,
             )
         _copy(container, folder)

@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import yaml
-from pydantic import JsonValue
 
 from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
@@ -24,23 +24,14 @@ from corda_lab.lab.engine import (
     addresses_in,
     inspect_all,
     on_each,
-    outcomes,
-    problems_of,
     run_docker_to_file,
 )
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
-from corda_lab.steps.entry import ClockReading
-from corda_lab.swarm import clocks
-from corda_lab.swarm.deploy import NAMESPACE
+from corda_lab.swarm.deploy import LABEL, NAMESPACE, ServiceForm, has_left_swarm, services_of
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.swarm.host_meters import StackMeters
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
-from corda_lab.swarm.overlays import LABEL
-from corda_lab.swarm.stack_containers import SERVICE_LABEL, has_ended, is_gone, log_of, parse_containers
-from corda_lab.swarm.tasks import has_left_swarm, services_of
-from corda_lab.text import ui
 from lab_workload.row import ROWS_DIRECTORY
 
 LIST_SECONDS_MAX = 30.0
@@ -51,6 +42,9 @@ WORKLOADS = "/etc/corda-lab/workloads"
 """The folder of the workloads in the containers of the load generator."""
 EXEC = ("exec", "-T")
 _CPU = re.compile(r"model name\s*:\s*(.+)")
+SERVICE_LABEL = "com.docker.swarm.service.name"
+_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
+_EXITED = re.compile(r"Exited \((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -71,33 +65,30 @@ class DeployedStack:
 
     @cached_property
     def engines(self) -> tuple[Engine, ...]:
-        """The engines of all hosts."""
-        names = [*self.known.services.values(), *self.known.workers]
+        """The engines of its hosts; of those of earlier deployments, too, if it is not known to run."""
+        names = self.known.hosts
+        if self.known.is_running:
+            names = [*self.known.services.values(), *self.known.workers]
         return tuple(Engine(name) for name in dict.fromkeys(names))
 
     @property
-    def workers(self) -> int:
-        """The workers of the placement."""
-        return len(self.known.workers)
+    def load_engines(self) -> tuple[Engine, ...]:
+        """The engine of the driver, which is that of the web UI, and those of the workers of the placement."""
+        return tuple(Engine(host) for host in (self._host_of(SERVICE), *self.known.workers))
 
     @property
     def load_label(self) -> str:
         """The label of all that the lab makes for a stack with the engine alone."""
         return f"{LABEL}={self.project}"
 
-    @property
-    def is_here(self) -> bool:
-        """The hosts are other machines, also if this one is among them."""
-        return False
-
     @cached_property
-    def document(self) -> Mapping[str, JsonValue]:
+    def document(self) -> Mapping[str, Any]:
         """The stack file. Raises LabError if it is gone."""
         try:
-            document: Mapping[str, JsonValue] = yaml.safe_load(self.folder.stack_file.read_text(encoding="utf-8"))
+            document: Mapping[str, Any] = yaml.safe_load(self.folder.stack_file.read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError):
             text = f"{self.folder.stack_file}: the file of the stack that runs cannot be read"
-            raise LabError(text, "Write it again: `scripts/lab up --placement NAME`.") from None
+            raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.") from None
         return document
 
     @property
@@ -107,8 +98,8 @@ class DeployedStack:
 
     @property
     def helper_image(self) -> str:
-        """The image of the tools, which every host has."""
-        return self.known.tools
+        """The image of the load generator, which every host has."""
+        return self.known.helper_image
 
     @property
     def reader_image(self) -> str:
@@ -118,16 +109,14 @@ class DeployedStack:
     @property
     def rows_images(self) -> tuple[str, ...]:
         """The image of the load generator in the registry of the stack."""
-        return (self._image_of(SERVICE),)
+        return (self.helper_image,)
 
     def node_conf(self, node: str) -> str:
         """The settings of a node, with its passwords, whether it runs or not."""
         return self.folder.node_conf(node)
 
     def _image_of(self, service: str) -> str:
-        services = self.document["services"]
-        found = services.get(service) if isinstance(services, dict) else None
-        return str(found["image"]) if isinstance(found, dict) else ""
+        return str(self.document["services"][service]["image"])
 
     @cached_property
     def placement(self) -> PlacementEntry:
@@ -190,7 +179,7 @@ class DeployedStack:
 
     def _host_of(self, service: str) -> str:
         if service not in self.known.services:
-            raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status --on swarm` shows all.")
+            raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status` shows all.")
         return self.known.services[service]
 
     def shown(self, *arguments: str) -> str:
@@ -260,29 +249,6 @@ class DeployedStack:
         said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
         return [name for text in said.values() for name in text.split()]
 
-    def load_engine(self, worker: int) -> Engine:
-        """Return the engine of a worker by its index, which begins at 1; of the driver if it is 0.
-
-        Without workers in the placement, all are on the host of the driver. Raises LabError if there are fewer.
-        """
-        if worker and self.known.workers:
-            if worker > len(self.known.workers):
-                raise LabError(
-                    f"--set workers: the placement has {len(self.known.workers)}, so there is no worker {worker}",
-                    "Reduce it, or give hosts more workers in the placement, and deploy it again.",
-                )
-            return Engine(self.known.workers[worker - 1])
-        return Engine(self._host_of(SERVICE))
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The hosts, by name."""
-        return tuple(engine.name for engine in self.engines)
-
-    def replacer_of(self, service: str) -> str:
-        """Return the service of Swarm that makes a new container of a service."""
-        return f"{self.project}_{service}"
-
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers in the overlay of the stack, those of a load too."""
         listing = ("ps", f"--filter=network={self.project}_default", "--format={{.Names}}")
@@ -299,37 +265,18 @@ class DeployedStack:
 
     def start_again(self, service: Service) -> None:
         """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError."""
-        replacing.replace_ended(self.replacer_of(service.name))
+        replacing.replace_ended(replacing.replacer_of(self, service.name))
 
     def restart(self, service: Service) -> None:
         """Let Swarm end the container of a service, and make a new one. Wait until it has ended. Raises LabError.
 
         Otherwise the old one, which still answers, would be taken for the new one.
         """
-        replacing.replace(self.replacer_of(service.name))
+        replacer = replacing.replacer_of(self, service.name)
+        replacing.replace(replacer)
         if not come_true(partial(has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
             words = f"{service.name} did not end within {replacing.STOP_SECONDS_MAX:.0f} s"
-            raise LabError(words, f"`docker service ps {self.replacer_of(service.name)}` shows its tasks.", exit_code=1)
-
-    def read_clocks(self) -> dict[str, ClockReading]:
-        """Read the clocks of the hosts against that of this machine, all at once.
-
-        A host whose clock cannot be read is left out, with a warning.
-        """
-        found = outcomes(self.engines, lambda engine: clocks.measure(engine, self.helper_image, self.load_label))
-        for problem in problems_of(found):
-            ui.warn(problem.finding)
-        return {
-            name: ClockReading(
-                offset_ms=round(1000 * one.offset_seconds, 4), error_ms=round(1000 * one.error_seconds, 4)
-            )
-            for name, one in found.items()
-            if not isinstance(one, LabError)
-        }
-
-    def meters(self) -> StackMeters:
-        """Return what samples the use of the hosts, by a program on each of them."""
-        return StackMeters(self.engines, self.helper_image, self.load_label)
+            raise LabError(words, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
 
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
@@ -357,26 +304,32 @@ class DeployedStack:
 def find(settings: Settings) -> DeployedStack | None:
     """Return the stack of a Compose project, if it runs, with its shape. Without a record, no engine is asked.
 
-    An engine that has left its swarm has no stack, whatever the record says.
-
     Raises LabError if the engine does not answer.
     """
     folder = StackFolder.of(settings.project)
-    known = folder.deployed()
-    if known is None:
-        return None
-    try:
-        services = services_of(folder.stack)
-    except LabError as error:
-        if has_left_swarm():
-            return None
-        remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
-        raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
-    if not services:
+    known = folder.known()
+    services = services_present(folder) if known and known.is_running else []
+    if known is None or not services:
         return None
     labels = {service.name: service.labels.get(shape.LABEL, "") for service in services}
     values = shape.parse_labels("\n".join(f"{name} {label}" for name, label in labels.items()))
     return DeployedStack(settings.with_values(values), folder, known)
+
+
+def services_present(folder: StackFolder) -> list[ServiceForm]:
+    """Return the services of a stack that was deployed, whether it is ready or not. Raises LabError.
+
+    An engine that has left its swarm has none, whatever the record says.
+    """
+    if folder.known() is None:
+        return []
+    try:
+        return services_of(folder.stack)
+    except LabError as error:
+        if has_left_swarm():
+            return []
+        remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
+        raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
 
 
 def former(settings: Settings) -> DeployedStack | None:
@@ -385,7 +338,7 @@ def former(settings: Settings) -> DeployedStack | None:
     It need not run: it was stopped, or its last start failed. Raises LabError.
     """
     folder = StackFolder.of(settings.project)
-    known = folder.deployed() or folder.ended()
+    known = folder.known()
     return None if known is None else DeployedStack(settings, folder, known)
 
 
@@ -393,3 +346,37 @@ def _service_in(arguments: Sequence[str]) -> str:
     if tuple(arguments[:2]) != EXEC:
         raise ValueError(f"only `exec -T` runs in a stack, not {json.dumps(list(arguments))}")
     return arguments[2]
+
+
+def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:
+    """Read lines of name, state, status and service of containers, with tabs between, as ``docker ps`` prints them."""
+    found = []
+    for line in text.splitlines():
+        name, state, status, service = line.split("\t")
+        health, exited = _HEALTH.search(status), _EXITED.search(status)
+        found.append(
+            Service(
+                name=service.removeprefix(f"{stack}_"),
+                container=Container(name, engine),
+                state=state,
+                health=health[1] if health else "",
+                exit_code=int(exited[1]) if exited else 0,
+            )
+        )
+    return found
+
+
+def is_gone(detail: str) -> bool:
+    """Whether an error of the docker client says that a container does not run any more."""
+    return "no such container" in detail.lower() or "is not running" in detail.lower()
+
+
+def has_ended(container: Container) -> bool:
+    """Whether a container has ended. Raises LabError."""
+    return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
+
+
+def log_of(container: Container, *options: str) -> str:
+    """What a container has printed, with options of ``docker logs``. Raises LabError."""
+    done = container.engine.run("logs", *options, container.name)
+    return done.stdout + done.stderr

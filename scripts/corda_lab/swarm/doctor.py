@@ -5,21 +5,36 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
+from corda_lab.host.image_files import READER
 from corda_lab.host.probe import parse_version
+from corda_lab.host.processes import last_words
 from corda_lab.lab import exposure
 from corda_lab.lab.checks import Check, failure, ok, unknown, warning
-from corda_lab.lab.engine import outcomes
+from corda_lab.lab.engine import Engine, outcomes
+from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.swarm.fit import Fitted, Place
-from corda_lab.swarm.hosts import EngineFacts, Host, facts_of
-from corda_lab.swarm.measure import Measured, NetworkPath
-from corda_lab.swarm.members import Located, Member, locate
-from corda_lab.swarm.registry import own_port
-from corda_lab.swarm.schema import WorkersFields
+from corda_lab.swarm.hosts import EngineFacts, Located, Member, facts_of, locate
+from corda_lab.swarm.placement import WorkersFields
 from corda_lab.text import words
 
 ENGINE_MIN = "20.10"
 CLOCK_SECONDS_MAX = 0.05
 """Clocks that differ by more are a warning: rows of the generator and metrics of nodes are put on one axis of time."""
+SYNCHRONISE = "Let chrony or systemd-timesyncd set the clock of every host, from the same servers."
+READ_CLOCK = """
+import ctypes, struct
+read = ctypes.create_string_buffer(512)
+state = ctypes.CDLL(None).adjtimex(read)
+print(state, *struct.unpack_from("=q", read, 24))
+"""
+"""Prints what the kernel says of its clock, the state and the largest error in microseconds, as ``man adjtimex``."""
+TIME_ERROR = 5
+"""The state of a clock that is not synchronised."""
+REACHED = ("not found", "manifest unknown", "name unknown", "denied", "unauthorized")
+"""What engines say of an image that the registry does not have, or does not show to everybody."""
+REGISTRY_REMEDY = (
+    "Let this host reach it. An engine needs a certificate that it knows, or `insecure-registries` in its daemon.json."
+)
 CONNECT_SECONDS_MAX = 3.0
 GOSSIP_PORT = 7946
 """The port at which engines of a swarm tell one another what is where. They connect by TCP and UDP."""
@@ -41,7 +56,7 @@ class SwarmHosts:
         """Find all hosts of a placement in the swarm, and ask their engines."""
         label = fitted.placement.fields.label
         located = {name: locate(name, label, members) for name in fitted.hosts}
-        return cls(located, outcomes([Host(name) for name in fitted.hosts], facts_of))
+        return cls(located, outcomes([Engine(name) for name in fitted.hosts], facts_of))
 
     @property
     def node_names(self) -> dict[str, str]:
@@ -61,7 +76,7 @@ def examine(fitted: Fitted, hosts: SwarmHosts) -> list[Check]:
         elif found.member:
             checks += _host_checks(name, found.member, facts, fitted)
     answered = {name: one for name, one in hosts.facts.items() if isinstance(one, EngineFacts)}
-    return [*checks, *_versions(answered), *_clocks(answered), _registry(fitted.placement.fields.registry)]
+    return [*checks, *_versions(answered), *_clocks(answered)]
 
 
 def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) -> Iterator[Check]:
@@ -72,9 +87,10 @@ def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) 
             f"See `docker context inspect {name}` and `docker node inspect {member.hostname}`; mend one of them.",
         )
         return
-    yield ok(
-        f"host {name}", f"{member.hostname}, engine {facts.version}, {facts.cores} cores, {words.size(facts.memory)}"
-    )
+    about = f"{member.hostname}, engine {facts.version}, {facts.cores} cores, {words.size(facts.memory)}"
+    services = [service for service, place in fitted.places.items() if place.host == name]
+    services += [words.plural(workers[0].count, "worker")] if (workers := workers_on(name, fitted)) else []
+    yield ok(f"host {name}", f"{about}: {words.listed(services)}")
     if short := lacking(member, (*places_on(name, fitted), *workers_on(name, fitted))):
         yield failure(
             f"room of {name}", short, "Reserve less in the placement, or use a larger host: Swarm would start nothing."
@@ -144,66 +160,47 @@ def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
 
 def _clocks(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
     for name, one in facts.items():
-        yield clock_check(name, one.clock.offset_seconds, one.clock.error_seconds, "this machine's")
+        offset, error = one.clock.offset_seconds, one.clock.error_seconds
+        finding = f"{offset * 1000:+.1f} ms from this machine's (± {error * 1000:.1f} ms)"
+        # It is known only to its error.
+        apart = abs(offset) - error
+        if apart > CLOCKS_APART_SECONDS_MAX:
+            yield failure(f"clock of {name}", finding, SYNCHRONISE)
+        elif apart > CLOCK_SECONDS_MAX:
+            yield warning(f"clock of {name}", finding, SYNCHRONISE)
+        else:
+            yield ok(f"clock of {name}", finding)
 
 
-def clock_check(name: str, offset_seconds: float, error_seconds: float, whose: str) -> Check:
-    """Judge the difference of two clocks. It is known only to its error."""
-    finding = f"{offset_seconds * 1000:+.1f} ms from {whose} (± {error_seconds * 1000:.1f} ms)"
-    if abs(offset_seconds) - error_seconds > CLOCK_SECONDS_MAX:
-        return warning(f"clock of {name}", finding, "Let chrony or systemd-timesyncd set the clock of every host.")
-    return ok(f"clock of {name}", finding)
-
-
-def _registry(registry: str) -> Check:
-    if own_port(registry) is not None:
-        return ok("registry", f"{registry}: the lab provides it")
-    address, _, port = registry.partition(":")
-    if is_open(address, int(port or 443)):
-        return ok("registry", f"{registry} answers")
-    remedy = "Start it, or leave `registry` out of the placement: then the lab provides one."
-    return failure("registry", f"this machine cannot connect to {registry}", remedy)
-
-
-def not_measured(reason: str, remedy: str = "Run `scripts/lab up --placement NAME` first.") -> Check:
-    """Return the check of a network between hosts that could not be measured."""
-    return unknown("network between hosts", f"not measured: {reason}", remedy)
-
-
-def not_possible(error: LabError, *, encrypted: bool) -> Check:
-    """Return the check of a network between hosts on which nothing could even be started."""
-    return failure("network between hosts", error.message, remedy_of_network(encrypted=encrypted))
-
-
-def remedy_of_network(*, encrypted: bool) -> str:
-    """Say what an overlay needs."""
-    return f"{OPEN} Or set overlay: plain in the placement." if encrypted else OPEN
-
-
-def examine_network(measured: Measured, *, encrypted: bool) -> list[Check]:
-    """Judge what was measured between hosts."""
-    kind = "encrypted" if encrypted else "plain"
-    if measured.is_cut:
-        finding = f"nothing passes on an overlay that is {kind}"
-        return [failure("network between hosts", finding, remedy_of_network(encrypted=encrypted))]
+def examine_kernel_clocks(engines: Sequence[Engine], image: str | None) -> list[Check]:
+    """Check that the kernel of every host says that its clock is kept synchronised. ``image`` is one with Python."""
+    remedy = "Run `scripts/lab up` with this placement first: it brings an image with Python to every host."
+    if image is None:
+        return [unknown("synchronised clocks", "not read: the hosts have no image of the lab yet", remedy)]
+    read = ("run", "--rm", "--pull=never", *READER, "--entrypoint=python3", image, "-c", READ_CLOCK)
     checks = []
-    for host, paths in measured.paths.items():
-        for path in paths:
-            if path.trouble:
-                checks.append(failure(f"{host} to {path.target}", path.trouble, OPEN))
-            else:
-                checks.append(ok(f"{host} to {path.target}", _path_words(path)))
-    first, *_ = measured.paths
-    for path in measured.paths[first]:
-        if path.clock_ms is not None and path.clock_error_ms is not None:
-            checks.append(
-                clock_check(path.target, path.clock_ms / 1000, path.clock_error_ms / 1000, f"that of {first}")
-            )
-    return [ok("overlay", kind), *checks]
+    for name, said in outcomes(engines, lambda engine: engine.checked(*read)).items():
+        check = f"synchronised clock of {name}"
+        if isinstance(said, LabError):
+            checks.append(unknown(check, f"not read: {said.message}", remedy))
+        else:
+            state, microseconds = map(int, said.split())
+            error = f"at most {microseconds / 1000:.1f} ms off"
+            is_kept = state != TIME_ERROR
+            checks.append(ok(check, error) if is_kept else warning(check, "nothing keeps it synchronised", SYNCHRONISE))
+    return checks
 
 
-def _path_words(path: NetworkPath) -> str:
-    found = [f"round trip {path.round_trip_ms:.2f} ms"] if path.round_trip_ms is not None else []
-    if path.megabits_per_second is not None:
-        found.append(f"{path.megabits_per_second:.0f} Mbit/s in one connection")
-    return ", ".join(found)
+def examine_registry(registry: str, engines: Sequence[Engine]) -> list[Check]:
+    """Check that every host reaches the registry, by an image that it does not have."""
+    image = f"{registry}/corda-lab/reached:none"
+    checks = []
+    for name, done in outcomes(engines, lambda engine: engine.run("pull", "--quiet", image)).items():
+        check = f"registry from {name}"
+        if isinstance(done, LabError):
+            checks.append(failure(check, done.message, REGISTRY_REMEDY))
+        elif done.returncode == 0 or any(words in done.stderr.lower() for words in REACHED):
+            checks.append(ok(check, f"{registry} answers"))
+        else:
+            checks.append(failure(check, last_words(done.stderr, 2), REGISTRY_REMEDY))
+    return checks

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.placement import NODE_NAMES, NODES, Placement, over_room
+from corda_lab.swarm.placement import NODE_NAMES, NODES, HostFields, Placement, ReservedFields, over_room
 from corda_lab.swarm.project import Project, Service
-from corda_lab.swarm.schema import HostFields, ReservedFields
 from corda_lab.text import words
 from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source
@@ -99,14 +98,14 @@ def _limit_problems(
     """Yield where a service may use more than its host keeps free for it: then its neighbours could take it."""
     # Nodes have the same limits, so one line says it for all of them.
     whose = "each node" if where[-1] == NODES else name
-    if int(service.mem_limit) > reserved.memory:
-        limit = int(service.mem_limit)
+    limit, cores = int(service.get("mem_limit", 0)), service.get("cpus") or 0
+    if limit > reserved.memory:
         text = f"{words.size(reserved.memory)} are reserved, but the limit of {whose} is {words.size(limit)}"
         remedy = f"Reserve {-(-limit // 1024**2)}m, or lower the limit in .env."
         yield source.problem((*where, "memory"), text, remedy)
-    if service.cpus is not None and service.cpus > reserved.cores:
-        text = f"{reserved.cores:g} cores are reserved, but the limit of {whose} is {service.cpus:g}"
-        yield source.problem((*where, "cores"), text, f"Reserve {service.cpus:g}, or lower the limit in .env.")
+    if cores > reserved.cores:
+        text = f"{reserved.cores:g} cores are reserved, but the limit of {whose} is {cores:g}"
+        yield source.problem((*where, "cores"), text, f"Reserve {cores:g}, or lower the limit in .env.")
 
 
 def _worker_problems(placement: Placement, running: Mapping[str, Service]) -> Iterator[Problem]:

@@ -4,8 +4,8 @@ It contains the keys of all nodes, so only its user may open it.
 """
 
 import hashlib
+import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,16 +18,8 @@ from corda_lab.results.manifest import PlacedHost, PlacementEntry
 from corda_lab.swarm.stack import SUFFIX
 
 
-class Record(BaseModel):
-    """What was deployed last, and where something of it may be. It is written before anything starts."""
-
-    placement: str
-    """As it was given: a name, or the path of a file."""
-    hosts: list[str]
-
-
 class Deployment(BaseModel):
-    """What runs where, of a stack that has started. It is written when the stack runs, and deleted before it ends."""
+    """What of a stack runs where. It is written before anything starts."""
 
     placement: str
     """As it was given: a name, or the path of a file."""
@@ -40,8 +32,12 @@ class Deployment(BaseModel):
     """The host of each worker of the load generator, in the order of their indexes, which begin at 1."""
     images: dict[str, str]
     """The image of each service as a lab on one machine has it."""
-    tools: str
-    """The image of the tools, which every host has."""
+    helper_image: str
+    """The image of the load generator in the registry, which every host has."""
+    hosts: list[str]
+    """Every host on which something of the stack may be, of earlier deployments, too."""
+    is_running: bool = False
+    """Whether it has started. It is False again as soon as it is about to be started or stopped."""
 
     def entry(self, hosts: Mapping[str, PlacedHost]) -> PlacementEntry:
         """Return what manifests have of it."""
@@ -87,7 +83,7 @@ class StackFolder:
         try:
             return path.read_text(encoding="utf-8")
         except OSError as error:
-            remedy = "Write it again: `scripts/lab up --placement NAME`."
+            remedy = "Write it again: `scripts/lab up --on PLACEMENT`."
             raise LabError(f"{path}: cannot be read ({error.strerror})", remedy) from None
 
     @property
@@ -95,67 +91,37 @@ class StackFolder:
         return self.root / "stack.yaml"
 
     @property
-    def _record_file(self) -> Path:
-        return self.root / "record.json"
+    def deployment_file(self) -> Path:
+        return self.root / "deployment.json"
 
     def create(self) -> None:
         """Create the folder, which nobody else may open."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
 
-    def record(self, placement: str, hosts: list[str]) -> None:
-        """Record what is about to be deployed. Hosts of earlier deployments stay in it until the stack is removed."""
+    def note(self, deployment: Deployment) -> None:
+        """Write what runs where. Hosts of earlier deployments stay in it until the stack is removed."""
         self.create()
-        known = self.recorded()
-        earlier = known.hosts if known else []
-        content = Record(placement=placement, hosts=list(dict.fromkeys([*earlier, *hosts])))
-        atomic.write_text(self._record_file, content.model_dump_json(indent=2) + "\n")
-
-    def recorded(self) -> Record | None:
-        """Return the record; None if there is none. Raises LabError if it cannot be read."""
-        try:
-            return Record.model_validate_json(self._record_file.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValidationError):
-            raise LabError(f"{self._record_file}: is damaged", "Delete it, and give --placement.") from None
-
-    @property
-    def deployment_file(self) -> Path:
-        """What runs where, as long as the stack runs."""
-        return self.root / "deployment.json"
-
-    @property
-    def _ended_file(self) -> Path:
-        """What ran where before."""
-        return self.root / "ended.json"
-
-    def note_deployed(self, deployment: Deployment) -> None:
-        """Write that the stack runs."""
-        atomic.write_text(self.deployment_file, deployment.model_dump_json(indent=2) + "\n")
+        known = self.known()
+        hosts = dict.fromkeys([*(known.hosts if known else ()), *deployment.hosts])
+        content = deployment.model_copy(update={"hosts": list(hosts)})
+        atomic.write_text(self.deployment_file, content.model_dump_json(indent=2) + "\n")
 
     def note_ended(self) -> None:
-        """Write that it is not known to run: it is about to be started or stopped. What ran where is kept."""
-        with suppress(FileNotFoundError):
-            self.deployment_file.replace(self._ended_file)
+        """Write that the stack is not known to run. What ran where is kept."""
+        if known := self.known():
+            self.note(known.model_copy(update={"is_running": False}))
 
-    def deployed(self) -> Deployment | None:
-        """Return what runs where; None if the stack is not known to run. Raises LabError if it cannot be read."""
-        return self._deployment_in(self.deployment_file)
-
-    def ended(self) -> Deployment | None:
-        """Return what ran where before the stack was last started or stopped; None if nothing did. Raises LabError."""
-        return self._deployment_in(self._ended_file)
-
-    def _deployment_in(self, file: Path) -> Deployment | None:
+    def known(self) -> Deployment | None:
+        """Return what runs where, or ran last; None if nothing did. Raises LabError if it cannot be read."""
         try:
-            return Deployment.model_validate_json(file.read_bytes())
+            return Deployment.model_validate_json(self.deployment_file.read_bytes())
         except FileNotFoundError:
             return None
         except (OSError, ValidationError):
-            remedy = "Write it again: `scripts/lab up --placement NAME`. If there is no stack, delete it."
-            raise LabError(f"{file}: is damaged", remedy) from None
+            remedy = "Delete it, and write it again: `scripts/lab up --on PLACEMENT`."
+            raise LabError(f"{self.deployment_file}: is damaged", remedy) from None
 
     def forget(self) -> None:
-        """Delete the record: nothing of the stack is left on any host but what was asked to be kept."""
-        self._record_file.unlink(missing_ok=True)
+        """Delete all of it: nothing of the stack is left on any host."""
+        shutil.rmtree(self.root, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Starts and stops a stack: ``lab up --placement NAME`` and ``lab down --on swarm``.
+"""Starts and stops a stack: ``lab up --on PLACEMENT`` and ``lab down --on PLACEMENT``.
 
 Everything before ``start`` needs the engine of this machine, which must be a manager of the swarm. ``start`` takes the
 images that are here.
@@ -12,31 +12,26 @@ from dataclasses import dataclass
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import engine
-from corda_lab.host.processes import last_words
 from corda_lab.lab import doctor as machine_doctor
 from corda_lab.lab import exposure, images, lifecycle, ownership, shape
 from corda_lab.lab.checks import Check, Level
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import Engine, run_docker
 from corda_lab.lab.settings import Settings
-from corda_lab.swarm import access, bootstrap, deploy, doctor, measure, overlays, publish, registry
+from corda_lab.swarm import access, bootstrap, deploy, doctor
+from corda_lab.swarm import images as stack_images
 from corda_lab.swarm.fit import Fitted, fit
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.swarm.hosts import Host
+from corda_lab.swarm.hosts import Member, members
 from corda_lab.swarm.load_container import SERVICE
-from corda_lab.swarm.members import Member, members
-from corda_lab.swarm.placement import Placement, find_placement
+from corda_lab.swarm.placement import CORES_MAX, find_placement
 from corda_lab.swarm.project import Project, parse_project
 from corda_lab.swarm.remove import remove
-from corda_lab.swarm.rules import Derivation, is_published
-from corda_lab.swarm.schema import CORES_MAX
-from corda_lab.swarm.stack import Stack, derive
+from corda_lab.swarm.stack import Derivation, Stack, derive, is_published
 from corda_lab.text import ui
 
-STACK_IMAGES = ("REGISTRY_IMAGE", "TOXIPROXY_IMAGE")
-"""Third-party images that only a stack needs, whatever its shape."""
-TOOLS = "links"
-"""The service whose image has the proxy and Python: all that runs beside a stack is made of it."""
+LINKS = "links"
+"""The service whose image has the proxy that leads to the ports of the services."""
 ANSWER_SECONDS_MAX = 60.0
 """How long the bridge may take to answer at the manager's port, once it runs."""
 POLL_SECONDS = 1.0
@@ -54,19 +49,14 @@ class Prepared:
     folder: StackFolder
 
     @property
-    def encrypted(self) -> bool:
-        return self.fitted.placement.fields.is_encrypted
-
-    @property
-    def beyond(self) -> list[Host]:
-        """All hosts but this machine."""
-        own = own_node()
-        return [Host(name) for node, name in self.hosts.node_names.items() if node != own]
+    def engines(self) -> list[Engine]:
+        """The engines of all hosts."""
+        return [Engine(name) for name in self.fitted.hosts]
 
 
 def prepare(settings: Settings, name: str) -> Prepared:
     """Read a placement, fit it to the shape, and ask all hosts. Raises LabError for what does not fit."""
-    placement: Placement = find_placement(name)
+    placement = find_placement(name)
     # The nodes may have more cores than this machine: it is not the one on which they run.
     if problems := shape.problems(settings, cores=CORES_MAX):
         raise LabError(problems=problems)
@@ -79,10 +69,7 @@ def prepare(settings: Settings, name: str) -> Prepared:
 
 def project_of(settings: Settings) -> Project:
     """Return the project without the services for which there is no image here. Raises LabError."""
-    project = parse_project(Compose(settings).config())
-    left_out = lifecycle.left_out()
-    services = {name: service for name, service in project.services.items() if name not in left_out}
-    return project.model_copy(update={"services": services})
+    return parse_project(Compose(settings).config()).without(lifecycle.left_out())
 
 
 def own_node() -> str:
@@ -94,36 +81,19 @@ def check(prepared: Prepared) -> list[Check]:
     """Check the hosts, and what this machine, the manager, needs."""
     beside = settings_of_ports(prepared.settings, prepared.folder)
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
-    disk = machine_doctor.check_disk(prepared.settings)
-    return [*doctor.examine(prepared.fitted, prepared.hosts), disk, *ports, *exposure.examine(prepared.settings)]
+    checks = doctor.examine(prepared.fitted, prepared.hosts)
+    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposure.examine(prepared.settings)]
+    if all(one.level is not Level.FAILURE for one in checks):
+        # Engines that do not answer have been named already.
+        checks += doctor.examine_registry(prepared.fitted.placement.fields.registry, prepared.engines)
+    return checks
 
 
 def examine(prepared: Prepared) -> list[Check]:
-    """Run all checks, and measure between hosts if the hosts are sound."""
-    checks = check(prepared)
-    if any(one.level is Level.FAILURE for one in checks):
-        return [*checks, doctor.not_measured("other checks have failed", "Mend them first.")]
-    return [*checks, *measure_network(prepared)]
-
-
-def measure_network(prepared: Prepared) -> list[Check]:
-    """Measure between hosts, if they have the image for it. Raises LabError if a host is not reached."""
-    if len(prepared.fitted.hosts) < 2:
-        return []
-    try:
-        tools = tools_image(prepared.settings, prepared.folder)
-    except LabError as error:
-        return [doctor.not_measured(error.message)]
-    hosts = [Host(name) for name in prepared.fitted.hosts]
-    lacking = [host.name for host in hosts if host.run("image", "inspect", tools).returncode != 0]
-    if lacking:
-        return [doctor.not_measured(f"{', '.join(lacking)}: has no image {tools}")]
-    try:
-        measured = measure.measure(hosts, prepared.folder.stack, tools, encrypted=prepared.encrypted)
-    except LabError as error:
-        # An engine may refuse a container in an overlay that its kernel cannot encrypt.
-        return [doctor.not_possible(error, encrypted=prepared.encrypted)]
-    return doctor.examine_network(measured, encrypted=prepared.encrypted)
+    """Run all checks, and ask the kernels of all hosts whether their clocks are synchronised."""
+    known = prepared.folder.known()
+    image = known.helper_image if known else None
+    return [*check(prepared), *doctor.examine_kernel_clocks(prepared.engines, image)]
 
 
 def settings_of_ports(settings: Settings, folder: StackFolder) -> Settings:
@@ -158,17 +128,17 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
 
 
 def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> None:
-    """Pull or build the third-party images that the builds, the services and the registry need."""
+    """Pull or build the third-party images that the builds, the services and the ways to their ports need."""
     with ui.phase("Third-party images"):
-        names = {**images.image_names(settings), **{one: settings[one] for one in STACK_IMAGES}}
+        names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
         engine.ensure_images(names, forced)
 
 
 def build(settings: Settings) -> None:
-    """Build the lab's own images on this machine, with that of the tools, which not every shape has."""
+    """Build the lab's own images on this machine, with that of links, which not every shape has."""
     lifecycle.build(settings)
-    if TOOLS not in settings.services:
-        lifecycle.build(settings, TOOLS)
+    if LINKS not in settings.services:
+        lifecycle.build(settings, LINKS)
 
 
 def start(prepared: Prepared, name: str) -> None:
@@ -176,75 +146,55 @@ def start(prepared: Prepared, name: str) -> None:
 
     ``name`` is the placement, as it was given.
     """
-    settings, folder, fitted = prepared.settings, prepared.folder, prepared.fitted
-    folder.record(name, list(fitted.hosts))
-    folder.note_ended()
-    tools = tools_image(settings, folder)
+    settings, folder, fitted, project = prepared.settings, prepared.folder, prepared.fitted, prepared.project
+    deployment = deployment_of(prepared, name)
+    folder.note(deployment)
     with ui.phase("Making the network"):
         network = bootstrap.run(settings, folder)
     with ui.phase("Images for the hosts"):
-        project = prepared.project
-        overlays.is_of_kind(f"{folder.stack}_default", encrypted=prepared.encrypted)
-        commands = publish.commands_of(service.image for service in project.running.values())
+        deploy.require_overlay(folder.stack, encrypted=fitted.placement.fields.is_encrypted)
+        commands = stack_images.commands_of(service["image"] for service in project.running.values())
         stack = derive(Derivation(project, fitted, network, commands))
-        port = registry.own_port(fitted.placement.fields.registry)
-        if port is not None:
-            own = registry.registry_of(settings, folder, prepared.beyond, port=port, tools=tools)
-            own.start(tools, encrypted=prepared.encrypted)
-        registry.send_image(tools, prepared.beyond)
-        publish.publish(stack.images, network)
-        publish.pull(images_by_host(stack, fitted))
+        stack_images.push(stack.images, network)
+        stack_images.pull(images_by_host(stack, fitted))
     with ui.phase("Starting the stack"):
         deploy.deploy(stack, deploy.write(stack, folder), prepared.hosts.node_names)
     with ui.phase("Opening the ports of this machine"):
-        access.open_ports(settings, stack.name, tools, with_bridge=not bridge_is_here(project, prepared))
+        with_bridge = not bridge_is_here(prepared)
+        access.open_ports(settings, stack.name, settings.own_image(LINKS), with_bridge=with_bridge)
         await_bridge(settings)
-    folder.note_deployed(deployment_of(prepared, name, tools))
+    folder.note(deployment.model_copy(update={"is_running": True}))
 
 
-def deployment_of(prepared: Prepared, name: str, tools: str) -> Deployment:
-    """Return the record of a stack that runs. ``name`` is the placement, as it was given."""
+def deployment_of(prepared: Prepared, name: str) -> Deployment:
+    """Return the record of a stack that is about to start. ``name`` is the placement, as it was given."""
     fitted, running = prepared.fitted, prepared.project.running
+    generator = stack_images.stack_image(SERVICE, running[SERVICE]["image"], fitted.placement.fields.registry, "")
     return Deployment(
         placement=name,
         text=fitted.placement.source.path.read_text(encoding="utf-8"),
         overlay=fitted.placement.fields.overlay,
         services={service: place.host for service, place in fitted.places.items()},
         workers=list(fitted.workers),
-        images={service: form.image for service, form in running.items()},
-        tools=tools,
+        images={service: form["image"] for service, form in running.items()},
+        helper_image=generator.name,
+        hosts=list(fitted.hosts),
     )
 
 
-def bridge_is_here(project: Project, prepared: Prepared) -> bool:
+def bridge_is_here(prepared: Prepared) -> bool:
     """Return whether the bridge is published for all, and runs on this machine."""
-    service = project.services["bridge"]
-    published = any(is_published("bridge", service, port) for port in service.ports or ())
+    service = prepared.project.services["bridge"]
+    published = any(is_published("bridge", service, port) for port in service.get("ports") or ())
     return published and prepared.hosts.node_names.get(own_node()) == prepared.fitted.places["bridge"].host
 
 
-def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Host, Sequence[str]]:
-    """Return the images that each host needs, each once."""
-    found: dict[Host, dict[str, None]] = {}
+def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Engine, Sequence[str]]:
+    """Return the images that each host needs, each once. That of the load generator reads files and makes faults."""
+    found = {host: [stack.image_of(SERVICE)] for host in fitted.hosts}
     for service, place in fitted.places.items():
-        if service in stack.services:
-            found.setdefault(Host(place.host), {})[stack.image_of(service)] = None
-    for host in fitted.workers:
-        found.setdefault(Host(host), {})[stack.image_of(SERVICE)] = None
-    return {host: list(names) for host, names in found.items()}
-
-
-def tools_image(settings: Settings, folder: StackFolder) -> str:
-    """Give the image of the tools a name that says what is in it, and return the name. Raises LabError."""
-    source = settings.own_image(TOOLS)
-    found = run_docker(["image", "inspect", "--format", "{{.Id}}", source])
-    if found.returncode != 0:
-        raise LabError(f"There is no image {source}", "Build it: `docker compose build links`.")
-    name = f"{folder.stack}/tools:{found.stdout.strip().removeprefix('sha256:')[:12]}"
-    tagged = run_docker(["tag", source, name])
-    if tagged.returncode != 0:
-        raise LabError(f"`docker tag {source} {name}` failed: {last_words(tagged.stderr)}", exit_code=1)
-    return name
+        found[place.host].append(stack.image_of(service))
+    return {Engine(host): list(dict.fromkeys(names)) for host, names in found.items()}
 
 
 def await_bridge(settings: Settings) -> None:
@@ -261,31 +211,24 @@ def await_bridge(settings: Settings) -> None:
             time.sleep(POLL_SECONDS)
 
 
-def hosts_left(folder: StackFolder, name: str | None, found: Sequence[Member]) -> list[Host]:
-    """Return the hosts on which something of a stack may be. Raises LabError if nothing says which.
+def hosts_left(folder: StackFolder, name: str, found: Sequence[Member]) -> list[Engine]:
+    """Return the hosts on which something of a stack may be: those of its record, and all with the placement's label.
 
-    With a placement, these are all hosts with its label, whether or not they belong to this shape.
+    They need not belong to this shape. Raises LabError.
     """
-    recorded = folder.recorded()
-    if recorded is None and name is None:
-        raise LabError(
-            f"It is not known on which hosts the stack {folder.stack} is",
-            "Give the placement with which it was started: --placement NAME.",
-        )
-    names = recorded.hosts if recorded else []
-    if name is not None:
-        label = find_placement(name).fields.label
-        names = [*names, *(member.labels[label] for member in found if label in member.labels)]
-    return [Host(one) for one in dict.fromkeys(names)]
+    known = folder.known()
+    label = find_placement(name).fields.label
+    labelled = [member.labels[label] for member in found if label in member.labels]
+    return [Engine(one) for one in dict.fromkeys([*(known.hosts if known else ()), *labelled])]
 
 
-def down(settings: Settings, name: str | None, *, volumes: bool, mark: str | None = None) -> None:
+def down(settings: Settings, name: str, *, volumes: bool, mark: str | None = None) -> None:
     """Stop the stack. Ledgers and identities are kept, unless ``volumes``. Raises LabError.
 
-    ``mark`` is the record in ``ownership`` for anything that remains.
+    ``name`` is the placement. ``mark`` is the record in ``ownership`` for anything that remains.
     """
     folder = StackFolder.of(settings.project)
     # From an engine that is no manager, nothing of the stack could be seen or removed.
     hosts = hosts_left(folder, name, members())
     ownership.mark(folder.stack, mark)
-    remove(settings, folder, hosts, volumes=volumes)
+    remove(folder, hosts, volumes=volumes)

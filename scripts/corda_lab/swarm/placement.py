@@ -1,22 +1,24 @@
-"""Reads placement files, and checks them on their own. ``fit`` checks how they fit a shape of the lab."""
+"""Placement files: their fields, and the checks of one on its own. ``fit`` checks how it fits a shape of the lab."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, PlainValidator, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
+from corda_lab.knobs import checks
 from corda_lab.lab.compose import OPTIONAL_SERVICES
-from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, NOTARY, PARTIES
+from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, NOTARY, PARTIES, parse_size
 from corda_lab.paths import CONFIGS
-from corda_lab.swarm.schema import HostFields, PlacementFields, ReservedFields, WorkersFields
 from corda_lab.text import words
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
+from lab_workload.schema import Fields, Text
 from lab_workload.yaml_source import Source, read_fields
 
 PLACEMENTS = CONFIGS / "placements"
@@ -30,6 +32,70 @@ PLACEABLE = (NODES, *dict.fromkeys((*NODE_NAMES, *OPTIONAL_SERVICES, *BASE_SERVI
 """What ``services`` of a host may name."""
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+CORES_MAX = 1024
+HOSTS_MAX = 64
+WORKERS_MAX = 64
+"""Workers of one host. More processes than cores only wait for one another."""
+LABEL = "corda-lab.host"
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str) and checks.is_size(value):
+        return parse_size(value, option="")
+    raise PydanticCustomError("size", "must be a memory size such as 1536m or 2g")
+
+
+Cores = Annotated[float, Field(gt=0, le=CORES_MAX)]
+Size = Annotated[int, PlainValidator(_size)]
+"""Bytes, written as ``1536m`` or ``2g``."""
+Label = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,60}[a-z0-9])?$")]
+Registry = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9._/-]*[a-z0-9])?$")]
+
+
+class ReservedFields(Fields):
+    """What a host keeps free for one service, whatever else it runs."""
+
+    cores: Cores
+    memory: Size
+
+
+class WorkersFields(ReservedFields):
+    """Worker processes of the load generator on one host. Cores and memory are those of each of them."""
+
+    count: Annotated[int, Field(ge=1, le=WORKERS_MAX)]
+
+
+class HostFields(Fields):
+    """One host, or one host for each node, with what it has and what runs on it."""
+
+    each: Literal["node"] | None = None
+    """``node`` stands for as many hosts as there are nodes. Each has the name of its node as its label."""
+    cores: Cores
+    memory: Size
+    services: dict[Text, ReservedFields] = Field(default_factory=dict)
+    """By the name of the service; ``nodes`` are all nodes that the file does not name."""
+    workers: WorkersFields | None = None
+
+
+class PlacementFields(Fields):
+    """A whole placement file."""
+
+    description: Text
+    label: Label = LABEL
+    """Label of the Swarm nodes whose value is the name of the host."""
+    overlay: Literal["encrypted", "plain"]
+    """Whether hosts encrypt what services send to one another."""
+    registry: Registry
+    """The registry to which the lab pushes its images, and from which every host pulls them: ``host:port/path``."""
+    hosts: Annotated[dict[Text, HostFields], Field(min_length=1, max_length=HOSTS_MAX)]
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether hosts encrypt what services send to one another."""
+        return self.overlay == "encrypted"
+
+
 _MODELS: Mapping[str, type[BaseModel]] = {"hosts": HostFields, "services": ReservedFields, "workers": WorkersFields}
 
 
@@ -90,7 +156,11 @@ def _read(path: Path) -> Placement:
 def _reworded(detail: Any, source: Source) -> Problem:
     location: Location = tuple(detail["loc"])
     if detail["type"] == "string_pattern_mismatch":
-        meant = "host:port" if location[-1] == "registry" else "lower-case letters, digits, dots and hyphens"
+        meant = (
+            "host, host:port or host:port/path"
+            if location[-1] == "registry"
+            else "lower-case letters, digits, dots and hyphens"
+        )
         return source.problem(location, f"must be {meant}, but is {detail['input']!r}")
     if detail["type"] in ("model_type", "dict_type"):
         return source.problem(location, "must consist of 'field: value' lines")

@@ -1,128 +1,52 @@
-"""The Compose project as ``docker compose config --format json`` prints it, with a type for every field.
+"""The Compose project as ``docker compose config --format json`` prints it, and what becomes of its fields on Swarm.
 
-A field that is not declared here is an error: nobody has decided what becomes of it on Swarm.
+A field that is not named here is an error: nobody has decided what becomes of it.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import BOOTSTRAP
-from lab_workload.problems import Problem
+from lab_workload.problems import Location, Problem, in_file_order
 
-UNDECIDED = "Declare it in scripts/corda_lab/swarm/project.py, and what becomes of it on Swarm in rules.py beside it."
+Service = Mapping[str, Any]
+"""The fields of a service, by name."""
 
+CARRIED = (
+    *("hostname", "labels", "environment", "dns", "stop_grace_period"),
+    *("user", "read_only", "cap_drop", "logging"),
+)
+"""Fields of services that Swarm has, too."""
+TRANSLATED = (
+    *("image", "entrypoint", "command", "volumes", "ports", "networks", "depends_on", "healthcheck", "restart"),
+    *("shm_size", "mem_limit", "cpus", "cpuset", "pids_limit", "tmpfs"),
+)
+"""Fields of services that ``stack`` puts elsewhere, or refuses."""
+LEFT_OUT = ("build", "profiles", "cpu_shares", "security_opt")
+"""Images are built before, Compose has chosen the services of the shape, and ``docker stack deploy`` ignores the rest:
+the placement keeps cores free, and ``no-new-privileges`` is a setting of the engines."""
+SERVICE_FIELDS = (*CARRIED, *TRANSLATED, *LEFT_OUT)
 
-class _Parsed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Dependency(_Parsed):
-    """What a service waits for before it starts."""
-
-    condition: Literal["service_started", "service_healthy", "service_completed_successfully"]
-    required: bool = True
-    restart: bool = False
-
-
-class Mount(_Parsed):
-    """A volume, or a file or folder of this machine, and its place in the container."""
-
-    type: Literal["volume", "bind"]
-    target: str
-    source: str = ""
-    """Empty for a volume without a name."""
-    read_only: bool = False
-    volume: Annotated[Mapping[str, JsonValue], Field(max_length=0)] = {}
-    bind: Mapping[Literal["create_host_path"], bool] = {}
-
-
-class Port(_Parsed):
-    """A port of a container, and the one of this machine that leads to it."""
-
-    mode: str = "ingress"
-    host_ip: str = ""
-    target: int
-    published: str
-    protocol: str = "tcp"
+INNER_FIELDS: Mapping[str, Collection[str]] = {
+    "healthcheck": ("test", "interval", "timeout", "start_period", "retries"),
+    "volumes": ("type", "source", "target", "read_only", "volume", "bind"),
+    "ports": ("mode", "host_ip", "target", "published", "protocol"),
+    "logging": ("driver", "options"),
+}
+"""What fields of services may consist of."""
+NETWORK_FIELDS = ("name", "driver_opts", "ipam", "internal")
+UNDECIDED = "Add it to scripts/corda_lab/swarm/project.py, and what becomes of it on Swarm to stack.py beside it."
 
 
-class Healthcheck(_Parsed):
-    """When a container is healthy. Durations are text, such as ``15m0s``."""
-
-    test: list[str]
-    interval: str
-    timeout: str
-    start_period: str
-    retries: int
-
-
-class Logging(_Parsed):
-    """Where the output of a container goes."""
-
-    driver: str
-    options: Mapping[str, str]
-
-
-class Service(_Parsed):
-    """One service. ``rules.py`` has a rule for each of these fields, with their order."""
-
-    image: str
-    build: Mapping[str, JsonValue] | None = None
-    entrypoint: list[str] | None = None
-    command: list[str] | None = None
-    hostname: str | None = None
-    profiles: list[str] | None = None
-    labels: Mapping[str, str] | None = None
-    environment: Mapping[str, str | None] | None = None
-    volumes: list[Mount] = []
-    ports: list[Port] | None = None
-    networks: Mapping[str, None] = {}
-    dns: list[str] | None = None
-    depends_on: Mapping[str, Dependency] = {}
-    healthcheck: Healthcheck | None = None
-    stop_grace_period: str | None = None
-    restart: str = "no"
-    """The default is that of Compose. Swarm has another one."""
-    shm_size: str | None = None
-    mem_limit: str
-    """Bytes."""
-    cpus: float | None = None
-    cpuset: str | None = None
-    cpu_shares: int | None = None
-    pids_limit: int
-    user: str
-    read_only: bool
-    tmpfs: list[str] | None = None
-    cap_drop: list[str]
-    security_opt: list[str]
-    logging: Logging
-
-
-class Network(_Parsed):
-    """A network of the project."""
-
-    name: str
-    driver_opts: Mapping[str, str] | None = None
-    ipam: Annotated[Mapping[str, JsonValue], Field(max_length=0)] = {}
-    internal: bool = False
-
-
-class Volume(_Parsed):
-    """A volume of the project."""
-
-    name: str
-
-
-class Project(_Parsed):
+@dataclass(frozen=True)
+class Project:
     """The whole project, in one shape."""
 
     name: str
     services: Mapping[str, Service]
-    networks: Mapping[str, Network]
-    volumes: Mapping[str, Volume]
+    networks: Mapping[str, Mapping[str, Any]]
 
     @property
     def running(self) -> dict[str, Service]:
@@ -132,22 +56,51 @@ class Project(_Parsed):
     @property
     def bootstrapped(self) -> dict[str, str]:
         """The volumes that the bootstrapper writes → their places in its container."""
-        own = self.services[BOOTSTRAP].volumes if BOOTSTRAP in self.services else []
-        return {mount.source: mount.target for mount in own if mount.type == "volume"}
+        mounts = self.services[BOOTSTRAP]["volumes"] if BOOTSTRAP in self.services else ()
+        return {mount["source"]: mount["target"] for mount in mounts if mount["type"] == "volume"}
+
+    def without(self, names: Collection[str]) -> "Project":
+        """Return the project without some of its services."""
+        return replace(self, services={name: one for name, one in self.services.items() if name not in names})
 
 
 def parse_project(config: Mapping[str, Any]) -> Project:
-    """Read the output of ``docker compose config``. Raises LabError that names each field without a rule."""
-    try:
-        # Extensions (x-) are the anchors of compose.yaml, already in their places.
-        return Project.model_validate({name: value for name, value in config.items() if not name.startswith("x-")})
-    except ValidationError as error:
-        problems = [_problem(detail) for detail in error.errors(include_url=False)]
-        raise LabError(problems=problems, remedy=UNDECIDED) from None
+    """Read the output of ``docker compose config``. Raises LabError that names each field that is not known."""
+    problems = [*_unknown(config)]
+    if problems:
+        raise LabError(problems=in_file_order(problems), remedy=UNDECIDED)
+    return Project(config["name"], config["services"], config["networks"])
 
 
-def _problem(detail: Any) -> Problem:
-    location = ("compose.yaml", *detail["loc"])
-    if detail["type"] == "extra_forbidden":
-        return Problem("has no rule for Docker Swarm", location)
-    return Problem(f"has another form than the rules for Docker Swarm expect ({detail['msg']})", location)
+def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
+    # Extensions (x-) are the anchors of compose.yaml, already in their places.
+    own = [name for name in config if not name.startswith("x-")]
+    yield from _beyond((), own, ("name", "services", "networks", "volumes"))
+    for name, network in config["networks"].items():
+        yield from _beyond(("networks", name), network, NETWORK_FIELDS)
+    for name, volume in config["volumes"].items():
+        yield from _beyond(("volumes", name), volume, ("name",))
+    for name, service in config["services"].items():
+        yield from _unknown_of(("services", name), service)
+
+
+def _unknown_of(place: Location, service: Service) -> Iterator[Problem]:
+    yield from _beyond(place, service, SERVICE_FIELDS)
+    for name, known in INNER_FIELDS.items():
+        value = service.get(name)
+        if isinstance(value, list):
+            for index, one in enumerate(value):
+                yield from _beyond((*place, name, index), one, known)
+        else:
+            yield from _beyond((*place, name), value or (), known)
+    for name, options in (service.get("networks") or {}).items():
+        yield from _beyond((*place, "networks", name), options or (), ())
+    for index, mount in enumerate(service.get("volumes") or ()):
+        yield from _beyond((*place, "volumes", index, "volume"), mount.get("volume") or (), ())
+        yield from _beyond((*place, "volumes", index, "bind"), mount.get("bind") or (), ("create_host_path",))
+
+
+def _beyond(place: Location, fields: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+    for name in fields:
+        if name not in known:
+            yield Problem("has no rule for Docker Swarm", ("compose.yaml", *place, name))

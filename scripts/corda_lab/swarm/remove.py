@@ -1,6 +1,5 @@
 """Removes a stack with everything that belongs to it, whatever an interrupted command has left."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,12 +7,10 @@ from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import outcomes, problems_of, run_docker
-from corda_lab.lab.settings import Settings
-from corda_lab.swarm import access, bootstrap, overlays, registry
-from corda_lab.swarm.deploy import NAMESPACE
+from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker
+from corda_lab.swarm import access, bootstrap
+from corda_lab.swarm.deploy import LABEL, NAMESPACE
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import Host
 from corda_lab.text import ui
 from lab_workload.problems import Problem
 
@@ -21,18 +18,20 @@ GONE_SECONDS_MAX = 240.0
 """A node may take two minutes to close its database."""
 POLL_SECONDS = 2.0
 REPORT_EVERY_SECONDS = 15.0
+NETWORK_SECONDS_MAX = 60.0
+"""How long hosts may take to let go of an overlay, once no container is in it."""
+NETWORK_POLL_SECONDS = 0.5
 
 
-def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, volumes: bool) -> None:
+def remove(folder: StackFolder, hosts: Sequence[Engine], *, volumes: bool) -> None:
     """Remove the stack, and what runs beside it. Raises LabError with all that is still there, and why.
 
-    With ``volumes``, also delete the ledgers, the metrics and the identities on every host, and the registry's images.
+    With ``volumes``, also delete the ledgers, the metrics and the identities on every host.
     A host that cannot be reached does not keep the others from being cleared.
     """
     stack = folder.stack
     folder.note_ended()
     problems: list[Problem] = []
-    own = registry.registry_of(settings, folder, hosts, port=0)
     with ui.phase("Stopping the stack" + (" and deleting its volumes" if volumes else "")):
         with _noted(problems):
             _remove_container(bootstrap.container_of(stack))
@@ -42,12 +41,9 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
         with _noted(problems):
             _remove_stack(stack)
         problems += _await_gone(hosts, stack)
-        problems += problems_of(outcomes(hosts, lambda host: own.at(host).down()))
-        with _noted(problems):
-            own.remove(volumes=volumes)
         for name in _networks(stack):
             with _noted(problems):
-                overlays.remove(name)
+                _remove_network(name)
         if volumes:
             problems += problems_of(outcomes(hosts, lambda host: _remove_volumes(lambda say: host.run(*say), stack)))
             with _noted(problems):
@@ -56,7 +52,6 @@ def remove(settings: Settings, folder: StackFolder, hosts: Sequence[Host], *, vo
         raise LabError(problems=[*dict.fromkeys(problems)], exit_code=1)
     if volumes:
         folder.forget()
-        shutil.rmtree(folder.root, ignore_errors=True)
 
 
 @contextmanager
@@ -73,9 +68,9 @@ def _remove_container(name: str) -> None:
         _require(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
 
 
-def _remove_plain(host: Host, stack: str) -> None:
+def _remove_plain(host: Engine, stack: str) -> None:
     """Remove containers of loads and measurements whose command was killed. Raises LabError."""
-    left = host.checked("ps", "--all", "--quiet", f"--filter=label={overlays.LABEL}={stack}").split()
+    left = host.checked("ps", "--all", "--quiet", f"--filter=label={LABEL}={stack}").split()
     if left:
         host.checked("rm", "--force", "--volumes", *left)
 
@@ -84,7 +79,7 @@ def _remove_stack(stack: str) -> None:
     _require(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
 
 
-def _await_gone(hosts: Sequence[Host], stack: str) -> list[Problem]:
+def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
     """Wait until no host has a container of the stack. Return what is wrong with those that keep one, or are lost."""
     form = ["ps", "--all", f"--filter=label={NAMESPACE}={stack}", "--format={{.Names}}"]
     problems: list[Problem] = []
@@ -113,12 +108,22 @@ def _await_gone(hosts: Sequence[Host], stack: str) -> list[Problem]:
 
 
 def _networks(stack: str) -> list[str]:
-    """Return the overlays of the stack, and those that the lab has made for it."""
-    found = []
-    for label in (NAMESPACE, overlays.LABEL):
-        listed = run_docker(["network", "ls", f"--filter=label={label}={stack}", "--format={{.Name}}"])
-        found += listed.stdout.split()
-    return found
+    """Return the overlays of the stack."""
+    return run_docker(["network", "ls", f"--filter=label={NAMESPACE}={stack}", "--format={{.Name}}"]).stdout.split()
+
+
+def _remove_network(name: str) -> None:
+    """Remove an overlay, as soon as no host uses it any more. Raises LabError after NETWORK_SECONDS_MAX."""
+    deadline = time.monotonic() + NETWORK_SECONDS_MAX
+    while run_docker(["network", "inspect", name]).returncode == 0:
+        done = run_docker(["network", "rm", name])
+        if done.returncode != 0 and time.monotonic() > deadline:
+            raise LabError(
+                f"The overlay {name} was not removed: {last_words(done.stderr)}",
+                f"`docker network inspect --verbose {name}` shows what still uses it.",
+                exit_code=1,
+            )
+        time.sleep(NETWORK_POLL_SECONDS)
 
 
 def _remove_volumes(run: Callable[[list[str]], CompletedProcess[str]], stack: str) -> None:

@@ -7,14 +7,15 @@ service again with it.
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.project import Mount, Project, Service
+from corda_lab.swarm.project import Project, Service
 from corda_lab.text import words
 
 PUBLIC_VOLUME = "network"
@@ -102,25 +103,27 @@ class NetworkFiles:
 def files_of(name: str, service: Service, project: Project, network: NetworkFiles) -> list[StackFile]:
     """Return the secrets and configs of a service, in the order of its volumes. Raises LabError."""
     found: list[StackFile] = []
-    for mount in service.volumes:
-        if mount.type == "bind":
-            source = Path(mount.source)
-            found += [
-                config_file(project, service, path, _target(mount, source, path)) for path in _bound_files(source)
-            ]
-        elif mount.source == PUBLIC_VOLUME:
-            root = network.of(project.bootstrapped[mount.source])
+    written = project.bootstrapped
+    for mount in service.get("volumes", ()):
+        volume = mount.get("source", "")
+        if mount["type"] == "bind":
+            root = Path(volume)
+            found += [config_file(project, service, path, _target(mount, root, path)) for path in _bound_files(root)]
+        elif volume == PUBLIC_VOLUME:
+            root = network.of(written[volume])
             found += [
                 config_file(project, service, path, _target(mount, root, path))
                 for path in sorted(root.iterdir())
                 if path.is_file() and _is_config(path)
             ]
-        elif mount.source in project.bootstrapped:
-            found += _private_files(name, mount, service, project, network.of(project.bootstrapped[mount.source]))
+        elif volume in written:
+            found += _private_files(name, mount, service, project, network.of(written[volume]))
     return found
 
 
-def _private_files(name: str, mount: Mount, service: Service, project: Project, root: Path) -> Iterator[StackFile]:
+def _private_files(
+    name: str, mount: Mapping[str, Any], service: Service, project: Project, root: Path
+) -> Iterator[StackFile]:
     for path in _files_in(root):
         target = _target(mount, root, path)
         if path.relative_to(root).parts[0] in PUBLIC_FOLDERS:
@@ -144,7 +147,7 @@ def _stack_file(
         raise LabError(f"{path}: {text if size else 'is empty, which a secret or config of Swarm cannot be'}")
     of_project, of_file = NAME_LENGTHS
     words_of_name = (project.name[:of_project], re.sub(r"[^A-Za-z0-9_.-]", "-", label)[:of_file], _digest(path))
-    return StackFile(kind, "-".join(words_of_name), path, target, service.user, mode)
+    return StackFile(kind, "-".join(words_of_name), path, target, service["user"], mode)
 
 
 def _is_config(path: Path) -> bool:
@@ -166,6 +169,6 @@ def _bound_files(source: Path) -> list[Path]:
     return _files_in(source) if source.is_dir() else [source]
 
 
-def _target(mount: Mount, root: Path, path: Path) -> str:
+def _target(mount: Mapping[str, Any], root: Path, path: Path) -> str:
     """Return the path in the container of a file below ``root``, which the container has at the mount's target."""
-    return str(PurePosixPath(mount.target) / path.relative_to(root).as_posix())
+    return str(PurePosixPath(mount["target"]) / path.relative_to(root).as_posix())

@@ -1,31 +1,222 @@
 """Derives the file for ``docker stack deploy`` from the Compose project and a placement."""
 
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import yaml
-from pydantic import JsonValue
 
-from corda_lab.swarm.fit import Fitted, Place
-from corda_lab.swarm.images import StackImage
-from corda_lab.swarm.project import Project
-from corda_lab.swarm.rules import RULES, Derivation, DerivedService, Fragment, literal
-from corda_lab.swarm.shared_files import Kind, StackFile
+from corda_lab.errors import LabError
+from corda_lab.lab.settings import parse_size
+from corda_lab.paths import ROOT
+from corda_lab.swarm.fit import Fitted
+from corda_lab.swarm.images import ImageCommand, StackImage, stack_image
+from corda_lab.swarm.project import CARRIED, Project, Service
+from corda_lab.swarm.shared_files import Kind, NetworkFiles, StackFile, config_file, files_of
+from lab_workload.problems import Problem
+
+Fragment = dict[str, Any]
+"""A part of the stack file."""
 
 VERSION = "3.9"
 """The form of the file. Engines before 25 want it."""
 SUFFIX = "-swarm"
 """What the names of the stack and of its volumes have after the project's. On a machine that also has a lab of its own,
 the stack must not open the ledgers of that lab."""
-PLACED = (
-    "deploy.mode",
-    "deploy.replicas",
-    "deploy.endpoint_mode",
-    "deploy.placement",
-    "deploy.update_config",
-    "deploy.resources.reservations",
-)
-"""The fields of a service in the stack file that come from the placement, or are the same for all services."""
+AWAIT = ROOT / "deploy" / "swarm" / "await-services"
+AWAIT_TARGET = "/opt/corda-lab/await-services"
+AWAIT_SECONDS_MAX = 900
+"""As long as the health check of a node waits for its start."""
+RETRIES = 1_000_000
+"""Failed health checks until Swarm stops a container: months. A node that collects garbage, or a bridge that has lost a
+node, is not to be stopped in the middle of a load."""
+PUBLISHED = "published"
+"""The network of services with ports. Without a published port, nothing needs it."""
+ANY_ADDRESS = ("0.0.0.0", "::")
+LOOPBACK = ("127.0.0.1", "::1")
+TOKEN = "BRIDGE_TOKEN"
+_RESTART = re.compile(r"on-failure:(\d+)")
+_TMPFS_DEFAULTS = {"exec", "mode=1777"}
+"""Options of a temporary file system that are those of Swarm, or without which it can do."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """All that a stack is derived from."""
+
+    project: Project
+    fitted: Fitted
+    network: NetworkFiles
+    commands: Mapping[str, ImageCommand]
+    """What images run by themselves, by the name that Compose has for them. Only those that must wait are needed."""
+
+
+@dataclass(frozen=True)
+class DerivedService:
+    """One service on its way into the stack. Raises LabError if Swarm cannot do what it asks for."""
+
+    name: str
+    service: Service
+    derivation: Derivation
+
+    @cached_property
+    def files(self) -> list[StackFile]:
+        """Its secrets and configs."""
+        found = files_of(self.name, self.service, self.derivation.project, self.derivation.network)
+        if self._awaited:
+            found.append(config_file(self.derivation.project, self.service, AWAIT, AWAIT_TARGET))
+        return found
+
+    @cached_property
+    def image(self) -> StackImage:
+        """Its image in the registry."""
+        registry = self.derivation.fitted.placement.fields.registry
+        return stack_image(self.name, self.service["image"], registry, self.derivation.network.image_hash)
+
+    @cached_property
+    def fragment(self) -> Fragment:
+        """The service in the stack file. An empty list or mapping says nothing, and is left out."""
+        if cores := self.service.get("cpuset"):
+            text = f"{cores} are cores of one machine, and Swarm cannot bind a service to cores"
+            remedy = "Leave it empty, and give the service a host of its own."
+            raise LabError(problems=[Problem.of("NODE_CPUSET", text, remedy)])
+        references = {kind.value: [file.reference for file in self.files if file.kind is kind] for kind in Kind}
+        fragment = {
+            "image": self.image.name,
+            **self._command(),
+            **{name: self.service.get(name) for name in CARRIED},
+            "volumes": [*self._volumes(), *self._temporary_folders()],
+            **references,
+            "networks": [name for name in self.service.get("networks", ()) if name != PUBLISHED or self._ports],
+            "ports": self._ports,
+            "healthcheck": self._healthcheck(),
+            "deploy": self._deploy(),
+        }
+        return {name: value for name, value in fragment.items() if value not in (None, [], {})}
+
+    @cached_property
+    def _awaited(self) -> list[str]:
+        """The services of this shape that must be healthy before its command starts.
+
+        The bootstrapper is none of them: its files are secrets and configs, which a task has before it starts.
+        """
+        running = self.derivation.project.running
+        on = self.service.get("depends_on", {}).items()
+        return [one for one, how in on if how["condition"] == "service_healthy" and one in running]
+
+    def _command(self) -> Fragment:
+        """Entrypoint and command. Swarm has no start order, so a service waits itself for those that it needs."""
+        entrypoint, command = self.service.get("entrypoint"), self.service.get("command")
+        if not self._awaited:
+            return {"entrypoint": entrypoint, "command": command}
+        if entrypoint is None:
+            # What the image runs by itself is dropped with its entrypoint.
+            own = self._command_of_image()
+            entrypoint = [literal(word) for word in own.entrypoint]
+            command = [literal(word) for word in own.command] if command is None else command
+        awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(self._awaited)]
+        return {"entrypoint": [*awaiting, *entrypoint], "command": command}
+
+    def _command_of_image(self) -> ImageCommand:
+        found = self.derivation.commands.get(self.service["image"])
+        if found is None or not (found.entrypoint or found.command):
+            text = f"{self.name}: it is not known what the image {self.service['image']} runs"
+            raise LabError(text, "Pull or build the image first.")
+        return found
+
+    def _volumes(self) -> list[Fragment]:
+        """Its own volumes. What the bootstrapper writes, and folders of this machine, are secrets and configs."""
+        own = self.derivation.project.bootstrapped
+        mounts = [one for one in self.service.get("volumes", ()) if one["type"] == "volume"]
+        kept = ("type", "source", "target", "read_only")
+        return [{name: one[name] for name in kept if one.get(name)} for one in mounts if one.get("source") not in own]
+
+    def _temporary_folders(self) -> list[Fragment]:
+        """``docker stack deploy`` ignores the fields of Compose for them."""
+        found = [self._temporary_folder(entry) for entry in self.service.get("tmpfs") or ()]
+        if size := self.service.get("shm_size"):
+            found.append({"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(size)}})
+        return found
+
+    def _temporary_folder(self, entry: str) -> Fragment:
+        target, _, options = entry.partition(":")
+        mounted: Fragment = {"type": "tmpfs", "target": target}
+        for option in filter(None, options.split(",")):
+            if option.startswith("size="):
+                mounted["tmpfs"] = {"size": parse_size(option.removeprefix("size="), option=f"{self.name}: tmpfs")}
+            elif option not in _TMPFS_DEFAULTS:
+                text = f"{self.name}: tmpfs: Swarm has no option {option!r}"
+                raise LabError(text, "Remove it from compose.yaml.")
+        return mounted
+
+    @cached_property
+    def _ports(self) -> list[Fragment]:
+        """Its ports that other machines are meant to reach."""
+        return [
+            {
+                "mode": "host",
+                "target": port["target"],
+                "published": int(port["published"]),
+                "protocol": port.get("protocol", "tcp"),
+            }
+            for port in self.service.get("ports") or ()
+            if is_published(self.name, self.service, port)
+        ]
+
+    def _healthcheck(self) -> Fragment:
+        check = self.service.get("healthcheck")
+        return {**check, "retries": RETRIES} if check else {}
+
+    def _deploy(self) -> Fragment:
+        service, place = self.service, self.derivation.fitted.places[self.name]
+        limits = {"memory": service.get("mem_limit"), "pids": service.get("pids_limit")}
+        cpus = service.get("cpus") or 0
+        limits["cpus"] = None if math.isclose(cpus, 0) else f"{cpus:g}"
+        label = self.derivation.fitted.placement.fields.label
+        return {
+            "mode": "replicated",
+            "replicas": 1,
+            # Names lead straight to the tasks. The other mode needs IPVS in the kernel of every host.
+            "endpoint_mode": "dnsrr",
+            "placement": {"constraints": [f"node.labels.{label} == {place.host}"]},
+            "resources": {
+                "limits": {name: value for name, value in limits.items() if value},
+                "reservations": {"cpus": f"{place.cores:g}", "memory": str(place.memory)},
+            },
+            "restart_policy": _restart_policy(service.get("restart", "no")),
+            # Two containers must never open the same ledger.
+            "update_config": {"order": "stop-first"},
+        }
+
+
+def literal(text: str) -> str:
+    """Return a text that the Docker client reads as it is: it takes words after a ``$`` for variables."""
+    return text.replace("$", "$$")
+
+
+def is_published(name: str, service: Service, port: Mapping[str, Any]) -> bool:
+    """Return whether a port is meant for other machines. Raises LabError if Swarm cannot publish it so."""
+    address = port.get("host_ip", "")
+    if address in LOOPBACK:
+        return False
+    if address and address not in ANY_ADDRESS:
+        text = f"{name}: Swarm publishes a port on all addresses of a host, not only on {address}"
+        raise LabError(text, "Use 127.0.0.1, which publishes nothing, or 0.0.0.0.")
+    if not (service.get("environment") or {}).get(TOKEN):
+        text = f"is empty, but other machines are to reach {name}"
+        remedy = "Set it to 16 or more random characters, or BRIDGE_ADDRESS=127.0.0.1."
+        raise LabError(problems=[Problem.of(TOKEN, text, remedy)])
+    return True
+
+
+def _restart_policy(restart: str) -> Fragment:
+    """It is always given: Swarm restarts everything by default, a node that failed too."""
+    if attempts := _RESTART.fullmatch(restart):
+        return {"condition": "on-failure", "max_attempts": int(attempts[1])}
+    return {"condition": {"no": "none", "on-failure": "on-failure"}.get(restart, "any")}
 
 
 @dataclass(frozen=True)
@@ -33,7 +224,7 @@ class Stack:
     """A stack, and what has to be there before it can be deployed."""
 
     name: str
-    document: Mapping[str, JsonValue]
+    document: Mapping[str, Any]
     """The stack file."""
     images: tuple[StackImage, ...]
     """Every image once, in the order of the services."""
@@ -41,15 +232,15 @@ class Stack:
     @property
     def services(self) -> tuple[str, ...]:
         """The names of its services."""
-        return tuple(_mapping(self.document["services"]))
+        return tuple(self.document["services"])
 
     def image_of(self, service: str) -> str:
         """Return the image of a service, by its name in the registry."""
-        return str(_mapping(_mapping(self.document["services"])[service])["image"])
+        return str(self.document["services"][service]["image"])
 
     def file_names(self, kind: Kind) -> frozenset[str]:
         """Return the names that its secrets, or its configs, have in Swarm."""
-        return frozenset(_mapping(self.document[kind.value]))
+        return frozenset(self.document[kind.value])
 
     @property
     def text(self) -> str:
@@ -70,8 +261,8 @@ def derive(derivation: Derivation) -> Stack:
     """Derive the stack. Raises LabError if Swarm cannot do what the project asks for."""
     project, fitted = derivation.project, derivation.fitted
     derived_services = [DerivedService(name, service, derivation) for name, service in project.running.items()]
-    services = {derived.name: stack_service(derived) for derived in derived_services}
-    document: dict[str, JsonValue] = {"version": VERSION, "services": {**services}}
+    services = {derived.name: derived.fragment for derived in derived_services}
+    document: Fragment = {"version": VERSION, "services": {**services}}
     document["networks"] = {name: _network(name, project, fitted) for name in _used(services, "networks")}
     document["volumes"] = {name: {"name": f"{project.name}{SUFFIX}_{name}"} for name in _used(services, "volumes")}
     files = [file for derived in derived_services for file in derived.files]
@@ -81,66 +272,20 @@ def derive(derivation: Derivation) -> Stack:
     return Stack(f"{project.name}{SUFFIX}", document, images)
 
 
-def stack_service(derived: DerivedService) -> Fragment:
-    """Return one service of the stack file. Raises LabError."""
-    merged: Fragment = {}
-    for rule in RULES.values():
-        _merge(merged, rule.translate(derived))
-    label = derived.derivation.fitted.placement.fields.label
-    _merge(merged, _placed(derived.derivation.fitted.places[derived.name], label))
-    return merged
-
-
-def _placed(place: Place, label: str) -> Fragment:
-    return {
-        "deploy": {
-            "mode": "replicated",
-            "replicas": 1,
-            # Names lead straight to the tasks. The other mode needs IPVS in the kernel of every host.
-            "endpoint_mode": "dnsrr",
-            "placement": {"constraints": [f"node.labels.{label} == {place.host}"]},
-            "resources": {"reservations": {"cpus": f"{place.cores:g}", "memory": str(place.memory)}},
-            # Two containers must never open the same ledger.
-            "update_config": {"order": "stop-first"},
-        }
-    }
-
-
-def _merge(into: Fragment, fragment: Fragment) -> None:
-    """Add a fragment: mappings are merged, lists are put together."""
-    for name, value in fragment.items():
-        present = into.get(name)
-        if isinstance(present, dict) and isinstance(value, dict):
-            _merge(present, value)
-        elif isinstance(present, list) and isinstance(value, list):
-            into[name] = [*present, *value]
-        else:
-            into[name] = value
-
-
 def _used(services: Mapping[str, Fragment], field: str) -> list[str]:
     """Return the names of the networks, or of the volumes, that any service has, each once."""
-    return list(dict.fromkeys(name for service in services.values() for name in _names(service.get(field))))
+    entries = [entry for service in services.values() for entry in service.get(field, ())]
+    names = [entry.get("source") if isinstance(entry, dict) else entry for entry in entries]
+    return list(dict.fromkeys(filter(None, names)))
 
 
-def _names(entries: JsonValue) -> Iterator[str]:
-    for entry in entries if isinstance(entries, list) else ():
-        name = entry.get("source") if isinstance(entry, dict) else entry
-        if isinstance(name, str):
-            yield name
-
-
-def _network(name: str, project: Project, fitted: Fitted) -> JsonValue:
+def _network(name: str, project: Project, fitted: Fitted) -> Fragment:
     """Return an overlay network. The options of the project's networks are those of bridges on one machine."""
-    options: Fragment = {"encrypted": "true"} if fitted.placement.fields.is_encrypted else {}
+    options: Fragment = {"driver_opts": {"encrypted": "true"}} if fitted.placement.fields.is_encrypted else {}
+    is_internal = project.networks[name].get("internal", False)
     # Containers of the manager that are in no service lead to the ports of services.
-    network: Fragment = {"driver": "overlay", "attachable": True, "internal": project.networks[name].internal}
-    return {**network, "driver_opts": options} if options else network
+    return {"driver": "overlay", "attachable": True, "internal": is_internal, **options}
 
 
-def _definition(file: StackFile) -> JsonValue:
+def _definition(file: StackFile) -> Fragment:
     return {"name": file.name, "file": literal(str(file.path))}
-
-
-def _mapping(value: JsonValue) -> Fragment:
-    return value if isinstance(value, dict) else {}

@@ -173,9 +173,9 @@ class PlanFile(BaseModel):
     """Everything that must not change before the sweep is resumed: name → digest. See ``store.fingerprint``."""
     quick: bool
     repeats: int | None = None
-    """The number of repeats, which need not be that of the file; None in plans of 0.2.0 and earlier."""
+    """The number of repeats, which need not be that of the file; None for that of the file."""
     seed: int | None = None
-    """The seed of the first repeat, which need not be that of the file; None in plans of 0.2.0 and earlier."""
+    """The seed of the first repeat, which need not be that of the file; None for that of the file."""
     steps: list[PlannedStep]
     """Empty for a search, which plans one step at a time."""
     rerun: Rerun | None = None

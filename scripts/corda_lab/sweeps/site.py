@@ -10,10 +10,9 @@ from corda_lab.lab.settings import Settings
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
+from corda_lab.swarm.deploy import services_of
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.placement import NODE_NAMES, find_placement
-from corda_lab.swarm.schema import CORES_MAX
-from corda_lab.swarm.tasks import services_of
+from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.plan import HERE, Room
 
 
@@ -65,7 +64,7 @@ class Machine:
         if stack := deployment.find(settings):
             raise LabError(
                 f"The stack {stack.project} is up, but the sweep is to run on this machine",
-                "Add --placement, or stop the stack with `scripts/lab down --on swarm`.",
+                f"Add --on {stack.known.placement}, or stop it: `scripts/lab down --on {stack.known.placement}`.",
             )
 
     def require_replaceable(self, settings: Settings) -> None:
@@ -117,7 +116,7 @@ class Swarm:
         if Compose(settings).running_containers():
             raise LabError(
                 f"The lab {settings.project} is up on this machine, but the sweep is to run on several hosts",
-                "Stop it with `scripts/lab down`, which keeps its ledgers, or leave out --placement.",
+                "Stop it with `scripts/lab down`, which keeps its ledgers, or leave out --on.",
             )
 
     def require_replaceable(self, settings: Settings) -> None:
@@ -127,7 +126,7 @@ class Swarm:
         if found is not None and ownership.marked(stack) not in (found, ownership.STARTING):
             raise LabError(
                 f"The stack {stack} (or its volumes) already exists, but a sweep needs an empty ledger",
-                "Remove it with `scripts/lab down --on swarm --volumes`, or pass --replace.",
+                f"Remove it with `scripts/lab down --on {self._placement} --volumes`, or pass --replace.",
             )
 
     def start(self, wanted: Settings) -> None:
@@ -152,7 +151,7 @@ class Swarm:
 def stack_present(settings: Settings) -> str | None:
     """Return what identifies the existing stack: the id of its first service, else that its volumes may be there."""
     folder = StackFolder.of(settings.project)
-    if folder.recorded() is None:
+    if folder.known() is None:
         return None
     services = services_of(folder.stack)
     return services[0].id if services else "volumes"

@@ -1,4 +1,4 @@
-"""``--on swarm``: what is wrong before any host is asked."""
+"""``--on PLACEMENT``: what is wrong before any host is asked."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.cli import lab, status
-from corda_lab.cli.options import Where
 from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
+from corda_lab.host import probe
 from corda_lab.lab import lifecycle as machine
 from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
@@ -19,23 +19,18 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.swarm.members import Member
+from corda_lab.swarm.hosts import Member
 from support.docker import docker_client
-
-
-def test_a_placement_is_not_for_one_machine(done: list[str]) -> None:
-    with pytest.raises(LabError, match="--placement: is for the lab on several hosts"):
-        lab.down(placement="one-node-per-host")
 
 
 @pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
 def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr(lock, "held", lambda _: nullcontext())
-    monkeypatch.setattr(deployment, "find", lambda _: SimpleNamespace(project="lab-swarm"))
+    monkeypatch.setattr(deployment, "find", lambda _: SimpleNamespace(project="lab-swarm", known=DEPLOYED))
     with pytest.raises(LabError, match="The stack lab-swarm is up, but this command uses this machine") as caught:
         app(words.split(), standalone_mode=False)
-    assert "`scripts/lab down --on swarm`" in caught.value.remedy
+    assert "`scripts/lab down --on three`" in caught.value.remedy
 
 
 DEPLOYED = Deployment(
@@ -45,7 +40,8 @@ DEPLOYED = Deployment(
     services={"partya": "one", "locust": "one"},
     workers=[],
     images={},
-    tools="lab-swarm/tools:1",
+    helper_image="images.lab/lab/locust",
+    hosts=["one"],
 )
 
 
@@ -66,9 +62,7 @@ def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(lifecycle, "down", lambda *_, volumes: found.append(f"down {volumes}"))
     monkeypatch.setattr(lifecycle, "up", lambda *_: found.append("up"))
     folder = StackFolder.of(settings.project)
-    folder.create()
-    folder.note_deployed(DEPLOYED)
-    folder.note_ended()
+    folder.note(DEPLOYED)
     assert deployment.find(settings) is None
     return found
 
@@ -77,7 +71,7 @@ def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_rows_are_collected_before_a_stack_is_stopped_even_if_its_start_has_failed(
     done: list[str], *, volumes: bool
 ) -> None:
-    lab.down(volumes=volumes, stop_engine=False, on=Where.SWARM, placement=None)
+    lab.down(volumes=volumes, stop_engine=False, placement="three")
     assert done == [f"collect {load_settings().project}-swarm", f"down {volumes}"]
 
 
@@ -96,7 +90,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
 
     done.clear()
     monkeypatch.setattr(inject, "heal_left", lost)
-    lab.down(volumes=False, stop_engine=False, on=Where.SWARM, placement=None)
+    lab.down(volumes=False, stop_engine=False, placement="three")
     assert done == [f"collect {found.project}", "down False"]
 
 
@@ -110,10 +104,8 @@ def test_a_stack_is_removed_from_where_it_was_started_and_from_where_its_placeme
 ) -> None:
     monkeypatch.setattr(paths, "CACHE", tmp_path)
     folder = StackFolder("lab-swarm")
-    with pytest.raises(LabError, match="not known on which hosts the stack lab-swarm is"):
-        lifecycle.hosts_left(folder, None, [])
-    folder.record("old", ["gone", "generator"])
-    assert [host.name for host in lifecycle.hosts_left(folder, None, [])] == ["gone", "generator"]
+    assert lifecycle.hosts_left(folder, "generator-apart", []) == []
+    folder.note(DEPLOYED.model_copy(update={"hosts": ["gone", "generator"]}))
     known = [member("generator"), member("network"), member("")]
     found = lifecycle.hosts_left(folder, "generator-apart", known)
     assert [host.name for host in found] == ["gone", "generator", "network"]
@@ -141,8 +133,11 @@ def test_the_status_of_a_stack_is_that_of_its_tasks(tmp_path: Path, monkeypatch:
           "inspect "*) echo '{task}' ;;
         esac""",
     )
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(probe, "probe", lambda: SimpleNamespace(state=probe.EngineState.READY))
     settings = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "lab"})
-    state = status.gather_stack(settings)
+    StackFolder.of("lab").note(DEPLOYED)
+    state = status.gather(settings)
     assert (state.ready, state.project) == (False, "lab-swarm")
     assert state.services == {"partya": "failed on h1: exit 2"}
     assert state.nodes == {}

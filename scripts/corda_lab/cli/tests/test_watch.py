@@ -175,7 +175,7 @@ def terminal(lab: Lab) -> Iterator[Terminal]:
 def test_in_a_terminal_it_looks_again_until_it_is_interrupted(number: signal.Signals) -> None:
     lab = Lab()
     with terminal(lab) as shown:
-        shown.read_until("PartyA", times=2)
+        shown.read_until("PartyA", times=3)
         assert shown.screen.index(ENTER) < shown.screen.index("PartyA")
         assert LEAVE not in shown.screen
         shown.process.send_signal(number)

@@ -111,7 +111,7 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
         ({"LINKS": "partya-postgres=+1ms"}, "needs PostgreSQL. Add --database postgres."),
         (
             {"POSTGRES_CORES": "2"},
-            "POSTGRES_CORES: 2 cores of PostgreSQL need PostgreSQL. Add --database postgres, or leave out",
+            "POSTGRES_CORES: 2 cores of PostgreSQL need PostgreSQL. Add --database postgres, or leave it",
         ),
         ({"DATABASE": "postgres", "POSTGRES_CORES": "9"}, "POSTGRES_CORES: 9 cores are too many; this machine has 8"),
         ({"BRIDGE_RPC": "single"}, "BRIDGE_RPC: unknown rpc 'single'; choose from shared, left-open"),

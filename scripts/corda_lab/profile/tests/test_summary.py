@@ -2,8 +2,8 @@
 
 import pytest
 
+from corda_lab.profile.components import short_frame, summarise, unit_of
 from corda_lab.profile.stacks import Stack
-from corda_lab.profile.summary import short_frame, summarise, unit_of
 from corda_lab.results.profiles import (
     TOP,
     Event,

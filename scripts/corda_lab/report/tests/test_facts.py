@@ -26,3 +26,8 @@ def test_hosts_are_described_with_what_ran_on_each_and_what_was_not_measured() -
     assert "how fast the processors" in rows["Not measured"]
     assert facts.machines(ON_HOSTS) == "1 host of the placement three"
     assert facts.machines(ENVIRONMENT) == facts.machine(ENVIRONMENT.host)
+
+
+def test_only_clocks_of_several_hosts_may_be_apart() -> None:
+    assert ENVIRONMENT.clocks_apart_seconds_max == 0.0
+    assert ON_HOSTS.clocks_apart_seconds_max == 1.0

@@ -6,10 +6,11 @@ from pathlib import Path
 from corda_lab.report import node_logs, page, unfinished
 from corda_lab.results import evidence, folders
 from corda_lab.results import node_logs as results_logs
-from corda_lab.results.node_logs import KeptLog, KeptLogs, LogErrorKind
+from corda_lab.results.node_logs import KeptLog, KeptLogs
+from corda_lab.steps.node_log import ErrorKind
 from support.pages import without_scripts
 
-REFUSED = LogErrorKind(
+REFUSED = ErrorKind(
     level="INFO",
     logger="statemachine.StaffedFlowHospital.consultStaff",
     message="Error … of …:",
@@ -19,7 +20,7 @@ REFUSED = LogErrorKind(
     last_at=1795534390.25,
     example="Error 1 of 1: – net.corda.core.flows.FlowException: below 100",
 )
-CLOSED = LogErrorKind(
+CLOSED = ErrorKind(
     level="WARN",
     logger="a.B",
     message="<closed>",
@@ -31,7 +32,7 @@ CLOSED = LogErrorKind(
 )
 
 
-def kept(*kinds: LogErrorKind, lines_left_out: int = 0) -> KeptLogs:
+def kept(*kinds: ErrorKind, lines_left_out: int = 0) -> KeptLogs:
     log = KeptLog(
         node="PartyB", file="PartyB.log.gz", entries=9000, lines_left_out=lines_left_out, errors=list(kinds), others=2
     )

@@ -12,6 +12,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.wound import Wound, heal, make
+from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
@@ -30,7 +31,9 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "partyc": "two", "locust": "one"},
     workers=[],
     images={},
-    tools="lab-swarm/tools:1",
+    helper_image="lab-swarm/tools:1",
+    hosts=["one", "two"],
+    is_running=True,
 )
 ADDRESSES = """
 case "$*" in
@@ -177,9 +180,9 @@ def test_all_services_of_a_host_end_and_start_again(
 def test_a_host_has_faults_of_its_own(stack: DeployedStack) -> None:
     cut = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
     for kind in ("partition", "kill", "restart"):
-        inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, stack.hosts)
+        inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, hosts_of(stack))
         inject.check([cut.model_copy(update={"kind": kind, "target": "host-a"})], SETTINGS, ["host-a", "host-b"])
     with pytest.raises(LabError, match="two is a host, not a service"):
-        inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, stack.hosts)
+        inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, hosts_of(stack))
     with pytest.raises(LabError, match="the lab has no 'two'"):
         inject.check([cut], SETTINGS)

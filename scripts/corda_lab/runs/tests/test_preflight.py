@@ -7,6 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import HERE, Engine
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
@@ -65,11 +66,13 @@ def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.Mo
     lab = Compose(load_settings(ENV_FILE, {}))
     options = LoadOptions("iou", users=2)
     assert with_workers(options, lab).workers is None
-    monkeypatch.setattr(Compose, "workers", 3)
+    monkeypatch.setattr(Compose, "load_engines", (HERE, Engine("one"), Engine("one"), Engine("two")))
     assert with_workers(options, lab).workers == 2, "no more than it has users"
     assert with_workers(replace(options, users=50), lab).workers == 3
     assert with_workers(replace(options, users=50, workers=1), lab).workers == 1
     assert with_workers(LoadOptions("iou", 50, flows=400), lab).workers is None
+    with pytest.raises(LabError, match="--set workers: is 4, but the placement has 3"):
+        with_workers(replace(options, users=50, workers=4), lab)
 
 
 def check_beside_web_ui(state: WebUiState) -> None:

@@ -27,7 +27,9 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "locust": "load"},
     workers=["two", "far"],
     images={},
-    tools="lab-swarm/tools:1",
+    helper_image="registry/locust:1",
+    hosts=["one", "two", "load", "far"],
+    is_running=True,
 )
 DOCUMENT = """\
 services:

@@ -166,3 +166,16 @@ def test_rows_that_killed_nodes_have_torn_are_left_out_and_no_others(tmp_path: P
     path.write_text("{\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(LabError, match="a stage row cannot be parsed"):
         stage_rows.read_stages([path], simulation.nodes(), torn_max=1)
+
+
+def test_values_between_hosts_are_left_out_and_named(tmp_path: Path) -> None:
+    here = values_of(tmp_path)
+    there = stages.without_values_between_hosts(here)
+    (table,), (before,) = there.flows, here.flows
+    assert before.start_ms.count
+    assert (table.start_ms, table.end_ms, there.consensus_latency_ms) == (stages.NO_VALUES,) * 3
+    assert (table.start_share_percent, table.end_share_percent) == (None, None)
+    assert table.stages == before.stages, "those of one node have one clock"
+    assert there.clocks_left_out == ["start of Iou", "end of Iou", "consensus latency"]
+    assert [one.code for one in stages.warnings(there)] == ["clocks_apart"]
+    assert stages.warnings(here) == []

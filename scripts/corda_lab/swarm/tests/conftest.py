@@ -13,8 +13,8 @@ from corda_lab.swarm.fit import fit
 from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.placement import find_placement
 from corda_lab.swarm.project import Project, parse_project
-from corda_lab.swarm.rules import Derivation
 from corda_lab.swarm.shared_files import NetworkFiles
+from corda_lab.swarm.stack import Derivation
 
 FULL = {
     "DATABASE": "postgres",
@@ -89,7 +89,7 @@ def derivation_of(network: NetworkFiles) -> Callable[..., Derivation]:
     """Return a function that puts together what a stack is derived from."""
 
     def made(project: Project, placement: str = "one-node-per-host") -> Derivation:
-        commands = {project.services[name].image: one for name, one in COMMANDS.items() if name in project.services}
+        commands = {project.services[name]["image"]: one for name, one in COMMANDS.items() if name in project.services}
         return Derivation(project, fit(find_placement(placement), project), network, commands)
 
     return made

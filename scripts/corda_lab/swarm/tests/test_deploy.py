@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.swarm import deploy, tasks
+from corda_lab.swarm import deploy
 from corda_lab.swarm.deploy import command, write
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.stack import Stack
@@ -106,7 +106,7 @@ def test_a_service_that_has_ended_is_started_again(swarm: Swarm) -> None:
 def test_a_service_that_ends_while_it_starts_is_named_with_its_last_lines(
     swarm: Swarm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tasks, "ENDED_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(deploy, "ENDED_SECONDS_MAX", 0.0)
     swarm.has("failed", Err="task: non-zero exit (2)")
     (swarm.home / "running").write_text((swarm.home / "tasks").read_text())
     with pytest.raises(LabError, match=r"did not start: partya: task: non-zero exit \(2\)") as caught:

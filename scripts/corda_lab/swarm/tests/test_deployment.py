@@ -9,14 +9,13 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab import replacing
-from corda_lab.lab.deployed import Deployed, LoadStart, Service
+from corda_lab.lab.deployed import Deployed, LoadStart, Service, hosts_of, is_here
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deployment import DeployedStack
+from corda_lab.swarm.deployment import DeployedStack, parse_containers
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.swarm.stack_containers import parse_containers
 from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
@@ -27,7 +26,9 @@ KNOWN = Deployment(
     services={"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
     workers=[],
     images={"partya": "lab/node:4.10", "locust": "lab/locust"},
-    tools="lab-swarm/tools:1",
+    helper_image="images.lab/lab/locust",
+    hosts=["gone", "one", "two", "three"],
+    is_running=True,
 )
 ONE = """\
 lab-swarm_partya.1.new\trunning\tUp 2 minutes (healthy)\tlab-swarm_partya
@@ -52,13 +53,13 @@ INFO = json.dumps(
 DOCUMENT = """\
 services:
   locust:
-    image: 127.0.0.1:5000/lab/locust
+    image: images.lab/lab/locust
     environment: {PRICE: "5$$"}
     configs:
       - {source: iou, target: /etc/corda-lab/workloads/iou.yaml}
     networks: [default]
   notary:
-    image: 127.0.0.1:5000/lab/node:4.10-abc
+    image: images.lab/lab/node:4.10-abc
 volumes: {}
 configs:
   iou: {file: FILE}
@@ -76,7 +77,7 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
     file.write_text("flow: iou\n")
     file.chmod(0o600)
     folder.stack_file.write_text(DOCUMENT.replace("FILE", str(file)))
-    folder.note_deployed(KNOWN)
+    folder.note(KNOWN)
     return DeployedStack(SETTINGS, folder, KNOWN)
 
 
@@ -114,8 +115,11 @@ def calls(tmp_path: Path) -> list[str]:
 def test_it_is_a_lab_like_that_of_one_machine(stack: DeployedStack) -> None:
     lab: Deployed = stack
     assert lab.project == "lab-swarm"
-    assert not lab.is_here
-    assert [engine.name for engine in lab.engines] == ["one", "two", "three"]
+    assert not is_here(lab)
+    assert hosts_of(lab) == ("one", "two", "three")
+    assert stack.helper_image == "images.lab/lab/locust"
+    ended = DeployedStack(SETTINGS, stack.folder, KNOWN.model_copy(update={"is_running": False}))
+    assert hosts_of(ended) == ("gone", "one", "two", "three"), "where rows may be"
 
 
 def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docker: Install) -> None:
@@ -177,13 +181,13 @@ def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: In
             *" create "*) echo "$PRICE" > {tmp_path}/price;;
         esac"""
     )
-    load = LoadStart(Container("load", stack.load_engine(0)), "org.cordalab.run=x", ("--headless",), has_alias=True)
+    load = LoadStart(Container("load", stack.load_engines[0]), "org.cordalab.run=x", ("--headless",), has_alias=True)
     stack.start_load(load)
     created, copied, started = calls(tmp_path)
     assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
     assert "--env=PRICE " in created
     assert (tmp_path / "price").read_text() == "5$\n"
-    assert created.endswith(" 127.0.0.1:5000/lab/locust --headless")
+    assert created.endswith(" images.lab/lab/locust --headless")
     assert copied.endswith("/. load:/etc/corda-lab/workloads")
     assert started == "--context three start load"
     # The user of the container is another one than that of this machine.
@@ -196,7 +200,7 @@ def test_a_load_gets_a_workload_that_is_newer_than_the_lab(
     docker(f'case "$*" in *" cp "*) ls "${{4%.}}" > {tmp_path}/copied;; esac')
     newer = tmp_path / "newer.yaml"
     newer.write_text("flow: newer\n")
-    stack.start_load(LoadStart(Container("load", stack.load_engine(0)), "a=b", (), workload=newer))
+    stack.start_load(LoadStart(Container("load", stack.load_engines[0]), "a=b", (), workload=newer))
     assert (tmp_path / "copied").read_text().split() == ["iou.yaml", "newer.yaml"]
 
 
@@ -206,8 +210,8 @@ def test_a_file_that_was_deleted_since_the_start_is_named(
     docker()
     (tmp_path / "iou.yaml").unlink()
     with pytest.raises(LabError, match=r"iou.yaml: cannot be read \(No such file") as caught:
-        stack.start_load(LoadStart(Container("load", stack.load_engine(0)), "a=b", ()))
-    assert "`scripts/lab up --placement NAME`" in caught.value.remedy
+        stack.start_load(LoadStart(Container("load", stack.load_engines[0]), "a=b", ()))
+    assert "`scripts/lab up --on PLACEMENT`" in caught.value.remedy
 
 
 def test_rows_are_copied_from_the_host_on_which_they_were_written(
@@ -221,19 +225,17 @@ def test_rows_are_copied_from_the_host_on_which_they_were_written(
 
 
 def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
-    assert stack.load_engine(2) == Engine("three"), "beside the driver, if it says nothing"
+    assert stack.load_engines == (Engine("three"),)
     placed = KNOWN.model_copy(update={"workers": ["two", "two", "four"]})
     spread = DeployedStack(SETTINGS, stack.folder, placed)
-    assert [spread.load_engine(index).name for index in range(4)] == ["three", "two", "two", "four"]
+    assert [engine.name for engine in spread.load_engines] == ["three", "two", "two", "four"]
     assert Engine("four") in spread.engines
-    with pytest.raises(LabError, match="--set workers: the placement has 3"):
-        spread.load_engine(4)
 
 
 def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
-    assert stack.recorded_image("partya", "127.0.0.1:5000/lab/node:4.10-abc") == "corda-lab/node:4.10"
-    assert stack.reader_image == "127.0.0.1:5000/lab/node:4.10-abc"
-    assert stack.rows_images == ("127.0.0.1:5000/lab/locust",)
+    assert stack.recorded_image("partya", "images.lab/lab/node:4.10-abc") == "corda-lab/node:4.10"
+    assert stack.reader_image == "images.lab/lab/node:4.10-abc"
+    assert stack.rows_images == ("images.lab/lab/locust",)
 
 
 def test_the_settings_of_a_node_are_those_that_the_bootstrapper_wrote(stack: DeployedStack) -> None:

@@ -1,19 +1,22 @@
-"""How the doctor judges hosts, their clocks and the network between them."""
+"""How the doctor judges hosts, their clocks and their way to the registry."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.checks import Check, Level
+from corda_lab.lab.engine import Engine
 from corda_lab.swarm import doctor
-from corda_lab.swarm.doctor import SwarmHosts, clock_check, examine, examine_network
+from corda_lab.swarm.doctor import SwarmHosts, examine
 from corda_lab.swarm.fit import Fitted, fit
-from corda_lab.swarm.hosts import Clock, EngineFacts
-from corda_lab.swarm.measure import Measured, NetworkPath
-from corda_lab.swarm.members import Located, Member
+from corda_lab.swarm.hosts import Clock, EngineFacts, Located, Member
 from corda_lab.swarm.placement import find_placement
 from corda_lab.swarm.project import Project
+from support.docker import docker_client
 
 GIB = 1024**3
 Found = Callable[..., dict[str, Check]]
@@ -53,8 +56,8 @@ def facts_of(
 def test_sound_hosts_pass(found: Found) -> None:
     checks = found()
     assert {check.level for check in checks.values()} == {Level.OK}
-    assert checks["host network"].finding == "machine-network, engine 28.2.2, 16 cores, 32 GiB"
-    assert checks["registry"].finding == "127.0.0.1:5000: the lab provides it"
+    about = "machine-network, engine 28.2.2, 16 cores, 32 GiB"
+    assert checks["host network"].finding == f"{about}: notary, partya, partyb and partyc"
 
 
 def test_a_host_that_the_swarm_does_not_have_is_named(found: Found) -> None:
@@ -106,27 +109,54 @@ def test_images_run_on_one_kind_of_processor(found: Found) -> None:
     assert found(facts=facts_of("network", architecture="aarch64"))["architecture"].level is Level.FAILURE
 
 
-def test_clocks_are_judged_beyond_their_error() -> None:
-    assert clock_check("a", 0.2, 0.2, "x").level is Level.OK
-    late = clock_check("a", -0.3, 0.2, "this machine's")
-    assert (late.level, late.finding) == (Level.WARNING, "-300.0 ms from this machine's (± 200.0 ms)")
+@pytest.mark.parametrize(
+    ("offset", "level"), [(0.06, Level.OK), (-0.3, Level.WARNING), (1.0, Level.WARNING), (-1.1, Level.FAILURE)]
+)
+def test_clocks_are_judged_beyond_their_error(found: Found, offset: float, level: Level) -> None:
+    check = found(facts=facts_of("network", clock=offset))["clock of network"]
+    assert (check.level, check.finding) == (level, f"{offset * 1000:+.1f} ms from this machine's (± 10.0 ms)")
 
 
-WHOLE = NetworkPath(target="b", round_trip_ms=0.234, clock_ms=0.5, clock_error_ms=0.1, megabits_per_second=940.2)
-CUT = NetworkPath(target="a", trouble="timed out")
+ENGINES = [Engine("a"), Engine("b"), Engine("c")]
 
 
-def test_a_path_is_shown_with_what_was_measured() -> None:
-    checks = {check.name: check for check in examine_network(Measured({"a": [WHOLE], "b": [CUT]}), encrypted=True)}
-    assert checks["a to b"].finding == "round trip 0.23 ms, 940 Mbit/s in one connection"
-    assert checks["clock of b"].finding == "+0.5 ms from that of a (± 0.1 ms)"
-    assert (checks["b to a"].level, checks["b to a"].finding) == (Level.FAILURE, "timed out")
-    assert checks["overlay"].finding == "encrypted"
+def test_a_clock_is_synchronised_if_the_kernel_of_its_host_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker_client(tmp_path, monkeypatch, "case $2 in a) echo 0 1500;; b) echo 5 16000000;; c) exit 125;; esac")
+    checks = {check.name[-1]: check for check in doctor.examine_kernel_clocks(ENGINES, "lab/locust")}
+    assert {name: check.level for name, check in checks.items()} == {
+        "a": Level.OK,
+        "b": Level.WARNING,
+        "c": Level.UNKNOWN,
+    }
+    assert checks["a"].finding == "at most 1.5 ms off"
+    assert "chrony" in checks["b"].remedy
+    (check,) = doctor.examine_kernel_clocks(ENGINES, None)
+    assert (check.level, "scripts/lab up" in check.remedy) == (Level.UNKNOWN, True)
 
 
-def test_a_network_on_which_nothing_passes_is_one_failure() -> None:
-    (check,) = examine_network(Measured({"a": [CUT], "b": [CUT]}), encrypted=True)
-    assert check.level is Level.FAILURE
-    assert "Or set overlay: plain" in check.remedy
-    (plain,) = examine_network(Measured({"a": [CUT], "b": [CUT]}), encrypted=False)
-    assert "Or set overlay: plain" not in plain.remedy
+def test_the_program_reads_the_clock_of_this_kernel() -> None:
+    done = subprocess.run([sys.executable, "-c", doctor.READ_CLOCK], capture_output=True, text=True, check=True)
+    state, microseconds = map(int, done.stdout.split())
+    assert 0 <= state <= doctor.TIME_ERROR
+    assert microseconds >= 0
+
+
+def test_a_host_reaches_the_registry_if_that_says_what_it_does_not_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker_client(
+        tmp_path,
+        monkeypatch,
+        """case $2 in
+          a) echo 'Error response from daemon: manifest for r/corda-lab/reached:none not found: manifest unknown' ;;
+          b) echo 'Error response from daemon: Get "https://r/v2/": http: server gave HTTP response to HTTPS client' ;;
+          c) echo 'error during connect: no route to host' ;;
+        esac >&2
+        exit 1""",
+    )
+    checks = {check.name: check for check in doctor.examine_registry("r", ENGINES)}
+    assert [check.level for check in checks.values()] == [Level.OK, Level.FAILURE, Level.FAILURE]
+    assert "HTTP response to HTTPS client" in checks["registry from b"].finding
+    assert "insecure-registries" in checks["registry from b"].remedy

@@ -1,6 +1,7 @@
 """How placements fit shapes of the lab."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.swarm.fit import Place, fit
 from corda_lab.swarm.placement import PLACEMENTS, Placement, find_placement, read_placement
-from corda_lab.swarm.project import Project, Service
+from corda_lab.swarm.project import Project
+from support.stacks import with_service
 
 GIB = 1024**3
 
@@ -32,11 +34,6 @@ def findings(placement: Placement, project: Project) -> list[str]:
         fit(placement, project)
     path = f"{placement.source.path}:"
     return [str(problem).removeprefix(path) for problem in caught.value.problems]
-
-
-def with_service(project: Project, name: str, **values: object) -> Project:
-    service: Service = project.services[name].model_copy(update=values)
-    return project.model_copy(update={"services": {**project.services, name: service}})
 
 
 def test_every_node_has_the_host_of_its_own_name(project: Project) -> None:
@@ -75,22 +72,22 @@ def test_a_service_without_a_host_is_named(changed: Callable[..., Placement], pr
     expected = (
         "hosts: the service links of this shape has no host. Add links to services of a host, with cores and memory."
     )
-    assert findings(placement, project) == [f"5: {expected}"]
+    assert findings(placement, project) == [f"7: {expected}"]
 
 
 def test_a_service_may_not_use_more_than_is_reserved(changed: Callable[..., Placement], project: Project) -> None:
     placement = changed("one-node-per-host", "locust: {cores: 3, memory: 1g}", "locust: {cores: 3, memory: 512m}")
     text = "512 MiB are reserved, but the limit of locust is 1 GiB. Reserve 1024m, or lower the limit in .env."
-    assert findings(placement, project) == [f"30: hosts.generator.services.locust.memory: {text}"]
+    assert findings(placement, project) == [f"32: hosts.generator.services.locust.memory: {text}"]
     greedy = with_service(project, "bridge", cpus=2.0)
     text = "1.5 cores are reserved, but the limit of bridge is 2. Reserve 2, or lower the limit in .env."
-    assert findings(find_placement("one-node-per-host"), greedy) == [f"22: hosts.bridge.services.bridge.cores: {text}"]
+    assert findings(find_placement("one-node-per-host"), greedy) == [f"24: hosts.bridge.services.bridge.cores: {text}"]
 
 
 def test_what_is_wrong_with_every_node_is_one_line(changed: Callable[..., Placement], project: Project) -> None:
     placement = changed("one-node-per-host", "nodes: {cores: 3, memory: 2g}", "nodes: {cores: 3, memory: 1g}")
     text = "1 GiB are reserved, but the limit of each node is 2 GiB. Reserve 2048m, or lower the limit in .env."
-    assert findings(placement, project) == [f"11: hosts.node.services.nodes.memory: {text}"]
+    assert findings(placement, project) == [f"13: hosts.node.services.nodes.memory: {text}"]
 
 
 def test_a_host_has_room_for_all_that_the_shape_puts_on_it(
@@ -99,13 +96,13 @@ def test_a_host_has_room_for_all_that_the_shape_puts_on_it(
     placement = changed("generator-apart", "nodes: {cores: 1, memory: 2g}", "nodes: {cores: 4.5, memory: 9g}")
     remedy = "or take a larger host"
     assert findings(placement, default_project) == [
-        f"7: hosts.network.cores: 18 cores are reserved, but the host has 16; reserve fewer, {remedy}",
-        f"8: hosts.network.memory: 36 GiB are reserved, but the host has 32 GiB; reserve less, {remedy}",
+        f"9: hosts.network.cores: 18 cores are reserved, but the host has 16; reserve fewer, {remedy}",
+        f"10: hosts.network.memory: 36 GiB are reserved, but the host has 32 GiB; reserve less, {remedy}",
     ]
 
 
 def test_members_of_a_notary_cluster_are_refused(project: Project) -> None:
-    cluster = project.model_copy(update={"services": {**project.services, "notary2": project.services["notary"]}})
+    cluster = replace(project, services={**project.services, "notary2": project.services["notary"]})
     (problem,) = findings(find_placement("one-node-per-host"), cluster)
     assert problem.startswith("NOTARY: the members of a notary cluster look for one another")
     assert problem.endswith("Use simple, validating or jpa.")

@@ -7,6 +7,7 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.swarm.folder import StackFolder, named
+from support.stacks import deployment
 
 
 @pytest.fixture
@@ -22,21 +23,22 @@ def test_only_its_user_may_open_it(folder: StackFolder) -> None:
 
 
 def test_hosts_of_earlier_deployments_are_not_forgotten_before_the_stack_is_removed(folder: StackFolder) -> None:
-    assert folder.recorded() is None
-    folder.record("old", ["a", "b"])
-    folder.record("new", ["b", "c"])
-    found = folder.recorded()
+    assert folder.known() is None
+    folder.note(deployment("old", ["a", "b"], is_running=True))
+    folder.note_ended()
+    folder.note(deployment("new", ["b", "c"]))
+    found = folder.known()
     assert found is not None
-    assert (found.placement, found.hosts) == ("new", ["a", "b", "c"])
+    assert (found.placement, found.hosts, found.is_running) == ("new", ["a", "b", "c"], False)
     folder.forget()
-    assert folder.recorded() is None
+    assert folder.known() is None
 
 
 def test_a_damaged_record_is_named(folder: StackFolder) -> None:
     folder.create()
-    (folder.root / "record.json").write_text("{", encoding="utf-8")
-    with pytest.raises(LabError, match=r"record\.json: is damaged"):
-        folder.recorded()
+    (folder.root / "deployment.json").write_text("{", encoding="utf-8")
+    with pytest.raises(LabError, match=r"deployment\.json: is damaged"):
+        folder.known()
 
 
 def test_a_placement_of_this_checkout_is_named_from_its_root_on() -> None:

@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from pydantic import JsonValue
 
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import LoadStart
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.paths import ROOT
-from corda_lab.swarm.load_container import RULES, SERVICE, LoadTemplate, create_arguments, environment_of
+from corda_lab.swarm.load_container import SERVICE, LoadTemplate, create_arguments, environment_of
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.rules import RULES as STACK_RULES
-from corda_lab.swarm.rules import Derivation
-from corda_lab.swarm.stack import PLACED, derive
+from corda_lab.swarm.stack import Derivation, derive
 from lab_workload.row import ROWS_DIRECTORY
 
 LOAD = LoadStart(Container("lab-load", Engine("generator")), "org.cordalab.run=x", ("--headless", "--run-id", "x"))
@@ -30,37 +28,26 @@ def options(template: LoadTemplate) -> list[str]:
     return create_arguments(template, LOAD)
 
 
-def test_every_field_that_the_stack_may_give_the_service_has_a_rule(template: LoadTemplate) -> None:
-    possible = {field for rule in STACK_RULES.values() for field in rule.into} | set(PLACED)
-    # Limits and reservations are parts of the same field, and the generator has no secrets.
-    fields = {".".join(field.split(".")[:2]) for field in possible} - {"hostname", "secrets", "ports"}
-    assert fields <= RULES.keys()
-    service = template.service
-    deploy = service["deploy"]
-    assert isinstance(deploy, dict)
-    assert {*service.keys() - {"deploy"}, *(f"deploy.{name}" for name in deploy)} <= RULES.keys()
-
-
 def test_it_has_the_environment_and_the_limits_of_the_service(template: LoadTemplate, project: Project) -> None:
     found = options(template)
     service = project.services[SERVICE]
     assert found[-4:] == [template.image, *LOAD.arguments]
-    for name, value in (service.environment or {}).items():
+    for name, value in service["environment"].items():
         # The values are not on the command line, which others can read.
         assert f"--env={name}" in found
         assert environment_of(template)[name] == (value or "").replace("$$", "$")
-    assert f"--memory={service.mem_limit}" in found
-    assert f"--pids-limit={service.pids_limit}" in found
-    assert f"--user={service.user}" in found
+    assert f"--memory={service['mem_limit']}" in found
+    assert f"--pids-limit={service['pids_limit']}" in found
+    assert f"--user={service['user']}" in found
     assert {"--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges:true"} <= {*found}
     assert f"--stop-timeout={70}" in found
 
 
 @pytest.mark.parametrize("name", ["HOME", "PATH", "DOCKER_HOST"])
 def test_a_variable_that_the_docker_client_would_take_is_refused(name: str) -> None:
-    services: JsonValue = {"services": {SERVICE: {"environment": {"LAB": "x", name: "y"}}}}
+    document = {"services": {SERVICE: {"environment": {"LAB": "x", name: "y"}}}}
     with pytest.raises(LabError, match=f"locust.environment.{name}: the docker client would take it"):
-        environment_of(LoadTemplate("lab-swarm", services if isinstance(services, dict) else {}))
+        environment_of(LoadTemplate("lab-swarm", document))
 
 
 def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(template: LoadTemplate) -> None:
@@ -75,8 +62,8 @@ def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(temp
 def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(template: LoadTemplate, project: Project) -> None:
     """A container of a load is removed with its volumes without a name, so its rows must not be in one of these."""
     assert f"VOLUME {ROWS_DIRECTORY}\n" in (ROOT / "loadgen" / "locust" / "Dockerfile").read_text(encoding="utf-8")
-    (mount,) = [one for one in project.services[SERVICE].volumes if one.source == "locust-rows"]
-    assert mount.target == ROWS_DIRECTORY
+    (mount,) = [one for one in project.services[SERVICE]["volumes"] if one.get("source") == "locust-rows"]
+    assert mount["target"] == ROWS_DIRECTORY
     assert any(f"source={template.stack}_locust-rows,target={ROWS_DIRECTORY}," in word for word in options(template))
 
 
@@ -95,9 +82,8 @@ def test_its_files_are_those_of_the_service_in_volumes_of_their_own(template: Lo
 
 
 @pytest.mark.parametrize("added", [{"sysctls": []}, {"secrets": [{"source": "key"}]}])
-def test_a_field_without_a_rule_is_named(template: LoadTemplate, added: Mapping[str, JsonValue]) -> None:
+def test_a_field_without_a_rule_is_named(template: LoadTemplate, added: Mapping[str, Any]) -> None:
     services = template.document["services"]
-    assert isinstance(services, dict)
     other = {**template.document, "services": {**services, SERVICE: {**template.service, **added}}}
     with pytest.raises(LabError, match=f"locust: {next(iter(added))} has no rule"):
         options(LoadTemplate(template.stack, other))

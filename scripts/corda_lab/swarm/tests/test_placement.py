@@ -11,6 +11,7 @@ from corda_lab.swarm.placement import PLACEMENTS, find_placement, read_placement
 VALID = """\
 description: two hosts
 overlay: plain
+registry: images.lab:5000
 hosts:
   node:
     each: node
@@ -49,7 +50,7 @@ def test_sizes_are_bytes_and_defaults_are_those_of_the_document(tmp_path: Path) 
     workers = fields.hosts["load"].workers
     assert workers is not None
     assert (workers.count, workers.memory) == (2, 512 * 1024**2)
-    assert (fields.label, fields.registry) == ("corda-lab.host", "127.0.0.1:5000")
+    assert (fields.label, fields.registry) == ("corda-lab.host", "images.lab:5000")
 
 
 @pytest.mark.parametrize(
@@ -58,27 +59,28 @@ def test_sizes_are_bytes_and_defaults_are_those_of_the_document(tmp_path: Path) 
         ("overlay: plain", "overlay: secret", "2: overlay: must be 'encrypted' or 'plain', but is 'secret'"),
         ("overlay: plain", "", "1: overlay: is missing"),
         ("overlay:", "overlays:", "2: overlays: unknown field, did you mean 'overlay'?"),
-        ("    memory: 8g\n    serv", "    serv", "4: hosts.node.memory: is missing"),
-        ("memory: 2g", "memory: 2", "9: hosts.node.services.nodes.memory: must be a memory size such as 1536m or 2g"),
-        ("{cores: 2,", "{cores: 0,", "9: hosts.node.services.nodes.cores: must be greater than 0, but is 0"),
-        ("{cores: 2,", "{cors: 2,", "9: hosts.node.services.nodes.cors: unknown field, did you mean 'cores'?"),
-        ("nodes:", "node:", "5: hosts.node.each: needs nodes, and nothing else, in services"),
-        ("each: node", "each: party", "5: hosts.node.each: must be 'node', but is 'party'"),
-        ("bridge:", "brigde:", "14: hosts.load.services.brigde: unknown service, did you mean 'bridge'?"),
-        ("bridge:", "bootstrap:", "14: hosts.load.services.bootstrap: does not run in the stack; remove it"),
-        ("bridge:", "nodes:", "14: hosts.load.services.nodes: is also on the host node; remove one of them"),
-        ("  load:", "  Load:", "10: hosts.Load: the name of a host must be lower-case letters, digits and hyphens"),
+        ("    memory: 8g\n    serv", "    serv", "5: hosts.node.memory: is missing"),
+        ("memory: 2g", "memory: 2", "10: hosts.node.services.nodes.memory: must be a memory size such as 1536m or 2g"),
+        ("{cores: 2,", "{cores: 0,", "10: hosts.node.services.nodes.cores: must be greater than 0, but is 0"),
+        ("{cores: 2,", "{cors: 2,", "10: hosts.node.services.nodes.cors: unknown field, did you mean 'cores'?"),
+        ("nodes:", "node:", "6: hosts.node.each: needs nodes, and nothing else, in services"),
+        ("each: node", "each: party", "6: hosts.node.each: must be 'node', but is 'party'"),
+        ("bridge:", "brigde:", "15: hosts.load.services.brigde: unknown service, did you mean 'bridge'?"),
+        ("bridge:", "bootstrap:", "15: hosts.load.services.bootstrap: does not run in the stack; remove it"),
+        ("bridge:", "nodes:", "15: hosts.load.services.nodes: is also on the host node; remove one of them"),
+        ("  load:", "  Load:", "11: hosts.Load: the name of a host must be lower-case letters, digits and hyphens"),
         (
             "  load:",
             "  partya:",
-            "10: hosts.partya: is also the name of the host that each: node stands for; rename it",
+            "11: hosts.partya: is also the name of the host that each: node stands for; rename it",
         ),
-        ("count: 2", "count: 20", "11: hosts.load.cores: 21 cores are reserved, but the host has 4"),
-        ("count: 2", "count: 0", "15: hosts.load.workers.count: must be greater than or equal to 1, but is 0"),
-        ("memory: 512m", "memory: 4g", "12: hosts.load.memory: 9 GiB are reserved, but the host has 8 GiB"),
-        ("hosts:", "registry: http://r\nhosts:", "3: registry: must be host:port, but is 'http://r'"),
-        ("hosts:", "label: Ä\nhosts:", "3: label: must be lower-case letters, digits, dots and hyphens, but is 'Ä'"),
-        ("{cores: 1, memory: 1g}", "1", "14: hosts.load.services.bridge: must consist of 'field: value' lines"),
+        ("count: 2", "count: 20", "12: hosts.load.cores: 21 cores are reserved, but the host has 4"),
+        ("count: 2", "count: 0", "16: hosts.load.workers.count: must be greater than or equal to 1, but is 0"),
+        ("memory: 512m", "memory: 4g", "13: hosts.load.memory: 9 GiB are reserved, but the host has 8 GiB"),
+        ("images.lab:5000", "http://r", "3: registry: must be host, host:port or host:port/path, but is 'http://r'"),
+        ("registry: images.lab:5000\n", "", "1: registry: is missing"),
+        ("hosts:", "label: Ä\nhosts:", "4: label: must be lower-case letters, digits, dots and hyphens, but is 'Ä'"),
+        ("{cores: 1, memory: 1g}", "1", "15: hosts.load.services.bridge: must consist of 'field: value' lines"),
     ],
 )
 def test_a_mistake_is_one_line_with_its_field(tmp_path: Path, replaced: str, by: str, expected: str) -> None:
@@ -90,20 +92,20 @@ def test_a_mistake_is_one_line_with_its_field(tmp_path: Path, replaced: str, by:
 def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     text = VALID.replace("bridge:", "brigde:").replace("count: 2", "count: 20")
     lines = [int(re.match(r"\d+", problem)[0]) for problem in problems_of(tmp_path, text)]  # type: ignore[index]
-    assert lines == [11, 12, 14]
+    assert lines == [12, 13, 15]
 
 
 def test_a_host_without_anything_to_run_is_a_mistake(tmp_path: Path) -> None:
     text = VALID + "  spare:\n    cores: 1\n    memory: 1g\n"
     expected = "hosts.spare.services: is missing: nothing runs on this host; add it, or remove the host"
-    assert problems_of(tmp_path, text) == [f"16: {expected}"]
+    assert problems_of(tmp_path, text) == [f"17: {expected}"]
 
 
 def test_only_one_host_stands_for_all_nodes(tmp_path: Path) -> None:
     second = (
         "  other:\n    each: node\n    cores: 4\n    memory: 8g\n    services:\n      nodes: {cores: 1, memory: 1g}\n"
     )
-    assert "17: hosts.other.each: is given for a second host; keep one of them" in problems_of(tmp_path, VALID + second)
+    assert "18: hosts.other.each: is given for a second host; keep one of them" in problems_of(tmp_path, VALID + second)
 
 
 def test_an_unknown_name_has_the_known_ones() -> None:

@@ -6,14 +6,13 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.paths import ENV_FILE
-from corda_lab.swarm import overlays, remove
+from corda_lab.lab.engine import Engine
+from corda_lab.swarm import remove
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import Host
 from support.docker import docker_client
+from support.stacks import deployment
 
-HOSTS = [Host("a"), Host("b")]
+HOSTS = [Engine("a"), Engine("b")]
 CLIENT = """\
 echo "$*" >> {home}/calls
 case "$*" in
@@ -37,35 +36,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     docker_client(tmp_path, monkeypatch, CLIENT.format(home=folder))
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    for module in (remove, overlays):
-        monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
+    for name in ("POLL_SECONDS", "NETWORK_POLL_SECONDS"):
+        monkeypatch.setattr(remove, name, 0.01)
     return folder
-
-
-@pytest.fixture
-def settings() -> Settings:
-    return load_settings(ENV_FILE, {})
 
 
 def calls(home: Path, part: str) -> list[str]:
     return [line for line in (home / "calls").read_text().splitlines() if part in line]
 
 
-def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path, settings: Settings) -> None:
+def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path) -> None:
     folder = StackFolder("lab-swarm")
-    folder.record("one", ["a", "b"])
-    remove.remove(settings, folder, HOSTS, volumes=False)
+    folder.note(deployment("one", ["a", "b"]))
+    remove.remove(folder, HOSTS, volumes=False)
     assert calls(home, "stack rm") == ["stack rm lab-swarm"]
     assert calls(home, "network rm") == ["network rm lab-swarm_default"]
     assert calls(home, "volume") == []
     assert not any("--volumes" in line for line in calls(home, " down "))
-    assert folder.recorded() is not None
+    assert folder.known() is not None
 
 
-def test_volumes_of_every_host_and_of_the_manager_are_deleted(home: Path, settings: Settings) -> None:
+def test_volumes_of_every_host_and_of_the_manager_are_deleted(home: Path) -> None:
     folder = StackFolder("lab-swarm")
-    folder.record("one", ["a", "b"])
-    remove.remove(settings, folder, HOSTS, volumes=True)
+    folder.note(deployment("one", ["a", "b"]))
+    remove.remove(folder, HOSTS, volumes=True)
     deleted = sorted(calls(home, "volume rm"))
     assert deleted == [
         *(f"--context {name} volume rm --force lab-swarm_partya-persistence" for name in "ab"),
@@ -74,20 +68,20 @@ def test_volumes_of_every_host_and_of_the_manager_are_deleted(home: Path, settin
     assert not folder.root.exists()
 
 
-def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Path, settings: Settings) -> None:
+def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Path) -> None:
     (home / "silent").touch()
     folder = StackFolder("lab-swarm")
-    folder.record("one", ["a", "b"])
+    folder.note(deployment("one", ["a", "b"]))
     with pytest.raises(LabError, match="b: its engine does not answer") as caught:
-        remove.remove(settings, folder, HOSTS, volumes=True)
+        remove.remove(folder, HOSTS, volumes=True)
     assert len(caught.value.problems) == 1
     assert len(calls(home, "--context a volume rm")) == 1
     # Later, they can still be found there.
-    assert folder.recorded() is not None
+    assert folder.known() is not None
 
 
-def test_containers_that_stay_are_named(home: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_containers_that_stay_are_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remove, "GONE_SECONDS_MAX", 0.05)
     (home / "left").touch()
     with pytest.raises(LabError, match="still there: partya on a, partya on b"):
-        remove.remove(settings, StackFolder("lab-swarm"), HOSTS, volumes=False)
+        remove.remove(StackFolder("lab-swarm"), HOSTS, volumes=False)

@@ -1,5 +1,6 @@
 """Files of common volumes and folders, as secrets and configs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_another_content_is_another_name(project: Project, network: NetworkFiles
 
 
 def test_names_are_short_enough_for_swarm(project: Project, network: NetworkFiles) -> None:
-    long = project.model_copy(update={"name": "a-project-whose-name-is-far-too-long-for-anybody"})
+    long = replace(project, name="a-project-whose-name-is-far-too-long-for-anybody")
     names = {file.name for name in project.running for file in files(name, long, network).values()}
     assert max(map(len, names)) <= NAME_MAX
 

@@ -5,7 +5,7 @@ What is compared is what ``docker compose config`` prints of the one, and ``dock
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ import yaml
 
 from corda_lab.errors import LabError
 from corda_lab.swarm.images import ImageCommand
-from corda_lab.swarm.project import Port, Project, Service
-from corda_lab.swarm.rules import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, RULES, Derivation, DerivedService, Fate
-from corda_lab.swarm.stack import PLACED, Stack, derive, stack_service
+from corda_lab.swarm.project import CARRIED, LEFT_OUT, Project
+from corda_lab.swarm.stack import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, Derivation, DerivedService, Stack, derive
+from support.stacks import with_service
 
 DerivationOf = Callable[..., Derivation]
 
@@ -34,25 +34,6 @@ def services(stack: Stack) -> Any:
     return stack.document["services"]
 
 
-def with_service(project: Project, name: str, **values: object) -> Project:
-    service: Service = project.services[name].model_copy(update=values)
-    return project.model_copy(update={"services": {**project.services, name: service}})
-
-
-def leaves(value: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """Yield the place of every value in nested mappings, with dots between levels."""
-    for name, inner in value.items():
-        own = f"{place}{name}"
-        if isinstance(inner, Mapping) and (own == "deploy" or own.startswith("deploy.")):
-            yield from leaves(inner, f"{own}.")
-        else:
-            yield own
-
-
-def is_within(place: str, fields: tuple[str, ...]) -> bool:
-    return any(place == field or place.startswith(f"{field}.") for field in fields)
-
-
 def docker_stack(*arguments: str) -> str:
     """Return what ``docker stack`` prints."""
     command = ["docker", "stack", *arguments]
@@ -61,26 +42,13 @@ def docker_stack(*arguments: str) -> str:
     return done.stdout
 
 
-def test_every_field_of_every_service_becomes_what_its_rule_says(
-    config: dict[str, Any], services: Any, project: Project, derivation_of: DerivationOf
-) -> None:
-    derivation = derivation_of(project)
-    for name, service in project.running.items():
-        derived = DerivedService(name, service, derivation)
-        given = {field: value for field, value in config["services"][name].items() if value not in (None, [], {})}
-        for field, value in given.items():
-            rule = RULES[field]
-            place = f"{name}.{field}"
-            match rule.fate:
-                case Fate.CARRIED:
-                    assert services[name][field] == value, place
-                case Fate.LEFT_OUT:
-                    assert rule.reason, place
-                    assert rule.into == (), place
-                    assert field not in services[name], place
-                case Fate.TRANSLATED:
-                    assert all(is_within(leaf, rule.into) for leaf in leaves(rule.translate(derived))), place
-                    assert field in rule.into or field not in services[name], place
+def test_what_swarm_has_too_is_carried_over(config: dict[str, Any], services: Any) -> None:
+    for name, service in services.items():
+        given = config["services"][name]
+        assert {field: service.get(field) for field in CARRIED} == {
+            field: given.get(field) or None for field in CARRIED
+        }
+        assert service.keys().isdisjoint({*LEFT_OUT, "mem_limit", "cpus", "pids_limit", "tmpfs", "shm_size", "restart"})
 
 
 def test_the_docker_client_reads_the_stack_as_it_was_derived(stack: Stack, tmp_path: Path) -> None:
@@ -97,25 +65,8 @@ def test_the_docker_client_reads_the_stack_as_it_was_derived(stack: Stack, tmp_p
     assert seen == derived
 
 
-def test_nothing_is_in_a_service_for_which_no_rule_is_responsible(services: Any, project: Project) -> None:
-    into = tuple(field for rule in RULES.values() for field in rule.into)
-    for name in project.running:
-        unexplained = [leaf for leaf in leaves(services[name]) if not is_within(leaf, (*into, *PLACED))]
-        assert unexplained == [], name
-
-
 def test_the_stack_has_the_services_of_the_shape_without_the_bootstrapper(services: Any, project: Project) -> None:
     assert set(services) == set(project.services) - {"bootstrap"}
-
-
-def test_a_field_that_a_service_does_not_have_adds_nothing(project: Project, derivation_of: DerivationOf) -> None:
-    derivation = derivation_of(project)
-    for name, service in project.running.items():
-        unset = {field for field in RULES if getattr(service, field) is None} - {"entrypoint", "command"}
-        translated = {
-            field: RULES[field].translate(DerivedService(name, service, derivation)) for field in sorted(unset)
-        }
-        assert translated == {field: {} for field in translated}, name
 
 
 def test_limits_are_those_of_compose_and_reservations_those_of_the_placement(services: Any) -> None:
@@ -149,7 +100,7 @@ def test_a_service_restarts_as_in_compose(
     restart: str, policy: dict[str, Any], project: Project, derivation_of: DerivationOf
 ) -> None:
     derivation = derivation_of(with_service(project, "locust", restart=restart))
-    service: Any = stack_service(DerivedService("locust", derivation.project.services["locust"], derivation))
+    service = DerivedService("locust", derivation.project.services["locust"], derivation).fragment
     assert service["deploy"]["restart_policy"] == policy
 
 
@@ -189,7 +140,7 @@ def test_an_image_that_has_to_wait_still_runs_its_own_command(services: Any, con
 
 
 def test_what_compose_has_not_seen_is_not_read_as_a_variable(project: Project, derivation_of: DerivationOf) -> None:
-    image = project.services["grafana"].image
+    image = project.services["grafana"]["image"]
     derivation = derivation_of(project)
     commands = {**derivation.commands, image: ImageCommand(("/run.sh", "$HOME"), ("$$", "x"))}
     grafana: Any = derive(replace(derivation, commands=commands)).document["services"]
@@ -203,7 +154,9 @@ def test_an_image_whose_command_is_not_known_cannot_wait(project: Project, deriv
         derive(derivation)
 
 
-def test_own_volumes_stay_and_have_names_that_no_lab_of_one_machine_has(stack: Stack, project: Project) -> None:
+def test_own_volumes_stay_and_have_names_that_no_lab_of_one_machine_has(
+    stack: Stack, project: Project, config: dict[str, Any]
+) -> None:
     services: Any = stack.document["services"]
     volumes: Any = stack.document["volumes"]
     kept = [one for one in services["partya"]["volumes"] if one["type"] == "volume"]
@@ -212,7 +165,7 @@ def test_own_volumes_stay_and_have_names_that_no_lab_of_one_machine_has(stack: S
         {"type": "volume", "source": "partya-artemis", "target": "/opt/corda/artemis"},
     ]
     assert volumes["partya-persistence"] == {"name": f"{project.name}-swarm_partya-persistence"}
-    own = {volume.name for volume in project.volumes.values()}
+    own = {volume["name"] for volume in config["volumes"].values()}
     assert own.isdisjoint(volume["name"] for volume in volumes.values())
 
 
@@ -253,10 +206,8 @@ def test_nothing_is_published_by_default(stack: Stack, services: Any) -> None:
 
 def published(project: Project, address: str, token: str) -> Project:
     bridge = project.services["bridge"]
-    port = Port(mode="ingress", host_ip=address, target=8080, published="9080", protocol="tcp")
-    return with_service(
-        project, "bridge", ports=[port], environment={**(bridge.environment or {}), "BRIDGE_TOKEN": token}
-    )
+    port = {"mode": "ingress", "host_ip": address, "target": 8080, "published": "9080", "protocol": "tcp"}
+    return with_service(project, "bridge", ports=[port], environment={**bridge["environment"], "BRIDGE_TOKEN": token})
 
 
 def test_a_port_for_all_is_that_of_the_host_of_its_service(project: Project, derivation_of: DerivationOf) -> None:
@@ -289,10 +240,10 @@ def test_an_unknown_option_of_a_temporary_folder_is_refused(project: Project, de
 
 def test_images_are_those_of_the_registry(stack: Stack, services: Any, project: Project) -> None:
     assert {service["image"] for service in services.values()} == {image.name for image in stack.images}
-    assert {image.source for image in stack.images} == {service.image for service in project.running.values()}
+    assert {image.source for image in stack.images} == {service["image"] for service in project.running.values()}
     assert services["partya"]["image"] == services["notary"]["image"]
     made = {image.source for image in stack.images if image.has_network_files}
-    assert made == {project.services["partya"].image, project.services["bridge"].image}
+    assert made == {project.services[name]["image"] for name in ("partya", "bridge")}
 
 
 def test_the_text_is_the_document_without_aliases(stack: Stack) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from corda_lab.swarm import tasks
-from corda_lab.swarm.tasks import StackProgress, Task, is_made_from, newest, parse_services, parse_tasks
+from corda_lab.swarm import deploy
+from corda_lab.swarm.deploy import StackProgress, Task, is_made_from, newest, parse_services, parse_tasks
 
 NEW: dict[str, Any] = {"Image": "node:2"}
 SERVICES = parse_services(
@@ -116,7 +116,7 @@ def test_a_task_that_stays_ended_is_a_failure(progress: StackProgress, monkeypat
     progress.take(ended)
     # Swarm may be about to make another one.
     assert progress.failed == {}
-    monkeypatch.setattr(tasks, "ENDED_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(deploy, "ENDED_SECONDS_MAX", 0.0)
     progress.take(ended)
     assert progress.failed == {"partya": "task: non-zero exit (2)"}
 
@@ -127,11 +127,11 @@ def test_a_task_without_a_host_is_a_failure_after_a_while(
     waiting = [task("partya", "pending", trouble="no suitable node"), task("bridge", "pending")]
     progress.take(waiting)
     assert progress.failed == {}
-    monkeypatch.setattr(tasks, "PENDING_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(deploy, "PENDING_SECONDS_MAX", 0.0)
     assert progress.failed == {"partya": "no suitable node"}
 
 
 def test_an_ended_task_of_an_older_form_is_no_failure(progress: StackProgress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "ENDED_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(deploy, "ENDED_SECONDS_MAX", 0.0)
     progress.take([task("partya", "shutdown", is_current=False)])
     assert progress.failed == {}

@@ -14,7 +14,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.sweeps import command, execute, site
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.site import Machine, Swarm
@@ -22,6 +22,16 @@ from corda_lab.sweeps.store import Unfinished
 from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
+DEPLOYED = Deployment(
+    placement="three",
+    text="",
+    overlay="plain",
+    services={"locust": "one"},
+    workers=[],
+    images={},
+    helper_image="",
+    hosts=["one"],
+)
 SERVICE = '[{"ID": "partya-1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {}}}}]'
 
 
@@ -32,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackFolder:
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
     monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)
     found = StackFolder.of("lab")
-    found.record("three", ["one"])
+    found.note(DEPLOYED)
     return found
 
 
@@ -55,7 +65,7 @@ def test_a_stack_of_a_person_is_not_replaced(
     engine(tmp_path, monkeypatch)
     with pytest.raises(LabError, match=r"stack lab-swarm .* already exists") as caught:
         Swarm(None, "three").require_replaceable(SETTINGS)
-    assert "--on swarm --volumes" in caught.value.remedy
+    assert "--on three --volumes" in caught.value.remedy
     Swarm(None, "three").mark(SETTINGS)
     assert ownership.marked(folder.stack) == "partya-1"
     Swarm(None, "three").require_replaceable(SETTINGS)
@@ -82,11 +92,12 @@ def test_a_lab_on_this_machine_is_in_the_way(tmp_path: Path, monkeypatch: pytest
 def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.MonkeyPatch, folder: StackFolder) -> None:
     class Stack:
         project = folder.stack
+        known = DEPLOYED
 
     monkeypatch.setattr(deployment, "find", lambda _: Stack())
     with pytest.raises(LabError, match="The stack lab-swarm is up") as caught:
         Machine(None).require_alone(SETTINGS)
-    assert "Add --placement" in caught.value.remedy
+    assert "Add --on three" in caught.value.remedy
 
 
 @pytest.mark.usefixtures("folder")
