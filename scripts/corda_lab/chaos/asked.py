@@ -1,7 +1,7 @@
 """What nodes say about the flows of a load whose generator was killed, also about those without a row."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import polars as pl
@@ -9,7 +9,7 @@ import polars as pl
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.runs import unknown
 from corda_lab.steps.plan import Subject
-from corda_lab.steps.resolutions import Resolution, with_resolutions
+from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
 
 Answers = Mapping[str, FlowStatus]
 """What a node said, by client id."""
@@ -61,14 +61,14 @@ def with_answers(rows: pl.DataFrame, asked: Answers) -> pl.DataFrame:
     Without the latter, an audit would take their transactions for those of another client.
     """
     now = time.time()
-    states = {client: unknown.RESOLVED.get(one.state, "unknown") for client, one in asked.items()}
+    states: dict[str, Resolved] = {client: unknown.RESOLVED.get(one.state, "unknown") for client, one in asked.items()}
     answers = {
         client: Resolution(states[client], now, asked[client].transaction)
         for client in rows.filter(pl.col("outcome") == "unknown")["client_id"]
         if client in asked
     }
     further = without_row(rows, asked)
-    added = {
+    added: dict[str, Sequence[str | None]] = {
         "client_id": list(further),
         "outcome": ["unknown"] * len(further),
         "resolved": [states[client] for client in further],
