@@ -29,7 +29,7 @@ from corda_lab.runs.host_clocks import HostClocks, with_notary_times
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
-from corda_lab.runs.recording import Recording, recorded
+from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import MachineUse, Observed, build_step
 from corda_lab.steps.clocks import NO_HOSTS, slack_seconds
@@ -295,7 +295,7 @@ def execute(
         else:
             measured = measure(run, settings, recording, conditioned=conditioned)
         with ui.phase("Storing the results"):
-            folder = recording.store(files.single(run.identity, measured, options, rerun), measured)
+            folder = store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)
     return folder, measured.step
 
