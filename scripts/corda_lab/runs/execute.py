@@ -171,13 +171,7 @@ def _observe(
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
-            if plan.workload.setup:
-                set_up(lab.compose, plan, names, recording)
-            observer = Observer(lab, plan.subject, plan.options.database_size or "file")
-            recording.note("counters.json", Snapshot, observer.before)
-            if not plan.workload.setup:
-                # Its generator starts no flow before the load, so the counters were read while it started.
-                set_up(lab.compose, plan, names, recording)
+            observer = set_up_and_read(lab, plan, names, recording)
             before = calibrate() if is_here(lab.compose) else None
             sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
@@ -242,6 +236,20 @@ def calibrated(before: Calibration | None) -> CalibrationEntry | None:
 def unknown_use(_window: Window) -> MachineUse:
     """The use of a machine that is not this one."""
     return MachineUse(busy_percent=None, stolen_percent=None, swapped_pages=None, cores=None)
+
+
+def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:
+    """Wait for the end of the set-up, and read all counters at rest after it. Raises LabError.
+
+    Without a set-up, the generator starts no flow before the load, so the counters are read while it starts.
+    """
+    if plan.workload.setup:
+        set_up(lab.compose, plan, names, recording)
+    observer = Observer(lab, plan.subject, plan.options.database_size or "file")
+    recording.note("counters.json", Snapshot, observer.before)
+    if not plan.workload.setup:
+        set_up(lab.compose, plan, names, recording)
+    return observer
 
 
 def set_up(compose: Deployed, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
