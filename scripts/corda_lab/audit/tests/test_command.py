@@ -32,7 +32,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, stored_run: Callable[..., Path]) -> 
 
     def audit(created_at: float, found: Audit) -> Audit:
         monkeypatch.setattr(sources, "network_created_at", lambda _compose: created_at)
-        monkeypatch.setattr(command, "loads_of", lambda *_: (OLD, NEW))
+        monkeypatch.setattr(command, "loads_of", lambda *_, **__: (OLD, NEW))
         monkeypatch.setattr(command, "_audit", lambda *_, **__: found)
         return audit_lab(Compose(SETTINGS), stored_run())
 
