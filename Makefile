@@ -35,5 +35,5 @@ lint: ## Run formatters and linters.
 unit: ## Run every Python and Java test that needs no running lab.
 	$(LAB) test --part unit --part java
 
-test: ## Run every check and test, including those on real nodes.
+test: ## Run what CI runs: every check and test, including those on real nodes.
 	$(LAB) test
