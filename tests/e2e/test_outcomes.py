@@ -28,7 +28,7 @@ def await_rows(lab: Lab, count: int) -> None:
         time.sleep(0.5)
 
 
-@pytest.mark.nightly  # A trial of the campaign kills the bridge too, and its audit asks about every flow.
+@pytest.mark.nightly  # A trial of lab chaos kills the bridge too, and its audit asks about every flow.
 def test_every_flow_is_accounted_for_after_the_bridge_was_killed(lab: Lab) -> None:
     command = lab.command("run", "iou", "--users", "8", "--duration", "25s", "--warm-up", "2s", "--name", "killed")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

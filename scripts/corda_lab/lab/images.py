@@ -17,8 +17,8 @@ IMAGES_OF_SERVICES = {
     "links": "TOXIPROXY_IMAGE",
     "registry": "REGISTRY_IMAGE",
 }
-"""Images that are needed only if the lab has the service: service → variable in ``.env``. Only a stack of Docker Swarm
-has a registry."""
+"""Images that are needed only if the lab has the service: service → variable in ``.env``. No lab has a registry:
+tests of several hosts start one."""
 
 
 def image_names(settings: Settings) -> dict[str, str]:

@@ -182,7 +182,7 @@ def require_unchanged(kept: store.Unfinished, sweep: SweepFile, settings: Settin
     if changes:
         raise LabError(
             f"{kept.identity} cannot be resumed, because these have changed since it began: {', '.join(changes)}",
-            "Undo the changes, store the complete steps with --finish, or start a new sweep.",
+            "Undo the changes, store the complete steps with `scripts/lab sweep finish`, or start a new sweep.",
         )
 
 

@@ -45,7 +45,7 @@ def digest(paths: Sequence[Path]) -> str:
 
 
 def fingerprint(sweep_text: str, workloads: Sequence[str], settings: Settings) -> dict[str, str]:
-    """Return what a sweep's steps depend on, except images: name → hash or value. --resume compares it."""
+    """Return what a sweep's steps depend on, except images: name → hash or value. ``sweep resume`` compares it."""
     shape_files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
     return {
         "the sweep file": hashlib.sha256(sweep_text.encode()).hexdigest(),

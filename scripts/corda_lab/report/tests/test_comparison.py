@@ -195,7 +195,7 @@ def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: 
     results.write_json(path, manifest)
     names = {entry.name for entry in judged(before, longer).others[0].environment_differences}
     assert "own_spans.first minute.measure" in names
-    # After --finish of a sweep that broke off another repeat may come first.
+    # After `sweep finish` of a sweep that broke off another repeat may come first.
     path = before / "steps.json"
     stored = results.read_json(path)
     results.write_json(path, {**stored, "steps": [step for step in stored["steps"] if step["repeat"] > 1]})

@@ -104,7 +104,7 @@ def test_every_fault_is_drawn_and_kills_of_what_holds_the_ledger_most_often() ->
     assert min(two_hundred["kill", "notary"], two_hundred["kill", "postgres"], parties) > 15
 
 
-def test_a_campaign_can_be_of_some_kinds_and_targets_only() -> None:
+def test_trials_can_be_of_some_kinds_and_targets_only() -> None:
     assert {(one.kind, one.target) for one in choices(ON_H2, [], ["kill"], ["notary", "bridge"])} == {
         ("kill", "notary"),
         ("kill", "bridge"),
