@@ -245,7 +245,6 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         kinds.add(kind_of(helper, has_volumes=bool(mounts)))
     assert kinds == {
         ("nothing", "user", "volumes"),
-        ("nothing", "user", "no volume"),
         ("network", "root", "no volume", "NET_ADMIN"),
         ("processes", "user", "no volume"),
     }
