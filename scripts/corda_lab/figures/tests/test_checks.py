@@ -177,7 +177,7 @@ BASE = "name: a, says: ours, "
             "level: thoughput, at: {load.users: 1}, within: [1, 2]",
             ["level: there is no metric 'thoughput', did you mean 'throughput'?"],
         ),
-        ("exponent: p50, over: users *, within: [1, 2]", ["over: ends where a number or a name is expected"]),
+        ("exponent: p50, over: users *, within: [1, 2]", ["over: is no expression"]),
         ("exponent: p50, over: user, within: [1, 2]", ["over: user is neither in vary nor set by the sweep"]),
         (
             "exponent: p50, over: depth, within: [1, 2]",

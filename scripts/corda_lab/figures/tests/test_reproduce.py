@@ -95,7 +95,7 @@ def test_short_and_whole_form_are_never_mixed(places: Places, lab: SimulatedLab,
 
 def test_repeats_of_an_earlier_sweep_file_are_not_judged(places: Places, lab: SimulatedLab, told: Told) -> None:
     command.one("one", FULL, SETTINGS, places)
-    write_figures(places.figures, sweep=SWEEP.replace("max: 10s", "max: 11s"))
+    write_figures(places.figures, sweep=SWEEP.replace("measure: 10s", "measure: 11s"))
     command.one("one", FULL, SETTINGS, places)
     text = told()
     assert "n = 6" not in text
@@ -295,7 +295,7 @@ def test_a_run_of_which_a_repeat_is_spoilt_is_judged_by_the_others(places: Place
 
 def test_a_run_whose_file_has_changed_is_judged_with_a_warning(places: Places, told: Told) -> None:
     run = stored_run(places.results, places.figures)
-    write_figures(places.figures, sweep=SWEEP.replace("max: 10s", "max: 11s"))
+    write_figures(places.figures, sweep=SWEEP.replace("measure: 10s", "measure: 11s"))
     command.from_run(run.identity, places)
     text = told()
     assert "bursts.yaml has changed since this run" in text
