@@ -46,10 +46,8 @@ def requests_of(rows: pl.DataFrame, stateful: Collection[str] = (), load: int = 
 
 
 def stateful_parts(step: StepEntry) -> frozenset[str]:
-    """The parts of the workload of a step that name states. Older runs say it only of the whole workload."""
-    names_any = bool(step.counts.vault_states)
-    named = {part.name: names_any if part.names_states is None else part.names_states for part in step.parts}
-    return frozenset(name for name, names_states in named.items() if names_states)
+    """The parts of the workload of a step that name states."""
+    return frozenset(part.name for part in step.parts if part.names_states)
 
 
 def _status(succeeded: bool, unknown: bool, resolved: str | None) -> RequestStatus:

@@ -124,7 +124,6 @@ def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
     made: list[Made] = []
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
         for number, load in enumerate(loads, start=1):
-            # In one line, which a suite of tests repeats every minute while the trial runs.
             faults = "; ".join(fault.words() for fault in load.faults)
             ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
             made.append(trial.make(lab, subject, load, number))

@@ -100,7 +100,7 @@ def find(name: str, compose: Deployed) -> Jvm:
     version, *paths = done.stdout.splitlines()
     if version == "missing":
         raise LabError(
-            f"{name} has no async-profiler, because an older version of the lab has started it",
+            f"{name} has no async-profiler in its container",
             "Run `scripts/lab up` to update the lab. That restarts its nodes and keeps their ledgers.",
         )
     if not paths:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, stateful_parts, window_of
+from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, window_of
 from corda_lab.audit.tables import Request, RequestStatus, Window
 from corda_lab.results import stored
 
@@ -92,11 +92,3 @@ def test_a_stored_run_has_a_load_for_each_step(stored_run: Callable[..., Path]) 
     assert len(load.requests) == table.height
     assert {one.part for one in load.requests} == {"Iou"}
     assert all(one.names_states for one in load.requests)
-
-
-def test_an_older_run_says_only_of_its_workload_that_it_names_states(stored_run: Callable[..., Path]) -> None:
-    (step,) = stored.read(stored_run()).steps
-    older = step.updated(parts=tuple(part.model_copy(update={"names_states": None}) for part in step.parts))
-    assert stateful_parts(older) == stateful_parts(step) == {"Iou"}
-    nothing = older.counts.model_copy(update={"vault_states": []})
-    assert stateful_parts(older.updated(counts=nothing)) == frozenset()

@@ -74,7 +74,7 @@ def test_a_node_that_is_not_running_is_one_error_with_its_state(
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ("echo missing", "PartyA has no async-profiler, because an older version of the lab has started it"),
+        ("echo missing", "PartyA has no async-profiler in its container"),
         ("echo Async-profiler 4.3", "PartyA: there is no Java process in its container"),
         ("echo container is paused >&2; exit 1", "PartyA: the container does not answer: container is paused"),
     ],

@@ -124,9 +124,7 @@ def test_a_measured_round_trip_is_no_change() -> None:
     assert rerun.environment_changes(before, now) == []
 
 
-def test_a_run_without_its_load_cannot_be_repeated(
-    stored_run: Callable[..., Path], repeated: list[Repeated]
-) -> None:
+def test_a_run_without_its_load_cannot_be_repeated(stored_run: Callable[..., Path], repeated: list[Repeated]) -> None:
     run = stored_run()
     content = folders.read_json(run / "run.json")
     folders.write_json(run / "run.json", {name: value for name, value in content.items() if name != "load"})
