@@ -51,6 +51,8 @@ FLOWS: list[dict[str, Any]] = [
     },
 ]
 PLATFORM_VERSION = 12
+START_SECONDS_MAX = 60.0
+"""How soon the web UI of a Locust has to answer. Its start takes seconds of CPU time, which a busy machine lacks."""
 WORKLOAD = """\
 description: Issue an IOU.
 node: PartyA
@@ -270,7 +272,9 @@ class Locust:
     def start_web(self, *arguments: str) -> None:
         web = ("--web-host", "127.0.0.1", "--web-port", str(self.web_port), "--stop-timeout", "10")
         self.start(*web, *arguments)
-        wait_until(lambda: self.get("/worker-count"), "the web UI answers", attempts_fail_on=(URLError,))
+        wait_until(
+            lambda: self.get("/worker-count"), "the web UI answers", START_SECONDS_MAX, attempts_fail_on=(URLError,)
+        )
 
     def finish(self, timeout_seconds: float = 30) -> tuple[int, str]:
         assert self.process is not None
