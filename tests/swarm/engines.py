@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from bare.commands import come_true, run
 from bare.dockerd import process_start
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.processes import checked, come_true, last_words, run_bounded
+from corda_lab.host.processes import checked, last_words
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -176,7 +177,7 @@ def _await_all(engines: Sequence[Engine]) -> None:
 
 
 def _answers(engine: Engine) -> bool:
-    return run_bounded(["docker", "--host", engine.socket, "version"]).returncode == 0
+    return run(["docker", "--host", engine.socket, "version"]).returncode == 0
 
 
 def _join(engines: Sequence[Engine]) -> None:
@@ -216,13 +217,13 @@ def collect() -> None:
         end(json.loads(record.read_text(encoding="utf-8")))
     for namespace in _namespaces():
         # The end of a cable goes with its network, but only when the kernel gets to it.
-        run_bounded(["ip", "link", "delete", namespace])
+        run(["ip", "link", "delete", namespace])
         with suppress(LabError):
             _ip("netns", "delete", namespace)
         Path(f"/run/{namespace}.sock").unlink(missing_ok=True)
         _remove_cgroups(namespace)
-    run_bounded(["ip", "link", "delete", BRIDGE])
-    while run_bounded(["iptables", "--wait", "--delete", *_FORWARD]).returncode == 0:
+    run(["ip", "link", "delete", BRIDGE])
+    while run(["iptables", "--wait", "--delete", *_FORWARD]).returncode == 0:
         pass
     # The kernel may still end the last processes, with what they have mounted.
     if not come_true(_is_deleted, seconds_max=STOP_SECONDS_MAX):
@@ -251,7 +252,7 @@ def end(record: Mapping[str, float]) -> None:
 
 
 def _namespaces() -> list[str]:
-    listed = run_bounded(["ip", "netns", "list"]).stdout
+    listed = run(["ip", "netns", "list"]).stdout
     return [line.split()[0] for line in listed.splitlines() if line.startswith(f"{BRIDGE}-")]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from bare.commands import come_true
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
-from corda_lab.host.processes import come_true
 from corda_lab.lab import engine, images
 from corda_lab.lab.checks import Level
 from corda_lab.lab.deployed import Deployed, hosts_of

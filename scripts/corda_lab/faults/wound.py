@@ -6,8 +6,9 @@ type: without root, and without a container that is privileged or has the socket
 
 import time
 
+from bare.commands import come_true
 from corda_lab.errors import LabError
-from corda_lab.host.processes import come_true, last_words
+from corda_lab.host.processes import last_words
 from corda_lab.lab.engine import HERE, Container, Engine
 from corda_lab.lab.replacing import replace_ended
 from corda_lab.steps.faults import Part

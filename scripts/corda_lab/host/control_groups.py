@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corda_lab.host.processes import run_bounded
+from bare.commands import run
 
 PROC = Path("/proc")
 
@@ -43,7 +43,7 @@ def meters_by_name(containers: Sequence[str]) -> dict[str, Meter]:
     """Return the meters of containers by their names. Those that do not run, or are not visible, are left out."""
     if not containers:
         return {}
-    done = run_bounded(["docker", "inspect", "--format", "{{.Name}} {{.Id}} {{.State.Pid}}", *containers])
+    done = run(["docker", "inspect", "--format", "{{.Name}} {{.Id}} {{.State.Pid}}", *containers])
     found = {}
     # For a missing container, Docker prints an empty line.
     for line in filter(None, done.stdout.splitlines()):

@@ -12,9 +12,9 @@ from typing import Any
 from packaging.version import Version
 
 from bare import debian, plugins
+from bare.commands import run
 from corda_lab.errors import LabError
 from corda_lab.host import processes
-from corda_lab.host.processes import run_bounded
 
 
 class EngineState(Enum):
@@ -70,7 +70,7 @@ def probe() -> Probe:
     """Ask the engine for its version. It is the engine that the docker client uses, by ``DOCKER_HOST`` or context."""
     if shutil.which("docker") is None:
         return Probe(EngineState.NO_CLIENT)
-    done = run_bounded(["docker", "version", "--format", "{{.Server.Version}}"])
+    done = run(["docker", "version", "--format", "{{.Server.Version}}"])
     if done.returncode == 0 and done.stdout.strip():
         return Probe(EngineState.READY, server_version=done.stdout.strip())
     detail = processes.last_words(done.stderr or done.stdout, 2)
@@ -115,7 +115,7 @@ def engine_info() -> EngineInfo:
     found = probe()
     if found.state is not EngineState.READY:
         raise problem(found)
-    done = run_bounded(["docker", "info", "--format", "{{json .}}"])
+    done = run(["docker", "info", "--format", "{{json .}}"])
     try:
         facts = json.loads(done.stdout)
     except ValueError:

@@ -10,43 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from bare.commands import run
 from corda_lab.errors import LabError
 from corda_lab.text import ui
-
-COMMAND_SECONDS_MAX = 30.0
-CONDITION_POLL_SECONDS = 0.2
-
-
-def run_bounded(command: Sequence[str], *, seconds_max: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command and capture its output. After a timeout, the status is 124 and stderr says so."""
-    seconds_max = COMMAND_SECONDS_MAX if seconds_max is None else seconds_max
-    try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds_max,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 124, "", f"no answer within {seconds_max:g} s")
-
-
-def come_true(condition: Callable[[], bool], *, seconds_max: float) -> bool:
-    """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(CONDITION_POLL_SECONDS)
-    return True
 
 
 def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
     """Run a command and return its output. Raises LabError with its last lines if it fails."""
-    done = run_bounded(command, seconds_max=seconds_max)
+    done = run(command, seconds_max=seconds_max)
     if done.returncode != 0:
         raise LabError(f"{what} failed: {last_words(done.stderr or done.stdout, 8)}", remedy)
     return done.stdout

@@ -5,8 +5,8 @@ takes it for the official image.
 """
 
 from bare import prepare
+from bare.commands import run
 from bare.standins import STAND_INS
-from corda_lab.host.processes import run_bounded
 from corda_lab.lab.settings import Settings, load_settings
 
 GRAFANA_VARIABLE = "GRAFANA_IMAGE"
@@ -56,4 +56,4 @@ def standins_present(settings: Settings) -> tuple[str, ...]:
 
 def grafana_present() -> bool:
     """Return whether Grafana's image exists. It has no stand-in, so without a registry the lab runs without Grafana."""
-    return run_bounded(["docker", "image", "inspect", load_settings()[GRAFANA_VARIABLE]]).returncode == 0
+    return run(["docker", "image", "inspect", load_settings()[GRAFANA_VARIABLE]]).returncode == 0

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from bare.commands import come_true
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
-from corda_lab.host.processes import come_true
 from corda_lab.lab.deployed import is_here
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA

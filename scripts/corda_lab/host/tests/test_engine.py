@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from bare import consent, debian, dockerd, plugins, prepare
+from bare import commands, consent, debian, dockerd, plugins, prepare
 from corda_lab.errors import LabError
-from corda_lab.host import engine, probe, processes
+from corda_lab.host import engine, probe
 from corda_lab.host.probe import EngineState
 from support.docker import docker_client
 
@@ -61,7 +61,7 @@ def test_running_engine_gives_its_version(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
-    monkeypatch.setattr(processes, "COMMAND_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(commands, "COMMAND_SECONDS_MAX", 0.2)
     found = probe.probe()
     assert found.state is EngineState.FAILED
     assert "no answer" in found.detail
