@@ -23,7 +23,7 @@ INVALID = (4,)
     [
         (SimulatedSweep(invalid=INVALID), False, 10),
         (SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}), True, 11),
-        (replace(LARGEST, invalid=INVALID), False, 10),
+        pytest.param(replace(LARGEST, invalid=INVALID), False, 10, marks=pytest.mark.nightly),
     ],
     ids=["sweep", "find-max", "fifty steps, a million rows"],
 )

@@ -18,11 +18,9 @@ PARTIES = 3
 BY_COUNT = {"attachment-send", "attachment-send-cached"}
 """These use up a file of up to 10 MB with each flow, so they end after as many flows as files were prepared for."""
 STAGE_DIFFERENCE_PERCENT_MAX = 10.0
-AT_NIGHT = {
-    *("attachment-send", "attachment-send-warm", "cash-issue", "cash-issue-and-pay", "empty", "iou", "iou-notarised"),
-    *("iou-refused", "iou-update", "settlement-parallel"),
-}
-"""Each differs from another workload in one step of its set-up or in what refuses it, or most other tests run it."""
+BY_DAY = {"cash-repeated-pay", "double-spend", "settlement"}
+"""Their set-ups prepare states, and one has expected failures. Each other differs from one of them, or from what other
+tests run, in a step of its set-up or in what refuses it."""
 WITH_WORKERS = "cash-repeated-pay"
 """The workload that two workers share: each has states of its own, prepared in the set-up."""
 
@@ -47,7 +45,7 @@ args:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.nightly if name in AT_NIGHT else ()) for name in NAMES]
+    "name", [pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly) for name in NAMES]
 )
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
     length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
