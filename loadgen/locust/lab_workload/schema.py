@@ -63,7 +63,7 @@ Unit = Literal["flow", "transaction", "state"]
 class Fields(BaseModel):
     """Base of all mappings in a workload file. Unknown fields are rejected, and types are not converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Expect(Fields):

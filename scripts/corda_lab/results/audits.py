@@ -38,7 +38,7 @@ class ViolationKind(StrEnum):
 class Violation(BaseModel):
     """One thing that is wrong, with the node where it was seen (None: no single one) and the ids that show it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: ViolationKind
     node: str | None = None
@@ -49,7 +49,7 @@ class Violation(BaseModel):
 class Audit(BaseModel):
     """What the ledgers prove. ``reasons`` say what could not be told, and why."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     verdict: Verdict
     counts: Mapping[str, int] = Field(default_factory=dict)
@@ -97,7 +97,7 @@ def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdi
 class StoredAudits(BaseModel):
     """The content of ``audit.json``: the audit of each step, by its index."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     audits: dict[int, Audit]
 

@@ -13,7 +13,7 @@ from corda_lab.text.words import listed, plural
 class ManifestPart(BaseModel):
     """Base of all parts of the manifest: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class GitState(ManifestPart):

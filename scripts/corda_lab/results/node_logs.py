@@ -28,7 +28,7 @@ PLAIN_BYTES_MAX = 256 * 1024
 class Part(BaseModel):
     """Base of the models: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class KeptLog(Part):

@@ -27,7 +27,7 @@ StepOutcome = Literal["passed", "broke"]
 class Entry(BaseModel):
     """Base of all parts of an entry: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def fields(self) -> dict[str, Any]:
         """The fields by name, as arguments for a larger entry."""

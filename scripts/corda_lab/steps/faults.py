@@ -52,7 +52,7 @@ PARAMETERS: Mapping[FaultKind, Mapping[str, tuple[float, float, float]]] = {
 class Part(BaseModel):
     """Base of what is stored of faults: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Fault(Part):

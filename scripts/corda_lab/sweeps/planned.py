@@ -34,7 +34,7 @@ def model_of(load: Mapping[str, Any]) -> LoadModel:
 class PlannedCondition(BaseModel):
     """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     load: dict[str, ParameterValue]
     """The fields of ``load``, those of the step included."""
@@ -48,7 +48,7 @@ class PlannedCondition(BaseModel):
 class PlannedStep(BaseModel):
     """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     index: int
     """Position in the order of execution, from 1."""
@@ -162,7 +162,7 @@ class PlannedStep(BaseModel):
 class PlanFile(BaseModel):
     """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     schema_: int = Field(alias="schema", default=folders.SCHEMA)
     file: Path
