@@ -59,7 +59,7 @@ def running_lab() -> RunningLab:
 
 def await_rest(lab: RunningLab) -> None:
     """Wait until no flow is in flight. Raises LabError."""
-    if not counters.await_rest(lab, since=time.time()):
+    if not counters.await_rest(lab):
         raise LabError("Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1)
 
 

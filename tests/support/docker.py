@@ -12,3 +12,11 @@ def docker_client(directory: Path, monkeypatch: pytest.MonkeyPatch, script: str)
     client.chmod(0o755)
     monkeypatch.setenv("PATH", str(directory))
     monkeypatch.delenv("DOCKER_HOST", raising=False)
+
+
+def listed(service: str, state: str, *, exit_code: int = 0, health: str = "", container: str = "") -> str:
+    """What the engine says of a container in a list of services. A client knows the request by ``{{.Status}}``."""
+    ended = {"exited": "Exited", "restarting": "Restarting"}
+    status = f"{ended[state]} ({exit_code}) 2 seconds ago" if state in ended else "Up 5 minutes"
+    status += f" ({health})" if health else ""
+    return "\t".join((container or f"lab-{service}-1", state, status, service))

@@ -34,10 +34,10 @@ def state(name, to=None):
     return file.read_text()
 
 name = said[-1]
-if said[0] == "compose":
+if said[0] == "ps" and "--filter=label=com.docker.compose.oneoff=False" in said:
     names = [one.name for one in sorted((home / "state").iterdir()) if not "-load-" in one.name]
     for one in names:
-        print(json.dumps(dict(Service=one.split("-")[2], Name=one, State=state(one), Health="", ExitCode=0)))
+        print(one, state(one), "", one.split("-")[2], sep="\t")
 elif said[:2] == ["container", "inspect"]:
     known = state(name)
     form = said[3]
@@ -132,7 +132,7 @@ class Engine:
         """The arguments of all calls that change something."""
         file = self.home / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
-        reading = ("compose", "container", "network", "stats", "ps")
+        reading = ("container", "network", "stats", "ps")
         return [call for call in map(json.loads, lines) if call[0] not in reading]
 
 

@@ -126,7 +126,7 @@ def _try_workload(name: str, node: str, flow: Flow) -> None:
             made = trial.make(
                 workload,
                 lab.bridge,
-                lambda since: counters.await_rest(lab, since=since),
+                lambda: counters.await_rest(lab),
                 flow_seconds_max=float(lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]),
             )
             for line in trial.ledger_words(made):

@@ -205,13 +205,15 @@ class Bridge:
 
     def metrics(self) -> list[Sample]:
         """Return the samples on the bridge's metrics page, read directly and not from Prometheus."""
-        page = self._get("/metrics").text
-        try:
-            return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
-        except ValueError as error:
-            raise LabError(
-                f"The metrics page of the bridge at {self.url} cannot be parsed: {error}", exit_code=1
-            ) from None
+        return parse_metrics(self._get("/metrics").text)
+
+
+def parse_metrics(page: str) -> list[Sample]:
+    """Return the samples on a page of metrics. Raises LabError."""
+    try:
+        return [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    except ValueError as error:
+        raise LabError(f"A page of metrics cannot be parsed: {error}", exit_code=1) from None
 
 
 def node_path(node: str, what: str) -> str:

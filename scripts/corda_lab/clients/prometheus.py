@@ -151,6 +151,11 @@ class Prometheus:
             for series in self._result("/api/v1/query_range", {"query": query, **times})
         ]
 
+    def addresses(self, job: str) -> dict[str, str]:
+        """Return the addresses that a job scrapes, by the label ``node`` of the target."""
+        targets = self._get("/api/v1/targets", {"state": "active", "scrapePool": job})["activeTargets"]
+        return {str(target["labels"]["node"]): str(target["scrapeUrl"]) for target in targets}
+
     def alerts(self) -> list[Alert]:
         """Return the alerts that fire, those that fire longest first. Raises LabError if Prometheus has no rules."""
         content = self._get("/api/v1/rules", {"type": "alert"})

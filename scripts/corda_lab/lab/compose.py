@@ -16,7 +16,7 @@ from corda_lab.host.processes import last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images, shape
-from corda_lab.lab.deployed import LoadStart, Service
+from corda_lab.lab.deployed import LoadStart, Service, parse_services, service_format
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
     HERE,
@@ -30,7 +30,6 @@ from corda_lab.lab.engine import (
 from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS, ROOT
 from corda_lab.text import ui
-from lab_workload.row import ROWS_DIRECTORY
 
 START_SECONDS_MAX = 150.0
 """Longer than the longest time that a service gets to stop."""
@@ -40,24 +39,6 @@ BRIDGE_VARIABLES = ("BRIDGE_RPC_CONNECTIONS", "BRIDGE_RPC_LEFT_OPEN_MAX")
 """Variables of the bridge that Compose gets besides those of the shape."""
 OPTIONAL_SERVICES = ("notary2", "notary3", "notary4", "postgres", "postgres-exporter", "links")
 """Services that only some shapes have, apart from parties."""
-
-
-def parse_services(text: str) -> list[Service]:
-    """Parse ``docker compose ps --format json``: one object per line, or a single array from older versions."""
-    stripped = text.strip()
-    if not stripped:
-        return []
-    items = json.loads(stripped) if stripped.startswith("[") else [json.loads(line) for line in stripped.splitlines()]
-    return [
-        Service(
-            name=str(item["Service"]),
-            container=Container(str(item["Name"])),
-            state=str(item.get("State", "")),
-            health=str(item.get("Health", "")),
-            exit_code=int(item.get("ExitCode", 0)),
-        )
-        for item in items
-    ]
 
 
 def lab_environment(settings: Settings) -> dict[str, str]:
@@ -200,8 +181,14 @@ class Compose:
         return config
 
     def services(self) -> list[Service]:
-        """Return all containers of the project's services, including stopped ones."""
-        return parse_services(self.run("ps", "--all", "--format", "json").stdout)
+        """Return all containers of the project's services, including stopped ones.
+
+        The engine is asked, since Compose would read the whole project first.
+        """
+        labels = (f"com.docker.compose.project={self.project}", "com.docker.compose.oneoff=False")
+        filters = (f"--filter=label={label}" for label in labels)
+        form = service_format("com.docker.compose.service")
+        return parse_services(HERE.checked("ps", "--all", *filters, f"--format={form}"), HERE)
 
     def log_since(self, service: str, since: str) -> str:
         """Return what a service has logged since a time (RFC 3339)."""
@@ -214,14 +201,9 @@ class Compose:
         return done.stdout + done.stderr
 
     def running_containers(self) -> dict[str, Container]:
-        """Return the running containers by the name of their service. It takes less time than ``services``."""
-        filters = [f"label=com.docker.compose.project={self.project}", "label=com.docker.compose.oneoff=False"]
+        """Return the running containers by the name of their service."""
         # Not one that has ended and is about to be started again.
-        filters += ["status=running", "status=paused"]
-        form = '{{.Names}} {{.Label "com.docker.compose.service"}}'
-        done = run_docker(["ps", *(part for each in filters for part in ("--filter", each)), "--format", form])
-        found = (line.split() for line in done.stdout.splitlines() if line)
-        return {service: Container(name) for name, service in found}
+        return {one.name: one.container for one in self.services() if one.state in {"running", "paused"}}
 
     @property
     def engines(self) -> tuple[Engine, ...]:
@@ -311,11 +293,6 @@ class Compose:
         if load.has_alias:
             ui.note(self.shown(*arguments))
         self.run(*arguments)
-
-    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
-        """Copy a file that a load container has written into the volume of all, and return whether there is one."""
-        del container
-        return self.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(target), check=False).returncode == 0
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""

@@ -3,6 +3,7 @@
 ``Compose`` is the lab on one machine. The lab on several hosts is another class, with the same methods.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Protocol
 from corda_lab.lab.engine import COMMAND_SECONDS_MAX, HERE, Container, Engine
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
+
+_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
+_EXITED = re.compile(r"(?:Exited|Restarting) \((\d+)\)")
 
 RUN_LABEL = "org.cordalab.run"
 """Label of the containers of a load; its value is the id of the run."""
@@ -47,6 +51,29 @@ class Service:
         if self.state == "exited":
             return "done" if self.is_ready else f"exited with {self.exit_code}"
         return self.state
+
+
+def service_format(label: str) -> str:
+    """Return the format of ``docker ps`` that ``parse_services`` reads. ``label`` has the name of the service."""
+    return f'{{{{.Names}}}}\t{{{{.State}}}}\t{{{{.Status}}}}\t{{{{.Label "{label}"}}}}'
+
+
+def parse_services(text: str, engine: Engine, *, prefix: str = "") -> list[Service]:
+    """Read the lines of containers that ``docker ps`` prints in ``service_format``. ``prefix`` is left out of names."""
+    services = []
+    for line in filter(None, text.splitlines()):
+        container, state, status, name = line.split("\t")
+        health, exited = _HEALTH.search(status), _EXITED.search(status)
+        services.append(
+            Service(
+                name=name.removeprefix(prefix),
+                container=Container(container, engine),
+                state=state,
+                health=health[1] if health else "",
+                exit_code=int(exited[1]) if exited else 0,
+            )
+        )
+    return services
 
 
 @dataclass(frozen=True)
@@ -175,10 +202,6 @@ class Deployed(Protocol):
 
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""
-        ...
-
-    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
-        """Copy a file that a load container has written, and return whether there is one."""
         ...
 
 

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from bare import plugins
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, links, shape
@@ -70,12 +71,11 @@ def java_versions(compose: Deployed) -> dict[str, str]:
 
 def versions(settings: Settings, compose: Deployed) -> Versions:
     """Return the versions of Corda, Java, Docker, Compose and Python."""
-    info = probe.engine_info()
     return Versions(
         corda=settings["CORDA_VERSION"],
         java=java_versions(compose),
-        engine=info.server_version,
-        compose=info.compose_version,
+        engine=probe.probe().server_version,
+        compose=plugins.version_of("compose"),
         python=platform.python_version(),
     )
 

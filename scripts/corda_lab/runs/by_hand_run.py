@@ -22,7 +22,17 @@ from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Manifest, UsersAt, WebUiStart
-from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, recording, stage_rows, unknown
+from corda_lab.runs import (
+    by_hand,
+    collect,
+    counters,
+    leftovers,
+    node_logs,
+    node_metrics,
+    recording,
+    stage_rows,
+    unknown,
+)
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
@@ -211,7 +221,7 @@ class Maker:
 
     def _measured(self, load: _Load, what: MeasuredByHand, folder: Path) -> Measured:
         """Read what the lab knows of a load, and compute its values. Raises LabError."""
-        now = counters.snapshot(self._lab.bridge, self._lab.prometheus, load.subject)
+        now = counters.snapshot(self._lab.bridge, node_metrics.read(self._lab), load.subject)
         succeeded = counts.succeeded_by_part(load.requests)
         counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
         counted = replace(counted, transactions=self._transactions(load, now))
@@ -286,11 +296,9 @@ class Maker:
         return _Collected(stage_rows.collect(self._lab.compose, begins, self._scratch), bool(begins))
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
-        """Return the series over a load. Those of a load that has just ended must have arrived first."""
-        lab = self._lab
-        counters.await_rest(lab, since=load.at_rest_at, seconds_max=AFTER_SECONDS)
+        """Return the series over a load."""
         ended_at = min(time.time(), load.at_rest_at + AFTER_SECONDS)
-        return lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
+        return self._lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
 
 
 def is_of(identity: str, load: str) -> bool:

@@ -7,12 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Container
 from corda_lab.runs.containers import LoadContainers, exit_codes, generator_error
 from corda_lab.steps import rows
 from corda_lab.steps.plan import RunPlan
+from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
+
+COPY_SECONDS_MAX = 600.0
 
 
 def rows_files(plan: RunPlan) -> dict[int, str]:
@@ -32,18 +34,27 @@ class Collected:
     end: RunEnd
 
 
-def collect(compose: Deployed, plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
+def copy_rows(container: Container, name: str, target: Path) -> bool:
+    """Copy a file that a load container has written, and return whether there is one.
+
+    It is in a volume of its host, which the container still has when it has ended.
+    """
+    path = f"{container.name}:{ROWS_DIRECTORY}/{name}"
+    return container.engine.run("cp", path, str(target), seconds_max=COPY_SECONDS_MAX).returncode == 0
+
+
+def collect(plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
     """Read the rows and drops of all workers, and the end file. Raises LabError if the generator failed."""
     files = rows_files(plan)
     made_by = {f"{plan.identity}.end.json": names.driver, **names_by_file(files, names)}
     for name, container in made_by.items():
-        if not compose.copy_rows(container, name, directory / name):
+        if not copy_rows(container, name, directory / name):
             code = exit_codes((names.driver,))[names.driver]
             raise generator_error(names.driver, code if code is not None else 1, "during")
     end = RunEnd.read((directory / f"{plan.identity}.end.json").read_text(encoding="utf-8"))
     frame = rows.read_rows([directory / name for name in files.values()])
     check_row_counts(frame, end)
-    return Collected(frame, collect_drops(compose, names_by_file(files, names), end, directory), end)
+    return Collected(frame, collect_drops(names_by_file(files, names), end, directory), end)
 
 
 def names_by_file(files: Mapping[int, str], names: LoadContainers) -> dict[str, Container]:
@@ -51,12 +62,12 @@ def names_by_file(files: Mapping[int, str], names: LoadContainers) -> dict[str, 
     return {name: names.workers[index - 1] if index else names.driver for index, name in files.items()}
 
 
-def collect_drops(compose: Deployed, made_by: Mapping[str, Container], end: RunEnd, directory: Path) -> pl.Series:
+def collect_drops(made_by: Mapping[str, Container], end: RunEnd, directory: Path) -> pl.Series:
     """Read the drops of all workers. A worker that dropped nothing has no file. Raises LabError if one is missing."""
     paths = []
     for name, container in made_by.items() if end.dropped else ():
         path = directory / name.replace(".ndjson", ".drops.ndjson")
-        if compose.copy_rows(container, path.name, path):
+        if copy_rows(container, path.name, path):
             paths.append(path)
     drops = rows.read_drops(paths)
     check_drop_count(drops, end)

@@ -78,17 +78,17 @@ def condition(
             containers.await_setup(lab.compose, planned, names)
             containers.let_go(lab.compose, planned)
             load = containers.generate_load(lab.compose, planned, lab.bridge, names)
-            collected = collect(lab.compose, planned, names, recording.rows)
-        await_rest(lab, planned.subject, planned.identity, collected)
+            collected = collect(planned, names, recording.rows)
+        await_rest(lab, planned.subject, planned.identity)
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
     return Conditioned(entry, collected.requests, run.workload.source.path.read_text(encoding="utf-8"))
 
 
-def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Collected) -> None:
+def await_rest(lab: RunningLab, subject: Subject, identity: str) -> None:
     """Wait until no flow is in flight any more, and let the nodes forget the outcomes. Raises LabError if it lasts."""
-    if not counters.await_rest(lab, since=collected.end.ended_at):
+    if not counters.await_rest(lab):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
             f"Condition them with fewer users, or check `{lab.compose.shown('logs', 'bridge')}`.",

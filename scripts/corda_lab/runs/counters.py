@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from corda_lab.clients.bridge import Bridge
-from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
+from corda_lab.runs import node_metrics
+from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.running import RunningLab, ask_all, begin_asking
 from corda_lab.steps import counts
-from corda_lab.steps.counts import Counts, Snapshot, difference
+from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text import ui
@@ -47,16 +48,21 @@ def read_vaults(
 
 
 def snapshot(
-    bridge: Bridge, prometheus: Prometheus, subject: Subject, vaults: Mapping[tuple[str, str], int] | None = None
+    bridge: Bridge, metrics: NodeMetrics, subject: Subject, vaults: Mapping[tuple[str, str], int] | None = None
 ) -> Snapshot:
-    """Read the counters of bridge, nodes and vaults now. ``vaults`` has those of the vaults if they were read already.
+    """Read the counters of bridge and vaults now. ``vaults`` has those of the vaults if they were read already.
 
-    Raises LabError.
+    ``metrics`` has the counters of the nodes. Raises LabError.
     """
     completed = {one.node: dict.fromkeys(one.flows, 0) for one in subject.each}
-    started_at = {
-        value.labels["node"]: value.value for value in prometheus.latest('process_start_time_seconds{job="corda"}')
-    }
+    started_at: dict[str, float] = {}
+    node_success: dict[str, dict[str, int]] = {}
+    for node, samples in metrics.items():
+        for sample in samples:
+            if sample.name == "process_start_time_seconds":
+                started_at[node] = sample.value
+            if sample.name == "corda_flow_duration_seconds_count" and sample.labels["outcome"] == "success":
+                node_success.setdefault(node, {})[sample.labels["flow"]] = int(sample.value)
     for sample in bridge.metrics():
         if sample.name == "process_start_time_seconds":
             started_at[counts.BRIDGE] = sample.value
@@ -65,9 +71,6 @@ def snapshot(
             for flow in at_node:
                 if sample.labels.get("flow") in {flow, subject.flows[flow]}:
                     at_node[flow] += int(sample.value)
-    node_success: dict[str, dict[str, int]] = {}
-    for value in prometheus.latest('corda_flow_duration_seconds_count{outcome="success"}'):
-        node_success.setdefault(value.labels["node"], {})[value.labels["flow"]] = int(value.value)
     if vaults is None:
         vaults = ask_all(lambda place: bridge.vault_unconsumed(place[1], place[0]), subject.vault_places)
     return Snapshot(
@@ -78,34 +81,25 @@ def snapshot(
     )
 
 
-def awaited(bridge: Bridge, prometheus: Prometheus, *, since: float) -> str:
-    """Return what a lab has to do until it is at rest; empty if it is.
+def awaited(lab: RunningLab) -> str:
+    """Return what a lab has to do until it is at rest; empty if it is: no flow is in flight, at bridge or nodes.
 
-    It is at rest if no flow is in flight: at the bridge now, and at every node in a scrape after ``since``.
+    A lab that does not answer is not at rest: a bridge that was killed may still be starting again.
     """
-    nodes = bridge.nodes()
-    if held := {name: node.outstanding_flows for name, node in nodes.items() if node.outstanding_flows}:
-        return f"{plural(sum(held.values()), 'flow')} at the bridge, started on {listed(sorted(held))}"
-    in_flight = {
-        value.labels["node"]: int(value.value)
-        for value in prometheus.latest('corda_flows_in_flight{job="corda"}')
-        if value.time > since
-    }
-    if busy := {name: count for name, count in in_flight.items() if count}:
-        return f"{plural(sum(busy.values()), 'flow')} in flight on {listed(sorted(busy))}"
-    unseen = sorted(set(nodes) - set(in_flight))
-    return f"metrics of {listed(unseen)} in Prometheus" if unseen else ""
-
-
-def awaited_of(lab: RunningLab, since: float) -> str:
-    """Return ``awaited``, also of a lab that does not answer: a bridge that was killed may still be starting again."""
     try:
-        return awaited(lab.bridge, lab.prometheus, since=since)
+        nodes = lab.bridge.nodes()
+        if held := {name: node.outstanding_flows for name, node in nodes.items() if node.outstanding_flows}:
+            return f"{plural(sum(held.values()), 'flow')} at the bridge, started on {listed(sorted(held))}"
+        in_flight = node_metrics.in_flight(node_metrics.read(lab))
     except LabError as error:
         return f"an answer ({error.message})"
+    if busy := {name: count for name, count in in_flight.items() if count}:
+        return f"{plural(sum(busy.values()), 'flow')} in flight on {listed(sorted(busy))}"
+    silent = sorted(set(nodes) - set(in_flight))
+    return f"the metrics of {listed(silent)}" if silent else ""
 
 
-def await_rest(lab: RunningLab, *, since: float, seconds_max: float = REST_SECONDS_MAX) -> bool:
+def await_rest(lab: RunningLab, *, seconds_max: float = REST_SECONDS_MAX) -> bool:
     """Wait until the lab is at rest, and say what for. Return False if it is not, or does not answer, within the limit.
 
     Raises LabError if a service of the lab has ended.
@@ -114,7 +108,7 @@ def await_rest(lab: RunningLab, *, since: float, seconds_max: float = REST_SECON
     with ui.Ticker(every_seconds=TELL_SECONDS) as ticker:
 
         def is_at_rest() -> bool:
-            waits_for = awaited_of(lab, since)
+            waits_for = awaited(lab)
             if waits_for:
                 left = max(0.0, deadline - time.monotonic())
                 ticker.show(f"waiting for {waits_for}, for at most {left:.0f} s; {GO_ON}")
@@ -146,38 +140,10 @@ class Rest:
         """How long ago the load ended."""
         return round(max(0.0, time.time() - self.ended_at), 3)
 
-    def wait(self, lab: RunningLab, *, since: float) -> bool:
+    def wait(self, lab: RunningLab) -> bool:
         """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once.
 
         Raises LabError if a service of the lab has ended.
         """
         left = self.began + rest_seconds_max(self.places) - time.monotonic()
-        return await_rest(lab, since=since, seconds_max=max(0.0, left))
-
-
-def count_run(
-    lab: RunningLab,
-    subject: Subject,
-    before: Snapshot,
-    *,
-    succeeded: Mapping[str, Mapping[str, int]],
-    since: float,
-    rest: Rest,
-) -> Counts:
-    """Wait until the lab is at rest, then compare the four counts. A scrape after ``since`` shows that it is.
-
-    All counters are read at rest. A scrape reads a node's MBeans one after another. If a flow ended during the scrape,
-    its counter may be outdated; so if the counts differ, they are read again after the next scrape. Raises LabError.
-    """
-
-    def count() -> Counts:
-        vaults, unread = read_vaults(subject.vault_places, lab.bridge.vault_unconsumed)
-        after = snapshot(lab.bridge, lab.prometheus, subject, vaults)
-        return replace(difference(before, after, subject, succeeded=succeeded), vaults_unread=unread)
-
-    at_rest = rest.wait(lab, since=since)
-    counted = count()
-    if at_rest and counted.disagreements:
-        await_rest(lab, since=time.time(), seconds_max=3 * SCRAPE_SECONDS)
-        counted = count()
-    return replace(counted, at_rest=at_rest, rest_seconds=rest.seconds)
+        return await_rest(lab, seconds_max=max(0.0, left))

@@ -180,15 +180,13 @@ def _observe(
             with faulty.injecting(lab, plan, names.driver, recording) as injection:
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
                 watchers.profiling.end()
-                collected = collect(lab.compose, plan, names, recording.rows)
+                collected = collect(plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         settled = faulty.settle(lab) if plan.options.faults else Settled()
-        # By any clock, also that of the host of Prometheus.
-        later = end.ended_at + environment.clocks_apart_seconds_max
         rest = counters.Rest(end.ended_at, plan.options.places)
-        requests = resolved(lab, plan, requests, later, rest)
-        counted = observer.count(requests, later, rest)
+        requests = resolved(lab, plan, requests, rest)
+        counted = observer.count(requests, rest)
         stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
         own = counted_rows(requests, plan.options.flows_after)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
@@ -215,14 +213,11 @@ def _observe(
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: float, rest: counters.Rest) -> pl.DataFrame:
-    """Return rows with what became of unknown outcomes. ``since`` is when the load ended by any clock, in unix seconds.
-
-    Raises LabError.
-    """
+def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, rest: counters.Rest) -> pl.DataFrame:
+    """Return rows with what became of unknown outcomes. Raises LabError."""
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
-        rest.wait(lab, since=since)
+        rest.wait(lab)
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
 
 

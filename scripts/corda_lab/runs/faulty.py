@@ -14,7 +14,7 @@ from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
-from corda_lab.runs import counters
+from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import RunPlan
@@ -29,7 +29,6 @@ REST_SECONDS_MAX = 90.0
 """How long flows may stay in flight before their nodes are started again. A node retries what a fault has interrupted,
 but some of it only after its own restart: flows that lost their database are parked until then."""
 POLL_SECONDS = 1.0
-IN_FLIGHT = 'corda_flows_in_flight{job="corda"}'
 
 
 @dataclass(frozen=True)
@@ -99,20 +98,19 @@ def settle(lab: RunningLab) -> Settled:
 
 def _await_rest(lab: RunningLab) -> bool:
     """Return whether the lab comes to rest. What has ended is started again by the caller."""
-    since = time.time()
-    return come_true(lambda: not counters.awaited_of(lab, since), seconds_max=REST_SECONDS_MAX)
+    return come_true(lambda: not counters.awaited(lab), seconds_max=REST_SECONDS_MAX)
 
 
 def await_back(lab: RunningLab, seconds_max: float) -> None:
-    """Wait until every service is healthy, every node answers the bridge, and Prometheus scrapes every node.
+    """Wait until every service is healthy, and every node answers the bridge and tells its metrics.
 
     What has ended is started again. Raises LabError after ``seconds_max``.
     """
-    since, deadline = time.time(), time.monotonic() + seconds_max
+    deadline = time.monotonic() + seconds_max
     while time.monotonic() < deadline:
         with suppress(LabError):
             is_healthy = revive(lab)
-            if is_healthy and lab.bridge.is_ready() and _scraped(lab, since) >= set(lab.bridge.nodes()):
+            if is_healthy and lab.bridge.is_ready() and node_metrics.read(lab).keys() >= lab.bridge.nodes().keys():
                 return
         time.sleep(POLL_SECONDS)
     raise LabError(
@@ -120,10 +118,6 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
         f"`scripts/lab status` shows what is missing, and `{lab.compose.shown('logs')}` of it why.",
         exit_code=1,
     )
-
-
-def _scraped(lab: RunningLab, since: float) -> set[str]:
-    return {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.time > since}
 
 
 def revive(lab: RunningLab) -> bool:
@@ -146,7 +140,7 @@ def revive(lab: RunningLab) -> bool:
 def nodes_in_flight(lab: RunningLab) -> list[str]:
     """The nodes with flows in flight, as the bridge or the nodes themselves say."""
     found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
-    found |= {value.labels["node"] for value in lab.prometheus.latest(IN_FLIGHT) if value.value}
+    found |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
     return sorted(found)
 
 

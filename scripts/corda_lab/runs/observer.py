@@ -9,7 +9,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import is_here
-from corda_lab.runs import counters, readings, stage_rows
+from corda_lab.runs import counters, node_metrics, readings, stage_rows
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
 from corda_lab.steps.entry import DatabaseSize, StagesEntry
@@ -35,17 +35,15 @@ class Observer:
         self._lab = lab
         self._compose = compose = lab.compose
         self._bridge = bridge = lab.bridge
-        self._prometheus = prometheus = lab.prometheus
         self._subject = subject
         self._database_size = database_size
-        # An earlier scrape may still contain a flow of the set-up.
-        if not counters.await_rest(lab, since=time.time(), seconds_max=REST_BEFORE_SECONDS_MAX):
+        if not counters.await_rest(lab, seconds_max=REST_BEFORE_SECONDS_MAX):
             raise LabError("The lab is not at rest", "Wait until `scripts/lab status` shows no outstanding flows.")
         self._began_at = time.time()
         self._nodes = bridge.nodes()
-        self._before = counters.snapshot(bridge, prometheus, subject)
+        self._metrics = node_metrics.read(lab)
+        self._before = counters.snapshot(bridge, self._metrics, subject)
         self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
-        self._dropped = stage_rows.dropped_rows(prometheus)
         self._costs = readings.read(compose, list(self._nodes), database_size)
 
     @property
@@ -53,27 +51,27 @@ class Observer:
         """The counters of bridge, nodes and vaults before the load."""
         return self._before
 
-    def count(self, requests: pl.DataFrame, since: float, rest: counters.Rest) -> counts.Counts:
+    def count(self, requests: pl.DataFrame, rest: counters.Rest) -> counts.Counts:
         """Wait until the lab is at rest, and return the four counts over the load.
 
         They do not agree if a vault cannot be read. Raises LabError if any other counter cannot be read.
-
-        ``since`` is when the load ended by any clock, in Unix seconds.
         """
-        counted = counters.count_run(
-            self._lab,
-            self._subject,
-            self._before,
-            succeeded=counts.succeeded_by_part(requests),
-            since=since,
-            rest=rest,
-        )
+        at_rest = rest.wait(self._lab)
+        vaults, unread = counters.read_vaults(self._subject.vault_places, self._bridge.vault_unconsumed)
+        self._metrics_after = node_metrics.read(self._lab)
+        after = counters.snapshot(self._bridge, self._metrics_after, self._subject, vaults)
+        counted = counts.difference(self._before, after, self._subject, succeeded=counts.succeeded_by_part(requests))
         told = counts.told_transactions(requests, self._subject)
-        vaults, unread = counters.read_vaults(
+        recorded, unread_ids = counters.read_vaults(
             told, lambda node, state: self._bridge.vault_transactions(node, state, self._began_at)
         )
-        checked = counts.check_transactions(told, vaults)
-        return replace(counted, transactions=checked, vaults_unread=(*counted.vaults_unread, *unread))
+        return replace(
+            counted,
+            at_rest=at_rest,
+            rest_seconds=rest.seconds,
+            transactions=counts.check_transactions(told, recorded),
+            vaults_unread=(*unread, *unread_ids),
+        )
 
     def stage_rows(self, directory: Path, *, torn_max: int = 0) -> pl.DataFrame | None:
         """Collect the stage rows of the flows that ended since the start of the load; None if there are none.
@@ -86,14 +84,14 @@ class Observer:
 
     def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
         """Return a function that makes the step's entry ``stages`` from its measuring window."""
-        dropped = stage_rows.dropped_rows(self._prometheus)
+        before, after = (stage_rows.dropped_rows(metrics) for metrics in (self._metrics, self._metrics_after))
         return lambda window: stages.stage_values(
             requests,
             rows,
             window,
             {part.name: part.flow for part in self._subject.parts},
             is_on=bool(self._stage_offsets),
-            dropped={node: count - self._dropped.get(node, 0) for node, count in dropped.items()},
+            dropped={node: count - before.get(node, 0) for node, count in after.items()},
             has_one_clock=is_here(self._compose),
         )
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.clients.bridge import Node
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed
+from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.running import ask_all
 from corda_lab.steps.stages import (
     ENTRY_OFFSETS,
@@ -79,11 +79,13 @@ def copy_between(path: Path, copy: Path, since: float, until: float) -> None:
         )
 
 
-def dropped_rows(prometheus: Prometheus) -> dict[str, int]:
+def dropped_rows(metrics: NodeMetrics) -> dict[str, int]:
     """Return the number of stage rows that every node has dropped since its start, by node."""
     return {
-        value.labels["node"]: int(value.value)
-        for value in prometheus.latest('corda_stage_rows_total{outcome="dropped"}')
+        node: int(sample.value)
+        for node, samples in metrics.items()
+        for sample in samples
+        if sample.name == "corda_stage_rows_total" and sample.labels["outcome"] == "dropped"
     }
 
 

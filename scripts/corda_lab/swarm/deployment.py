@@ -17,7 +17,7 @@ from corda_lab.errors import LabError
 from corda_lab.host.image_files import READER
 from corda_lab.host.processes import last_words
 from corda_lab.lab import images, replacing, shape
-from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
+from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service, parse_services, service_format
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
     Container,
@@ -33,19 +33,15 @@ from corda_lab.swarm.deploy import LABEL, NAMESPACE, ServiceForm, has_left_swarm
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
-from lab_workload.row import ROWS_DIRECTORY
 
 LIST_SECONDS_MAX = 30.0
 CREATE_SECONDS_MAX = 60.0
-COPY_SECONDS_MAX = 600.0
 """All rows of a worker may be hundreds of megabytes."""
 WORKLOADS = "/etc/corda-lab/workloads"
 """The folder of the workloads in the containers of the load generator."""
 EXEC = ("exec", "-T")
 _CPU = re.compile(r"model name\s*:\s*(.+)")
 SERVICE_LABEL = "com.docker.swarm.service.name"
-_HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
-_EXITED = re.compile(r"Exited \((\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -150,12 +146,16 @@ class DeployedStack:
         return {service.name: service.container for service in self._listed()}
 
     def _listed(self, *options: str) -> list[Service]:
-        form = f'{{{{.Names}}}}\t{{{{.State}}}}\t{{{{.Status}}}}\t{{{{.Label "{SERVICE_LABEL}"}}}}'
-        listing = ("ps", *options, f"--filter=label={NAMESPACE}={self.project}", f"--format={form}")
+        listing = (
+            "ps",
+            *options,
+            f"--filter=label={NAMESPACE}={self.project}",
+            f"--format={service_format(SERVICE_LABEL)}",
+        )
         said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
         found: dict[str, Service] = {}
         for engine in self.engines:
-            for service in parse_containers(said[engine.name], self.project, engine):
+            for service in parse_services(said[engine.name], engine, prefix=f"{self.project}_"):
                 # An engine names its newest container first. Older ones are those of tasks that have ended.
                 if self.known.services.get(service.name) == engine.name:
                     found.setdefault(service.name, service)
@@ -293,14 +293,6 @@ class DeployedStack:
                 engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
         engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)
 
-    def copy_rows(self, container: Container, name: str, target: Path) -> bool:
-        """Copy a file that a load container has written, and return whether there is one.
-
-        Rows are in a volume of the host on which they were written, which the container still has when it has ended.
-        """
-        path = f"{container.name}:{ROWS_DIRECTORY}/{name}"
-        return container.engine.run("cp", path, str(target), seconds_max=COPY_SECONDS_MAX).returncode == 0
-
 
 def find(settings: Settings) -> DeployedStack | None:
     """Return the stack of a Compose project, if it runs, with its shape. Without a record, no engine is asked.
@@ -347,24 +339,6 @@ def _service_in(arguments: Sequence[str]) -> str:
     if tuple(arguments[:2]) != EXEC:
         raise ValueError(f"only `exec -T` runs in a stack, not {json.dumps(list(arguments))}")
     return arguments[2]
-
-
-def parse_containers(text: str, stack: str, engine: Engine) -> list[Service]:
-    """Read lines of name, state, status and service of containers, with tabs between, as ``docker ps`` prints them."""
-    found = []
-    for line in text.splitlines():
-        name, state, status, service = line.split("\t")
-        health, exited = _HEALTH.search(status), _EXITED.search(status)
-        found.append(
-            Service(
-                name=service.removeprefix(f"{stack}_"),
-                container=Container(name, engine),
-                state=state,
-                health=health[1] if health else "",
-                exit_code=int(exited[1]) if exited else 0,
-            )
-        )
-    return found
 
 
 def is_gone(detail: str) -> bool:

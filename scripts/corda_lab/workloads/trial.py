@@ -47,7 +47,7 @@ def check_kind(workload: Workload, node: str, flow: Flow) -> None:
         )
 
 
-def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *, flow_seconds_max: float) -> Trial:
+def make(workload: Workload, bridge: Bridge, at_rest: Callable[[], bool], *, flow_seconds_max: float) -> Trial:
     """Start the flow of a workload once, as a run would, and compare the vaults of all nodes before and after.
 
     ``flow_seconds_max`` is how long the bridge waits for the flow. ``at_rest`` waits until no flow is in flight at a
@@ -57,7 +57,7 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *
     """
     nodes = bridge.nodes()
     start = checked_start(workload, bridge, nodes)
-    if not at_rest(time.time()):
+    if not at_rest():
         raise LabError("Flows are in flight, whose states would be taken for those of the trial", exit_code=1)
     before = {node: bridge.vault_unconsumed(node, ANY_STATE) for node in nodes}
     since = time.time()
@@ -73,7 +73,7 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[float], bool], *
             # It must not hide a failure of the flow.
             ui.warn(error.message)
     # The other parties may record the transaction after the flow has ended.
-    if not at_rest(time.time()):
+    if not at_rest():
         raise LabError("The trial flow has ended, but flows are still in flight at its counterparties", exit_code=1)
     found = {node: bridge.vault_changes(node, since) for node in nodes}
     for node, changes in found.items():

@@ -1,6 +1,5 @@
 """``lab logs``: which entries of a node's log are printed, as its bytes come."""
 
-import json
 import time
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.steps.node_log import LogEntry
 from corda_lab.text.redaction import REDACTED
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 FLOW = "c5084132-4f88-49e4-a4ce-c53242e731f0"
 LOG = (
@@ -83,11 +82,11 @@ def test_a_secret_that_the_user_has_set_is_not_printed(
     (tmp_path / "logs").mkdir()
     (tmp_path / "node.conf").touch()
     (tmp_path / "logs" / "node-partya.log").write_bytes(LOG + b"the database says own-password-1\n")
-    service = json.dumps({"Service": "partya", "Name": "partya", "State": "running"})
+    service = listed("partya", "running", container="partya")
     script = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
-*" ps --all --format json") echo '{service}' ;;
+"ps "*{{{{.Status}}}}*) echo '{service}' ;;
 "exec "*) shift 2; exec "$@" ;;
 esac
 """

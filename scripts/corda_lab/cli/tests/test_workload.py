@@ -36,7 +36,7 @@ def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Use:
         lab = RunningLab(settings, Compose(settings), bridge, Prometheus("http://127.0.0.1:9"))
         monkeypatch.setattr(workload, "_bridge", lambda: bridge)
         monkeypatch.setattr(RunningLab, "of", lambda _settings: lab)
-        monkeypatch.setattr(counters, "await_rest", lambda *_clients, since: True)
+        monkeypatch.setattr(counters, "await_rest", lambda *_: True)
         monkeypatch.setattr(preflight, "check_no_other_load", lambda *_: None)
         return bridge
 

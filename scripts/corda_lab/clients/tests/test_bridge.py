@@ -275,7 +275,7 @@ def test_a_page_without_samples_is_fine(bridge: Bridge, page: str, count: int, m
 
 def test_a_page_that_is_not_metrics_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ANSWERS, "/metrics", (200, "<html>not a sample</html>"))
-    with pytest.raises(LabError, match=r"metrics page of the bridge at .* cannot be parsed"):
+    with pytest.raises(LabError, match="A page of metrics cannot be parsed"):
         bridge.metrics()
 
 

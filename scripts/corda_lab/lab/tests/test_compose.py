@@ -1,6 +1,5 @@
 """What Compose prints, and what is made of it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,42 +7,34 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import compose
-from corda_lab.lab.compose import Compose, lab_environment, parse_services
-from corda_lab.lab.deployed import Service
+from corda_lab.lab.compose import Compose, lab_environment
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from support.docker import docker_client
 
-HEALTHY = {"Service": "bridge", "Name": "corda-lab-bridge-1", "State": "running", "Health": "healthy", "ExitCode": 0}
-DONE = {"Service": "bootstrap", "Name": "corda-lab-bootstrap-1", "State": "exited", "Health": "", "ExitCode": 0}
-FAILED = {"Service": "partya", "Name": "corda-lab-partya-1", "State": "exited", "Health": "", "ExitCode": 137}
-STOPPED = {"Service": "postgres", "Name": "corda-lab-postgres-1", "State": "exited", "Health": "", "ExitCode": 0}
-SICK = {"Service": "partyb", "Name": "corda-lab-partyb-1", "State": "running", "Health": "unhealthy", "ExitCode": 0}
-STARTING = {"Service": "notary", "Name": "corda-lab-notary-1", "State": "running", "Health": "starting", "ExitCode": 0}
+SERVICES = """\
+corda-lab-bridge-1\trunning\tUp 5 minutes (healthy)\tbridge
+corda-lab-bootstrap-1\texited\tExited (0) 5 minutes ago\tbootstrap
+corda-lab-partya-1\texited\tExited (137) 2 seconds ago\tpartya
+corda-lab-postgres-1\texited\tExited (0) 2 seconds ago\tpostgres
+corda-lab-partyb-1\trunning\tUp About an hour (unhealthy)\tpartyb
+corda-lab-notary-1\trunning\tUp 3 seconds (health: starting)\tnotary
+corda-lab-partyc-1\tpaused\tUp 4 minutes (healthy) (Paused)\tpartyc
+"""
 
 
-@pytest.mark.parametrize("newest", [True, False])
-def test_reads_lines_of_new_versions_and_the_array_of_old_ones(newest: bool) -> None:
-    items = [HEALTHY, DONE]
-    text = "\n".join(map(json.dumps, items)) + "\n" if newest else json.dumps(items)
-    assert [service.name for service in parse_services(text)] == ["bridge", "bootstrap"]
-    assert parse_services("\n") == []
-
-
-@pytest.mark.parametrize(
-    ("item", "condition", "is_ready", "has_failed"),
-    [
-        (HEALTHY, "healthy", True, False),
-        (DONE, "done", True, False),
-        (FAILED, "exited with 137", False, True),
-        (STOPPED, "exited with 0", False, False),
-        (SICK, "unhealthy", False, True),
-        (STARTING, "starting", False, False),
-    ],
-)
-def test_judges_a_service(item: dict[str, object], condition: str, is_ready: bool, has_failed: bool) -> None:
-    service: Service = parse_services(json.dumps(item))[0]
-    assert (service.condition, service.is_ready, service.has_failed) == (condition, is_ready, has_failed)
+def test_services_are_judged_by_what_the_engine_says_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docker_client(tmp_path, monkeypatch, f"printf '%s' '{SERVICES}'")
+    services = Compose(load_settings(ENV_FILE, {})).services()
+    assert {one.name: (one.condition, one.is_ready, one.has_failed) for one in services} == {
+        "bridge": ("healthy", True, False),
+        "bootstrap": ("done", True, False),
+        "partya": ("exited with 137", False, True),
+        "postgres": ("exited with 0", False, False),
+        "partyb": ("unhealthy", False, True),
+        "notary": ("starting", False, False),
+        "partyc": ("paused", False, False),
+    }
 
 
 def test_shows_the_command_that_a_person_would_type() -> None:

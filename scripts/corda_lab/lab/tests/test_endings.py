@@ -1,6 +1,5 @@
 """What has ended in a lab, and that nothing waits for it. Docker is a small program here."""
 
-import json
 import math
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from corda_lab.lab import endings
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 DATABASE = "Could not connect to the database. Please check your JDBC connection URL."
 CORDA = f"""\
@@ -74,15 +73,10 @@ def lab_with(
     ``root`` is the last cause in the log that a node keeps.
     """
     services = dict.fromkeys(RUNNING, ("running", 0, 0)) | {"bootstrap": ("exited", 0, 0)} | states
-    listed = "\n".join(
-        json.dumps(
-            {"Service": name, "Name": f"lab-{name}-1", "State": state, "ExitCode": code, "Health": "starting"}
-            if state == "running" and restarts
-            else {"Service": name, "Name": f"lab-{name}-1", "State": state, "ExitCode": code}
-        )
+    listing = "\n".join(
+        listed(name, state, exit_code=code, health="health: starting" if state == "running" and restarts else "")
         for name, (state, code, restarts) in services.items()
     )
-    running = "\n".join(f"lab-{name}-1 {name}" for name, (state, _, _) in services.items() if state == "running")
     inspected = "\n".join(
         f'*RestartCount*" lab-{name}-1") echo {restarts} false 2026-01-02T03:04:05Z 2026-01-02T03:04:09Z ;;'
         for name, (_, _, restarts) in services.items()
@@ -90,8 +84,7 @@ def lab_with(
     script = f"""\
 echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
-*" ps --all --format json") echo '{listed}' ;;
-"ps "*) echo '{running}' ;;
+"ps "*{{{{.Status}}}}*) echo '{listing}' ;;
 "logs "*) echo 'it cannot be: password=verysecret' ;;
 *"Caused by"*) echo 'Caused by: {root}' ;;
 {inspected}

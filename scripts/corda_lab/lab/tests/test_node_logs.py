@@ -5,7 +5,6 @@ It runs the scripts on a folder of this machine; tests/e2e runs them in real con
 
 import contextlib
 import gzip
-import json
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -19,7 +18,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.text.redaction import REDACTED
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 FIRST, SECOND, OLDER = (
     f"[INFO ] 2026-11-{day}T15:33:00,000Z [main] a.B - {text}\n"
@@ -29,14 +28,12 @@ FIRST, SECOND, OLDER = (
 
 def lab_with(folder: Path, monkeypatch: pytest.MonkeyPatch, **states: str) -> Compose:
     """A lab whose PartyA has a log in ``folder``/base, and whose containers have these states."""
-    services = "\n".join(
-        json.dumps({"Service": name, "Name": f"lab-{name}-1", "State": state}) for name, state in states.items()
-    )
+    services = "\n".join(listed(name, state) for name, state in states.items())
     script = f"""\
 PATH=/usr/bin:/bin
 echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
-*" ps --all --format json") echo '{services}' ;;
+"ps "*{{{{.Status}}}}*) echo '{services}' ;;
 *"-keys:/node:ro --entrypoint=cat "*) cat "${{0%/*}}/../keys/node.conf" ;;
 "exec "*|"run "*) while [ "$1" != sh ]; do shift; done; exec "$@" ;;
 esac

@@ -11,9 +11,8 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import jvm
 from corda_lab.profile.jvm import AlreadyProfiledError, Jvm
 from corda_lab.results.profiles import Event
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
-PARTYA = '{"Service": "partya", "Name": "lab-partya-1", "State": "STATE", "ExitCode": CODE}'
 JVM = Jvm("PartyA", Container("lab-partya-1"), 1, "4.3")
 
 
@@ -24,9 +23,8 @@ def settings() -> Settings:
 
 def docker(folder: Path, monkeypatch: pytest.MonkeyPatch, *, state: str = "running", code: int = 0, run: str) -> None:
     """A Docker client that knows one node. In its container, every command does ``run``."""
-    service = PARTYA.replace("STATE", state).replace("CODE", str(code))
     script = f"""case "$1" in
-compose) echo '{service}' ;;
+ps) echo '{listed("partya", state, exit_code=code)}' ;;
 exec) {run} ;;
 esac"""
     docker_client(folder, monkeypatch, script)

@@ -1,6 +1,5 @@
 """Whether a node ended, and why: from its container and its log. Docker is a small program here."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,14 +8,14 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import broken
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 SINCE = 1_767_323_045.0
 HEAP = "#  java.lang.OutOfMemoryError: Java heap space\\n# and more"
 
 
 def service(name: str, state: str = "running", exit_code: int = 0) -> str:
-    return json.dumps({"Service": name, "Name": f"lab-{name}-1", "State": state, "ExitCode": exit_code})
+    return listed(name, state, exit_code=exit_code)
 
 
 def lab_with(
@@ -32,7 +31,7 @@ def lab_with(
     script = f"""\
 echo "$@" >> "${{0%/*}}/calls"
 case "$*" in
-*" ps --all --format json") echo '{lines}' ;;
+"ps "*{{{{.Status}}}}*) echo '{lines}' ;;
 *" logs "*" partyb" | "logs "*" lab-partyb-1") printf '%b' '{log}' ;;
 *OOMKilled*" lab-partyb-1") echo 0 {killed} {ended_at} {ended_at} ;;
 *OOMKilled*) echo 0 false {ended_at} {ended_at} ;;

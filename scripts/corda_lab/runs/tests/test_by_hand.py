@@ -21,13 +21,13 @@ from corda_lab.runs.rows_volume import RowsVolume
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads, WebUiStatus
 from support import simulation
 from support.by_hand import IDENTITY, WORKLOAD, counters, noted, steady, write
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
-LOCUST = json.dumps({"Service": "locust", "Name": "locust-1", "State": "running", "Health": "healthy", "ExitCode": 0})
+LOCUST = listed("locust", "running", health="healthy", container="locust-1")
 DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
-*" ps --all --format json") echo '{LOCUST}' ;;
+"ps "*{{{{.Status}}}}*) echo '{LOCUST}' ;;
 "ps "*"oneoff=False"*) echo locust-1 ;;
 "exec locust-1 "*) shift 2; exec "$@" ;;
 *" stop locust") echo stopped >> "${{0%/*}}/calls" ;;

@@ -20,7 +20,7 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, rows_volume, stage_rows, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, node_metrics, rows_volume, stage_rows, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -78,7 +78,7 @@ class Lab:
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
         monkeypatch.setattr(by_hand, "ask_status", lambda _: self.status)
         monkeypatch.setattr(counters, "snapshot", snapshot)
-        monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
+        monkeypatch.setattr(node_metrics, "read", lambda _: {})
         monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
         monkeypatch.setattr(stage_rows, "collect", timed)
 

@@ -26,6 +26,7 @@ from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from support import simulation
+from support.docker import listed
 from support.entries import run_end
 from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
@@ -95,7 +96,7 @@ def test_one_process_is_one_container_and_workers_stand_beside_their_master() ->
 
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
     running = f"/{DRIVER}-worker-1 running\n/{DRIVER}-worker-2 running"
-    calls = docker({"State.Status": running, "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
+    calls = docker({"State.Status": running, "--quiet": "strange", "{{.Id}}": "0123456789abcdef"})
     with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
     said = called(calls)
@@ -170,14 +171,15 @@ def test_a_worker_that_ends_with_an_error_ends_the_run(
 
 def install_ended_node(docker: InstallDocker) -> None:
     node = "my-lab-partya-1"
-    ended = {"Service": "partya", "Name": node, "State": "exited", "Health": "", "ExitCode": 137}
+    bridge = listed("bridge", "running", container="my-lab-bridge-1")
+    running = "\n".join([listed("partya", "running", container=node), bridge])
+    ended = "\n".join([listed("partya", "exited", exit_code=137, container=node), bridge])
     docker(
         {
             "ready.json": "FAIL",
-            "{{.Names}}": f"{node} partya\nmy-lab-bridge-1 bridge",
+            "{{.Status}}": [running, ended],
             "OOMKilled": "0 true 2099-01-02T03:04:00Z 2099-01-02T03:04:05Z",
             "{{.Name}}": f"/{DRIVER} running 0\n/{node} exited 137\n/my-lab-bridge-1 running 0",
-            "--format json": json.dumps(ended),
         }
     )
 
@@ -197,7 +199,7 @@ def test_a_set_up_whose_node_ends_ends_with_the_reason(docker: InstallDocker) ->
 
 
 def test_a_run_with_faults_goes_on_without_a_node(docker: InstallDocker) -> None:
-    docker({"{{.Names}}": "my-lab-partya-1 partya"})
+    docker({"{{.Status}}": listed("partya", "running", container="my-lab-partya-1")})
     faults = (Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0),)
     with containers.generating(compose(), plan(replace(OPTIONS, faults=faults))) as names:
         assert names.watched == names.all
@@ -285,9 +287,9 @@ def test_failures_that_a_workload_expects_are_work_done(
 def test_a_generator_that_is_lost_during_its_load_did_not_end_before_it(
     docker: InstallDocker, tmp_path: Path, code: int, reason: str
 ) -> None:
-    docker({" cp ": "FAIL", "inspect": f"/{DRIVER} exited {code}"})
+    docker({"cp ": "FAIL", "inspect": f"/{DRIVER} exited {code}"})
     with pytest.raises(LabError) as error:
-        collect.collect(compose(), plan_of(OPTIONS), containers.LoadContainers(Container(DRIVER)), tmp_path)
+        collect.collect(plan_of(OPTIONS), containers.LoadContainers(Container(DRIVER)), tmp_path)
     assert error.value.message == reason
 
 

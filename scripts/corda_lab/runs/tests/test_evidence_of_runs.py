@@ -20,14 +20,14 @@ from corda_lab.runs import leftovers, node_logs, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
 from corda_lab.steps.load import LoadOptions
 from support import simulation
-from support.docker import docker_client
+from support.docker import docker_client, listed
 from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
-LOCUST = json.dumps({"Service": "locust", "Name": "locust-1", "State": "running", "Health": "healthy", "ExitCode": 0})
+LOCUST = listed("locust", "running", health="healthy", container="locust-1")
 DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
-*" ps --all --format json") echo '{LOCUST}' ;;
+"ps "*{{{{.Status}}}}*) echo '{LOCUST}' ;;
 "exec locust-1 "*) shift 2; exec "$@" ;;
 "ps --filter="*"service=locust"*"oneoff=False"*) echo locust-1 ;;
 "ps --filter="*) ;;

@@ -225,9 +225,9 @@ def test_all_waits_for_rest_after_a_load_share_one_limit(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(counters, "await_rest", await_rest)
     rest = counters.Rest(time.time() - 400, places=100, began=time.monotonic() - 60)
-    assert not rest.wait(MagicMock(), since=1.0)
+    assert not rest.wait(MagicMock())
     over = counters.Rest(time.time() - 400, places=100, began=time.monotonic() - 390)
-    assert not over.wait(MagicMock(), since=1.0)
+    assert not over.wait(MagicMock())
     assert limits == [pytest.approx(counters.rest_seconds_max(100) - 60, abs=5), 0.0]
     assert over.seconds == pytest.approx(400, abs=5)
 

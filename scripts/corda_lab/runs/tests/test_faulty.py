@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from prometheus_client.samples import Sample
 
 from corda_lab import paths
 from corda_lab.clients.bridge import Bridge, Node
-from corda_lab.clients.prometheus import Prometheus, Value
+from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import faults
-from corda_lab.runs import faulty
+from corda_lab.runs import faulty, node_metrics
+from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault
@@ -26,13 +28,12 @@ from support.engine import LOAD, Engine
 from support.runs import plan_of
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
-FOREVER = float("inf")
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
 
 
 @dataclass
 class Observed:
-    """What bridge and Prometheus say of the containers of an engine.
+    """What bridge and nodes say of the containers of an engine.
 
     ``parked`` flows end when their node restarts, or stay ``forever``.
     """
@@ -56,9 +57,11 @@ class Observed:
             raise LabError("The bridge does not answer")
         return {node: Node(node, f"O={node}", 12, self.answers(node), node == "Notary", 0) for node in NODES}
 
-    def latest(self, _selector: str) -> list[Value]:
+    def metrics(self) -> NodeMetrics:
         flows = {node: 0 if self.restarts(node) and not self.forever else self.parked.get(node, 0) for node in NODES}
-        return [Value({"node": node}, count, FOREVER) for node, count in flows.items() if self.answers(node)]
+        return {
+            node: [Sample("corda_flows_in_flight", {}, count)] for node, count in flows.items() if self.answers(node)
+        }
 
 
 @pytest.fixture
@@ -73,10 +76,11 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 @pytest.fixture
-def lab_of(engine: Engine) -> Callable[..., RunningLab]:
+def lab_of(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunningLab]:
     def made(**about: Any) -> RunningLab:
         observed = Observed(engine, **about)
-        return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, observed))
+        monkeypatch.setattr(node_metrics, "read", lambda _: observed.metrics())
+        return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, None))
 
     return made
 

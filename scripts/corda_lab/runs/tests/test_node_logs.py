@@ -1,6 +1,5 @@
 """The logs of the nodes are kept with a load that failed. Docker is a small program here."""
 
-import json
 import time
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import node_logs as results_logs
 from corda_lab.runs import node_logs
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 BEGAN, ENDED = 1795534380.0, 1795534440.0
 """15:33:00 and 15:34:00 on 2026-11-24."""
@@ -37,13 +36,11 @@ LOG = (
 @pytest.fixture
 def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
     """A lab with a notary that has logged nothing in the time of the load, PartyA with ``LOG``, and PartyB without."""
-    services = "\n".join(
-        json.dumps({"Service": name, "Name": name, "State": "running"}) for name in ("notary", "partya", "partyb")
-    )
+    services = "\n".join(listed(name, "running", container=name) for name in ("notary", "partya", "partyb"))
     script = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
-*" ps --all --format json") echo '{services}' ;;
+"ps "*{{{{.Status}}}}*) echo '{services}' ;;
 "exec "*) node=$2; shift 4; script=$1; exec sh -c "$script" logs "{tmp_path}/$node" ;;
 esac
 """

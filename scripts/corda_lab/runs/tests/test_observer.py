@@ -1,4 +1,4 @@
-"""What the counts of a load say if a vault cannot be read after it. Bridge, nodes and Prometheus are stand-ins."""
+"""What the counts of a load say if a vault cannot be read after it. Bridge and nodes are stand-ins."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.runs import counters, readings, stage_rows
+from corda_lab.runs import counters, node_metrics, readings, stage_rows
 from corda_lab.runs.observer import Observer
 from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts
@@ -42,7 +42,7 @@ class Lab(MagicMock):
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
-    monkeypatch.setattr(stage_rows, "dropped_rows", lambda *_: {})
+    monkeypatch.setattr(node_metrics, "read", lambda *_: {})
     monkeypatch.setattr(stage_rows, "offsets", lambda *_: {})
     monkeypatch.setattr(readings, "read", MagicMock())
     return Lab()
@@ -54,7 +54,7 @@ def counted(lab: Lab, folder: Path, *broken: str) -> Counts:
     requests = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", content)])
     observer = Observer(MagicMock(bridge=lab), SUBJECT)
     lab.broken = frozenset(broken)
-    found = observer.count(requests, 1.0, counters.Rest(1.0, places=2))
+    found = observer.count(requests, counters.Rest(1.0, places=2))
     assert found.at_rest
     # Only the vaults are of interest: nothing was counted at all, and each of them is two states short.
     return replace(found, flows=(), vaults=tuple(one for one in found.vaults if one.counted is None))

@@ -1,18 +1,18 @@
-"""What a wait for rest says while it waits. Bridge and Prometheus are stand-ins."""
+"""What a wait for rest says while it waits. Bridge and nodes are stand-ins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Barrier
-from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from prometheus_client.samples import Sample
 
 from corda_lab.clients.bridge import Node
-from corda_lab.clients.prometheus import Value
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
-from corda_lab.runs import counters
+from corda_lab.runs import counters, node_metrics
+from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.running import ask_all
 
 
@@ -32,12 +32,13 @@ class Parts:
             for name, count in self.at_bridge.items()
         }
 
-    def latest(self, _query: str) -> list[Value]:
-        return [Value({"node": name}, float(count), 20.0) for name, count in self.at_nodes.items()]
+    def metrics(self) -> NodeMetrics:
+        return {name: [Sample("corda_flows_in_flight", {}, count)] for name, count in self.at_nodes.items()}
 
-    def awaited(self, *, since: float = 10.0) -> str:
-        both: Any = self
-        return counters.awaited(both, both, since=since)
+    def awaited(self) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(node_metrics, "read", lambda _: self.metrics())
+            return counters.awaited(MagicMock(bridge=self))
 
 
 def test_a_lab_is_at_rest_when_nothing_is_in_flight() -> None:
@@ -50,9 +51,8 @@ def test_a_wait_says_which_flows_it_is_for() -> None:
     assert Parts(at_nodes={"PartyA": 0, "PartyB": 1}).awaited() == "1 flow in flight on PartyB"
 
 
-def test_only_a_scrape_after_the_load_shows_that_a_node_is_at_rest() -> None:
-    assert Parts().awaited(since=30.0) == "metrics of PartyA and PartyB in Prometheus"
-    assert Parts(at_nodes={"PartyA": 0}).awaited() == "metrics of PartyB in Prometheus"
+def test_a_node_that_does_not_answer_is_not_taken_to_be_at_rest() -> None:
+    assert Parts(at_nodes={"PartyA": 0}).awaited() == "the metrics of PartyB"
 
 
 def test_a_wait_for_a_bridge_that_is_gone_says_so_with_its_limit_and_what_can_be_done(
@@ -64,7 +64,7 @@ def test_a_wait_for_a_bridge_that_is_gone_says_so_with_its_limit_and_what_can_be
     monkeypatch.setattr(endings, "come_true", come_true)
     monkeypatch.setattr(counters, "TELL_SECONDS", 0.0)
     parts = Parts(is_gone=True)
-    assert not counters.await_rest(MagicMock(bridge=parts, prometheus=parts), since=10.0, seconds_max=120.0)
+    assert not counters.await_rest(MagicMock(bridge=parts), seconds_max=120.0)
     said = " ".join(capsys.readouterr().out.split())
     assert "waiting for an answer (The bridge does not answer), for at most 120 s" in said
     assert "`scripts/lab up`" in said

@@ -9,12 +9,13 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab import replacing
-from corda_lab.lab.deployed import Deployed, LoadStart, Service, hosts_of, is_here
+from corda_lab.lab.deployed import Deployed, LoadStart, Service, hosts_of, is_here, parse_services
 from corda_lab.lab.engine import Container, Engine
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
+from corda_lab.runs.collect import copy_rows
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deployment import DeployedStack, parse_containers
+from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
 from support.docker import docker_client
 
@@ -133,7 +134,7 @@ def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docke
 
 
 def test_what_is_no_service_of_the_record_is_left_out() -> None:
-    (other,) = parse_containers("x.1.y\tdead\tDead\tother_service\n", "lab-swarm", Engine("one"))
+    (other,) = parse_services("x.1.y\tdead\tDead\tother_service\n", Engine("one"), prefix="lab-swarm_")
     assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
 
 
@@ -214,13 +215,11 @@ def test_a_file_that_was_deleted_since_the_start_is_named(
     assert "`scripts/lab up --on PLACEMENT`" in caught.value.remedy
 
 
-def test_rows_are_copied_from_the_host_on_which_they_were_written(
-    stack: DeployedStack, docker: Install, tmp_path: Path
-) -> None:
+def test_rows_are_copied_from_the_host_on_which_they_were_written(docker: Install, tmp_path: Path) -> None:
     docker('case "$*" in *missing*) exit 1;; esac')
     worker = Container("load-worker-1", Engine("two"))
-    assert stack.copy_rows(worker, "x.1.ndjson", tmp_path / "x")
-    assert not stack.copy_rows(worker, "missing", tmp_path / "x")
+    assert copy_rows(worker, "x.1.ndjson", tmp_path / "x")
+    assert not copy_rows(worker, "missing", tmp_path / "x")
     assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
 
 

@@ -32,7 +32,7 @@ from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.site import Machine
 from support import simulation
-from support.docker import docker_client
+from support.docker import docker_client, listed
 from support.entries import changed
 from support.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -56,12 +56,9 @@ SIMULATED = simulation.closed_rows(2, 5, simulation.fixed(0.05))
 
 
 def services(party_a: str, exit_code: int) -> str:
-    """What ``docker compose ps`` prints of a lab whose PartyA is in a state, and whose other nodes are running."""
+    """What ``docker ps`` prints of a lab whose PartyA is in a state, and whose other nodes are running."""
     states = {"partya": party_a, "partyb": "running", "partyc": "running", "notary": "running"}
-    return "\n".join(
-        json.dumps({"Service": name, "Name": f"lab-{name}-1", "State": state, "ExitCode": exit_code})
-        for name, state in states.items()
-    )
+    return "\n".join(listed(name, state, exit_code=exit_code) for name, state in states.items())
 
 
 def docker_with(folder: Path, monkeypatch: pytest.MonkeyPatch, *, state: str = "running", log: str = "") -> None:
@@ -69,7 +66,7 @@ def docker_with(folder: Path, monkeypatch: pytest.MonkeyPatch, *, state: str = "
     (folder / "bin").mkdir(exist_ok=True)
     script = f"""\
 case "$*" in
-*" ps --all --format json") echo '{services(state, 134 if state == "exited" else 0)}' ;;
+"ps "*{{{{.Status}}}}*) echo '{services(state, 134 if state == "exited" else 0)}' ;;
 *" logs "*" partya" | "logs "*partya*) echo '{log}' ;;
 *OOMKilled*) echo 0 false 2099-01-02T03:04:00Z 2099-01-02T03:04:05.123456789Z ;;
 esac

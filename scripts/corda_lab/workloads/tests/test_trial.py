@@ -26,7 +26,7 @@ def workload_of(tmp_path: Path, text: str = TEXT) -> Workload:
     return load_workload(tmp_path, "own", ("Notary", *PARTIES))
 
 
-def rests(since: float) -> bool:
+def rests() -> bool:
     return True
 
 
@@ -76,7 +76,7 @@ def test_changes_of_something_else_are_not_taken_for_those_of_the_flow(tmp_path:
 def test_a_lab_that_is_not_at_rest_starts_nothing(tmp_path: Path) -> None:
     bridge = TrialBridge(BOTH)
     with pytest.raises(LabError, match="Flows are in flight"):
-        trial.make(workload_of(tmp_path), bridge, lambda since: False, flow_seconds_max=300.0)
+        trial.make(workload_of(tmp_path), bridge, lambda: False, flow_seconds_max=300.0)
     assert bridge.started == []
 
 
