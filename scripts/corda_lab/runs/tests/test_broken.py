@@ -74,7 +74,7 @@ def test_a_node_that_ended_or_has_no_heap_left_is_named_with_the_reason(
 
 
 def test_every_node_that_ended_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = (service("partya", "exited", 1), service("partyb", "dead", 137))
+    ended = (service("partya", "exited", 1), service("partyb", "exited", 137))
     compose = lab_with(tmp_path, monkeypatch, service("notary"), *ended)
     assert broken.why_broken(compose, SINCE) == (
         "PartyA ended with exit status 1 and PartyB ended with exit status 137 (ended by SIGKILL)"
