@@ -12,9 +12,8 @@ from typing import Any
 from packaging.version import Version
 
 from bare import debian, plugins
-from bare.commands import run
+from bare.commands import last_words, run
 from corda_lab.errors import LabError
-from corda_lab.host import processes
 
 
 class EngineState(Enum):
@@ -73,7 +72,7 @@ def probe() -> Probe:
     done = run(["docker", "version", "--format", "{{.Server.Version}}"])
     if done.returncode == 0 and done.stdout.strip():
         return Probe(EngineState.READY, server_version=done.stdout.strip())
-    detail = processes.last_words(done.stderr or done.stdout, 2)
+    detail = last_words(done.stderr or done.stdout, 2)
     return Probe(classify_failure(detail), detail=detail)
 
 
@@ -119,7 +118,7 @@ def engine_info() -> EngineInfo:
     try:
         facts = json.loads(done.stdout)
     except ValueError:
-        words = processes.last_words(done.stderr)
+        words = last_words(done.stderr)
         raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
     return parse_info(facts, compose_version=plugins.version_of("compose"), buildx_version=plugins.version_of("buildx"))
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images, shape
@@ -20,10 +19,12 @@ from corda_lab.lab.deployed import LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
     HERE,
+    READER,
     Container,
     Engine,
     addresses_in,
     inspect_all,
+    output_of,
     run_docker,
     run_docker_to_file,
 )
@@ -144,9 +145,9 @@ class Compose:
             self._containers[service] = names[0]
         return self._containers[service]
 
-    def _listing(self, service: str) -> list[str]:
-        """Return the arguments with which ``docker`` names the running container of a service, and none of a load."""
-        labels = {"project": self.project, "service": service, "oneoff": "False"}
+    def _listing(self, service: str, *, oneoff: str = "False") -> list[str]:
+        """The arguments of ``docker`` that name the running containers of a service, or those of loads (one-offs)."""
+        labels = {"project": self.project, "service": service, "oneoff": oneoff}
         filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
         return ["ps", *filters, "--format={{.Names}}"]
 
@@ -264,9 +265,7 @@ class Compose:
         options = ("--rm", "--user=1000:1000", *READER, "--log-driver=none")
         volume = f"--volume={self.project}_{node}-keys:/node:ro"
         done = HERE.run("run", *options, volume, "--entrypoint=cat", self.reader_image, "/node/node.conf")
-        if done.returncode != 0:
-            raise LabError(f"The settings of {node} cannot be read: {last_words(done.stderr)}", exit_code=1)
-        return done.stdout
+        return output_of(done, f"The settings of {node} cannot be read")
 
     def recorded_image(self, service: str, name: str) -> str:
         """Return the name of the image of a service as manifests have it.
@@ -300,8 +299,7 @@ class Compose:
     def restart(self, service: Service) -> None:
         """Let a service end as it should, and start it again. Raises LabError."""
         done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
-        if done.returncode != 0:
-            raise LabError(f"{service.name} could not be started again: {last_words(done.stderr)}", exit_code=1)
+        output_of(done, f"{service.name} could not be started again")
 
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""
@@ -319,17 +317,4 @@ class Compose:
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""
-        done = run_docker(
-            [
-                "ps",
-                "--filter",
-                f"label=com.docker.compose.project={self.project}",
-                "--filter",
-                "label=com.docker.compose.oneoff=True",
-                "--filter",
-                "label=com.docker.compose.service=locust",
-                "--format",
-                "{{.Names}}",
-            ]
-        )
-        return done.stdout.split()
+        return run_docker(self._listing("locust", oneoff="True")).stdout.split()

@@ -12,11 +12,10 @@ import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine
-from corda_lab.host.image_files import READER
 from corda_lab.lab import cordapps, exposure, interference, shape
 from corda_lab.lab.checks import Check, Examined, Finding, Level, Row, failure, ok
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import READER, run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, GRAFANA, Settings
 from corda_lab.paths import ROOT
 from lab_workload.problems import Problem

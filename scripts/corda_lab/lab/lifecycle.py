@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host import engine
-from corda_lab.host.processes import follow, last_line, last_lines, last_words
+from corda_lab.host.processes import follow, last_line, last_lines
 from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape
 from corda_lab.lab.addresses import urls
 from corda_lab.lab.checks import Level

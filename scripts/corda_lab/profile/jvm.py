@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Container
+from corda_lab.lab.engine import Container, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
@@ -95,9 +95,7 @@ def find(name: str, compose: Deployed) -> Jvm:
         raise LabError(f"{name} is not running: {condition}", "`scripts/lab status` shows the state of every service.")
     container = states[service].container
     done = inside(container, "bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
-    if done.returncode != 0:
-        raise LabError(f"{name}: the container does not answer: {last_words(done.stderr)}", "", exit_code=1)
-    version, *paths = done.stdout.splitlines()
+    version, *paths = output_of(done, f"{name}: the container does not answer").splitlines()
     if version == "missing":
         raise LabError(
             f"{name} has no async-profiler in its container",

@@ -14,9 +14,9 @@ from typing import Any
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_lines, last_words
+from corda_lab.host.processes import last_lines
 from corda_lab.lab import replacing
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import output_of, run_docker
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.shared_files import Kind
 from corda_lab.swarm.stack import Stack
@@ -202,9 +202,7 @@ class StackProgress:
 
 def _checked(arguments: Sequence[str]) -> str:
     done = run_docker(arguments, seconds_max=READ_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(f"`docker {' '.join(arguments[:3])}` failed: {last_words(done.stderr, 2)}", exit_code=1)
-    return done.stdout
+    return output_of(done, f"`docker {' '.join(arguments[:3])}` failed")
 
 
 def has_left_swarm() -> bool:
@@ -246,12 +244,8 @@ def deploy(stack: Stack, file: Path, node_names: Mapping[str, str]) -> None:
     ``node_names`` has the names of hosts by the ids of nodes.
     """
     done = run_docker(command(stack, file), seconds_max=DEPLOY_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(
-            f"`docker stack deploy` failed: {last_words(done.stderr or done.stdout)}",
-            f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}",
-            exit_code=1,
-        )
+    by_hand = f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}"
+    output_of(done, "`docker stack deploy` failed", by_hand)
     services = services_of(stack.name)
     _start_ended(stack.name, services)
     await_ready(stack.name, services, StackProgress(stack.services, node_names))

@@ -12,14 +12,13 @@ from typing import Any
 
 import yaml
 
-from bare.commands import come_true
+from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
+    READER,
     Container,
     Engine,
     addresses_in,

@@ -4,13 +4,12 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
 from corda_lab.host.probe import parse_version
-from corda_lab.host.processes import last_words
 from corda_lab.lab import exposure
 from corda_lab.lab.checks import Check, failure, ok, unknown, warning
-from corda_lab.lab.engine import Engine, outcomes
+from corda_lab.lab.engine import READER, Engine, outcomes
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.swarm.fit import Fitted, Place
 from corda_lab.swarm.hosts import EngineFacts, Located, Member, facts_of, locate
