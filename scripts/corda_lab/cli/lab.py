@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -46,7 +47,7 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
     project.settle()
     checks = examine(placement)
     if as_json:
-        print(json.dumps([check.as_dict() for check in checks], indent=2))
+        print(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         for check in checks:
             ui.console.print(f"{check.level.value:<8}", style=COLOURS[check.level], end="")

@@ -8,9 +8,8 @@ from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines
-from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape
+from corda_lab.lab import checks, cordapps, doctor, images, ownership, project, recovery, shape
 from corda_lab.lab.addresses import urls
-from corda_lab.lab.checks import Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.endings import endings
@@ -57,14 +56,8 @@ def left_out() -> tuple[str, ...]:
 def check_machine(settings: Settings) -> None:
     """Check this machine before anything starts. Prints warnings; raises LabError if a check fails."""
     with ui.phase("Checking this machine"):
-        checks = doctor.check_start(settings, without=left_out())
-        for check in checks:
-            if check.level is Level.WARNING:
-                ui.warn(f"{check.name}: {check.finding}")
-        error = doctor.blocking_error(checks)
-        if error:
-            raise error
-        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if not check.name.startswith("port ")))
+        made = doctor.check_start(settings, without=left_out())
+        doctor.require_sound(made, shown=lambda check: not check.name.startswith("port "))
 
 
 def build(settings: Settings, *services: str) -> None:
@@ -129,7 +122,7 @@ def replace_network(settings: Settings) -> None:
     """
     name = f"{settings.project}_default"
     found = run_docker(["network", "inspect", "--format", "{{.Internal}}", name]).stdout.strip()
-    wanted = "true" if exposure.is_internal(settings) else "false"
+    wanted = "true" if checks.is_internal(settings) else "false"
     if found in {"", wanted}:
         return
     compose = Compose(whole(settings))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host.probe import parse_version
-from corda_lab.lab import exposure
-from corda_lab.lab.checks import Check, failure, ok, unknown, warning
+from corda_lab.lab.checks import Check, engine_exposures, failure, ok, unknown, warning
 from corda_lab.lab.engine import READER, Engine, outcomes
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.swarm.fit import Fitted, Place
@@ -139,7 +138,7 @@ def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
         number = parse_version(version)
         if number and minimum and number < minimum:
             yield failure(f"engine {version}", f"on {names}", f"Install Docker {ENGINE_MIN} or newer there.")
-        yield from exposure.examine_engine(version)
+        yield from engine_exposures(version)
     if len(by_version) > 1:
         which = "; ".join(f"{version} on {names}" for version, names in by_version.items())
         yield warning("engines", f"they differ: {which}", "Install the same version on all hosts.")

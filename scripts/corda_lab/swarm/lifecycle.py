@@ -13,8 +13,8 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.lab import doctor as machine_doctor
-from corda_lab.lab import exposure, images, lifecycle, ownership, shape
-from corda_lab.lab.checks import Check, Level
+from corda_lab.lab import images, lifecycle, ownership, shape
+from corda_lab.lab.checks import Check, Level, exposures
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Engine, run_docker
 from corda_lab.lab.settings import Settings
@@ -82,7 +82,7 @@ def check(prepared: Prepared) -> list[Check]:
     beside = settings_of_ports(prepared.settings, prepared.folder)
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
     checks = doctor.examine(prepared.fitted, prepared.hosts)
-    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposure.examine(prepared.settings)]
+    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposures(prepared.settings)]
     if all(one.level is not Level.FAILURE for one in checks):
         # Engines that do not answer have been named already.
         checks += doctor.examine_registry(prepared.fitted.placement.fields.registry, prepared.engines)
@@ -101,16 +101,6 @@ def settings_of_ports(settings: Settings, folder: StackFolder) -> Settings:
     return Settings(settings.values, access.project_of(folder.stack))
 
 
-def require_sound(checks: Sequence[Check]) -> None:
-    """Print warnings, and raise LabError if a check has failed."""
-    for one in checks:
-        if one.level is Level.WARNING:
-            ui.warn(f"{one.name}: {one.finding}")
-    if error := machine_doctor.blocking_error(checks):
-        raise error
-    ui.note("; ".join(f"{one.name}: {one.finding}" for one in checks if one.name.startswith("host ")))
-
-
 def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
     """Build all images, and start the stack. Raises LabError.
 
@@ -121,7 +111,7 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
     prepare_images(settings, forced)
     with ui.phase("Checking the hosts"):
         prepared = prepare(settings, name)
-        require_sound(check(prepared))
+        machine_doctor.require_sound(check(prepared), shown=lambda one: one.name.startswith("host "))
     build(settings)
     ownership.mark(prepared.folder.stack, mark)
     start(prepared, name)
