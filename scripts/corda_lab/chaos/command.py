@@ -47,7 +47,6 @@ class Asked:
 
 
 def read_kinds(text: str) -> tuple[FaultKind, ...]:
-    """The kinds in ``kill,pause``; all if it is empty. Raises LabError."""
     names = names_in(text)
     unknown = [name for name in names if name not in KINDS]
     if unknown:
@@ -98,7 +97,6 @@ def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
 
 
 def replay(identity: str, settings: Settings) -> bool:
-    """Make one trial with the load and the faults of a run. Returns whether it passed. Raises LabError."""
     unfinished = evidence.find(identity)
     folder = folders.find_run(identity) if unfinished is None else unfinished
     return run([options_of(folder)], RunningLab.of(settings))

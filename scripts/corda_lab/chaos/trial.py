@@ -88,7 +88,6 @@ def make(lab: RunningLab, subject: Subject, options: LoadOptions, number: int) -
 
 
 def run_load(options: LoadOptions, settings: Settings) -> Outcome:
-    """Run a load as ``lab run`` does. It fails if its generator is killed."""
     before = {path.name for path in folders.unfinished_folders()}
     try:
         folder, _ = execute.execute(options, settings)
@@ -177,7 +176,6 @@ def told(trial: Trial, requests: pl.DataFrame) -> Trial:
 
 
 def with_problems(trial: Trial, others: list[str]) -> Trial:
-    """The trial with everything that fails it, and with a warning for each fault that could not be made."""
     not_made = [f"{one.name}: {one.problem}" for one in trial.faults if not one.was_made and one.problem != TOO_LATE]
     return trial.model_copy(
         update={"warnings": (*trial.warnings, *not_made), "problems": (*others, *problems_of(trial))}

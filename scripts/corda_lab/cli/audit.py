@@ -74,7 +74,6 @@ def audit(
 
 
 def end(found: Audit, *, as_json: bool) -> None:
-    """Print an audit, and exit with status 1 unless it passed."""
     if as_json:
         print(json.dumps(found.model_dump(mode="json"), indent=2))
     else:

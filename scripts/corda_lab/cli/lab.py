@@ -59,7 +59,6 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
 
 
 def examine(placement: str | None) -> list[Check]:
-    """Run the checks of this machine, or of the hosts of a placement."""
     if placement is not None:
         return swarm.examine(swarm.prepare(load_settings(), placement))
     return doctor_module.examine(shape.of_running(load_settings()))

@@ -38,7 +38,6 @@ def alert_line(alert: Alert, at: float) -> Text:
 
 
 def _age(since: float, at: float) -> str:
-    """Return the time since a moment, in words."""
     # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
     return words.length(max(0.0, at - since))
 
@@ -64,7 +63,6 @@ def as_dict(view: LabView) -> dict[str, object]:
 
 
 def show(view: LabView) -> None:
-    """Print the view once."""
     tables.show(_table(view))
     ui.console.print()
     for line in _lines(view):

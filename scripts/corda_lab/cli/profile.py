@@ -120,7 +120,6 @@ def _hold(stack: ExitStack, settings: Settings) -> None:
 
 
 def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
-    """Print the classes with the most bytes, or all of them as JSON."""
     if as_json:
         print(json.dumps(asdict(counted), indent=2))
         return

@@ -149,7 +149,6 @@ def _profiled(is_asked: bool, nodes: str | None) -> tuple[str, ...]:
 
 @locks_lab
 def _run(options: LoadOptions, *, condition: bool) -> None:
-    """Run a load, and print what it did. Exits with status 1 if it failed."""
     before = conditioning.before_run(options) if condition else None
     folder, step = execute.execute(options, load_settings(), before=before)
     summary.show_run(folder, step)
@@ -158,7 +157,6 @@ def _run(options: LoadOptions, *, condition: bool) -> None:
 
 
 def _repeat(name: str, *, anyway: bool) -> None:
-    """Repeat a run, and print what it did. Exits with status 1 if it failed."""
     project.settle()
     stored_run = rerun.read(name)
     if stored_run.is_sweep:

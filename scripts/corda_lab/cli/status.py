@@ -189,7 +189,6 @@ def alerts_of(settings: Settings) -> list[Alert]:
 
 
 def show(state: LabState) -> None:
-    """Print the state as a table, with URLs, runs in progress, and a line for each alert."""
     if not state.urls:
         ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
         return

@@ -69,7 +69,6 @@ class Bridge:
         self._client = httpx.Client(base_url=url, headers=headers, timeout=seconds_max, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: dict[str, str] | None = None, pauses: Sequence[float] = ()) -> httpx.Response:
@@ -98,7 +97,6 @@ class Bridge:
             return False
 
     def nodes(self) -> dict[str, Node]:
-        """Return all configured nodes by name."""
         return {
             str(item["name"]): Node(
                 name=str(item["name"]),
@@ -114,7 +112,6 @@ class Bridge:
         }
 
     def reports(self) -> list[NodeReport]:
-        """Return what the bridge sees of all configured nodes now."""
         try:
             return [NodeReport.of_json(item) for item in self._get("/v1/nodes").json()["nodes"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -123,7 +120,6 @@ class Bridge:
             ) from None
 
     def outstanding_max(self, node: str) -> int:
-        """Return the number of outstanding flows that the bridge admits on a node."""
         limits = {each.labels["node"]: each.value for each in self.metrics() if each.name == LIMIT_METRIC}
         return int(limits[node])
 
@@ -159,7 +155,6 @@ class Bridge:
         return answer
 
     def vault_unconsumed(self, node: str, state_type: str) -> int:
-        """Return the number of unconsumed states of one type in a node's vault."""
         answer = self._read_vault(node, "count", {"stateType": state_type})
         return int(answer["unconsumed"])
 
@@ -215,7 +210,6 @@ class Bridge:
 
 
 def node_path(node: str, what: str) -> str:
-    """Return the path of something at a node. Its name, an organisation, may have any character."""
     return f"/v1/nodes/{quote(node, safe='')}/{what}"
 
 
@@ -226,7 +220,6 @@ def field_location(field: str) -> Location:
 
 
 def problem_detail(answer: httpx.Response) -> str:
-    """Return the detail of a problem+json answer and the HTTP status, in one line."""
     try:
         problem = answer.json()
     except ValueError:

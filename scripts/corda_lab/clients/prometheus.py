@@ -112,7 +112,6 @@ class Prometheus:
         self._client = httpx.Client(base_url=url, timeout=seconds_max, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: Mapping[str, str]) -> Any:
@@ -191,7 +190,6 @@ class Prometheus:
 
 
 def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
-    """Parse a sample of the query API, ``[Unix seconds, "value"]``."""
     at, text = sample
     return Value(dict(labels), float(text), float(at))
 

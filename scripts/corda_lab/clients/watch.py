@@ -115,7 +115,6 @@ class Watch:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._bridge.close()
         self._prometheus.close()
 
@@ -165,7 +164,6 @@ class Watch:
 
 
 def _total(series: Series, name: str) -> float | None:
-    """Return the sum of a series over all its labels; None if it has no value."""
     return sum(series[name].values()) if name in series else None
 
 

@@ -78,7 +78,6 @@ class Injection:
         )
 
     def start(self) -> None:
-        """Begin to wait for the times of the faults."""
         for place, fault in enumerate(self.faults):
             thread = threading.Thread(target=self._run, args=(place, fault), name=f"fault-{place}", daemon=True)
             self._threads.append(thread)
@@ -174,7 +173,6 @@ def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) 
 
 
 def is_left(project: str) -> bool:
-    """Whether an ended command has left a fault in the lab of a project. Asks nothing of the engine."""
     return bool(Journal(project).left())
 
 

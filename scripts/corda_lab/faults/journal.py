@@ -42,7 +42,6 @@ class Journal:
             self._write({**self._read(), name: wound})
 
     def strike(self, name: str) -> None:
-        """Write that a fault is healed."""
         with locks.awaited(self._lock_file):
             self._write({key: wound for key, wound in self._read().items() if key != name})
 

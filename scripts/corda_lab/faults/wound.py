@@ -44,11 +44,9 @@ class Command(Part):
 
     @property
     def place(self) -> Container:
-        """The container, on its engine."""
         return Container(self.container, Engine(self.context))
 
     def run(self) -> None:
-        """Run it. Raises LabError if it fails."""
         if self.states and state_of(self.place) not in self.states:
             return
         if self.replaces:
@@ -58,7 +56,6 @@ class Command(Part):
             docker(*self.arguments, on=HERE if self.is_local else self.place.engine, seconds_max=seconds_max)
 
     def run_if(self, *states: str) -> None:
-        """Run it if its container is in one of these states."""
         self.model_copy(update={"states": states}).run()
 
 
@@ -80,7 +77,6 @@ class Wound(Part):
 
 
 def make(wound: Wound) -> None:
-    """Make a fault. Raises LabError."""
     refused: LabError | None = None
     for command in wound.make:
         try:

@@ -94,7 +94,6 @@ def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
 
 
 def kill(target: Target) -> Treatment:
-    """End the first process of a container at once, and so all of them."""
     return [target.on("kill", "--signal", "KILL", target.container.name)], []
 
 
@@ -104,7 +103,6 @@ def restart(target: Target) -> Treatment:
 
 
 def pause(target: Target) -> Treatment:
-    """Freeze all processes of a container."""
     name = target.container.name
     return [target.on("pause", name)], [target.on("unpause", name, states=("paused",))]
 
@@ -127,7 +125,6 @@ def partition(target: Target) -> Treatment:
 
 
 def addresses_of(container: Container) -> list[str]:
-    """The addresses of a container, in all its networks."""
     return addresses_in(_inspected(container, "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
 
 
@@ -169,7 +166,6 @@ def slow_link(target: Target) -> Treatment:
 
 
 def reset_link(target: Target) -> Treatment:
-    """Reset the connections of a link."""
     after = {"timeout": int(target.fault.parameter("after_ms"))}
     return toxics(target.container, target.fault.target, {"reset_peer": after})
 

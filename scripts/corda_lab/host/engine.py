@@ -59,6 +59,5 @@ def ensure_images(officials: Mapping[str, str], forced: prepare.Source | None) -
 
 
 def stop_engine_if_ours() -> bool:
-    """Stop the engine if the lab has started it. Return whether it had. Raises LabError."""
     with _lab_errors():
         return dockerd.stop_engine_if_ours()

@@ -17,8 +17,6 @@ from corda_lab.errors import LabError
 
 
 class EngineState(Enum):
-    """The result of asking the engine for its version."""
-
     READY = "ready"
     NO_CLIENT = "no client"
     NO_DAEMON = "no daemon"
@@ -77,7 +75,6 @@ def probe() -> Probe:
 
 
 def _remedy(state: EngineState) -> str:
-    """Return the remedy for an unusable engine on this platform."""
     if state is EngineState.NO_PERMISSION:
         return (
             "Add yourself to the docker group with `sudo usermod --append --groups docker $USER` and log in again, "
@@ -99,7 +96,6 @@ def _remedy(state: EngineState) -> str:
 
 
 def problem(found: Probe) -> LabError:
-    """Return the error for an engine that cannot be used, with the remedy for this platform."""
     messages = {
         EngineState.NO_CLIENT: "Docker is not installed (no docker command on PATH)",
         EngineState.NO_DAEMON: "The Docker engine is not running",
@@ -124,7 +120,6 @@ def engine_info() -> EngineInfo:
 
 
 def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: str) -> EngineInfo:
-    """Extract the facts from the JSON of ``docker info``."""
     return EngineInfo(
         server_version=str(facts.get("ServerVersion", "")),
         compose_version=compose_version,

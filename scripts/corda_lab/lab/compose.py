@@ -152,7 +152,6 @@ class Compose:
         return ["ps", *filters, "--format={{.Names}}"]
 
     def web_ui(self) -> Container | None:
-        """Return the running container of the service ``locust``; None if it does not run. Raises LabError."""
         names = HERE.checked(*self._listing("locust")).split()
         return Container(names[0]) if names else None
 
@@ -163,7 +162,6 @@ class Compose:
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> subprocess.CompletedProcess[str]:
-        """Run a Compose command and capture its output. Raises LabError if it fails, unless ``check`` is False."""
         command = self.arguments(*arguments, seconds_max=seconds_max)
         done = run_docker(command, seconds_max=seconds_max, environment=self.environment)
         if check and done.returncode != 0:
@@ -172,7 +170,6 @@ class Compose:
         return done
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
-        """Run a Compose command and write its output, of any size, to ``path``. Raises LabError if it fails."""
         run_docker_to_file(
             path,
             self.arguments(*arguments, seconds_max=seconds_max),
@@ -182,7 +179,6 @@ class Compose:
         )
 
     def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
-        """Start a Compose command in the background. Its output is written to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as stream:
             return subprocess.Popen(
@@ -205,17 +201,14 @@ class Compose:
         return parse_services(self.run("ps", "--all", "--format", "json").stdout)
 
     def log_since(self, service: str, since: str) -> str:
-        """Return what a service has logged since a time (RFC 3339)."""
         done = self.run("logs", "--no-color", "--no-log-prefix", "--since", since, service, check=False)
         return done.stdout + done.stderr
 
     def log_tails(self, lines: int) -> str:
-        """Return the last lines of all services."""
         done = self.run("logs", "--no-color", "--tail", str(lines), check=False)
         return done.stdout + done.stderr
 
     def running_containers(self) -> dict[str, Container]:
-        """Return the running containers by the name of their service. It takes less time than ``services``."""
         filters = [f"label=com.docker.compose.project={self.project}", "label=com.docker.compose.oneoff=False"]
         # Not one that has ended and is about to be started again.
         filters += ["status=running", "status=paused"]
@@ -226,17 +219,14 @@ class Compose:
 
     @property
     def engines(self) -> tuple[Engine, ...]:
-        """The engine of this machine."""
         return (HERE,)
 
     @property
     def placement(self) -> None:
-        """Nothing is placed on hosts."""
         return None
 
     @property
     def load_engines(self) -> tuple[Engine, ...]:
-        """A single process generates load here, unless workers are asked for."""
         return (HERE,)
 
     @property
@@ -246,7 +236,6 @@ class Compose:
 
     @property
     def helper_image(self) -> str:
-        """The image of the load generator, which every lab has."""
         return self.settings.own_image("locust")
 
     @property
@@ -276,14 +265,12 @@ class Compose:
         return self.settings.recorded_name(images.official_name(self.settings, name))
 
     def addresses(self) -> dict[Container, list[str]]:
-        """Return the addresses of all containers of the project that run."""
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
         filters = f"--filter=label=com.docker.compose.project={self.project}"
         names = HERE.checked("ps", filters, "--format={{.Names}}").split()
         return {one: addresses_in(text) for one, text in inspect_all(map(Container, names), form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
-        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
         form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
         about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
         found: set[str] = set()
@@ -293,16 +280,13 @@ class Compose:
         return sorted(found - set(own))
 
     def start_again(self, service: Service) -> None:
-        """Start a service that has ended. Raises LabError."""
         HERE.checked("start", service.container.name, seconds_max=START_SECONDS_MAX)
 
     def restart(self, service: Service) -> None:
-        """Let a service end as it should, and start it again. Raises LabError."""
         done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
         output_of(done, f"{service.name} could not be started again")
 
     def start_load(self, load: LoadStart) -> None:
-        """Start a container that generates load. Raises LabError."""
         alias = ("--use-aliases",) if load.has_alias else ()
         arguments = ("run", "--detach", "--no-deps", "--label", load.label, *alias, "--name", load.container.name)
         arguments += ("locust", *load.arguments)
@@ -311,10 +295,8 @@ class Compose:
         self.run(*arguments)
 
     def copy_rows(self, container: Container, name: str, target: Path) -> bool:
-        """Copy a file that a load container has written into the volume of all, and return whether there is one."""
         del container
         return self.run("cp", f"locust:{ROWS_DIRECTORY}/{name}", str(target), check=False).returncode == 0
 
     def load_containers(self) -> list[str]:
-        """Return the names of the running containers that generate the load of a run."""
         return run_docker(self._listing("locust", oneoff="True")).stdout.split()

@@ -76,7 +76,6 @@ def _memory(examined: Examined) -> Finding:
 
 
 def judge_disk(free: int, *, images_present: bool) -> Finding:
-    """Compare the free disk space (bytes) with the space that the lab needs."""
     needed = DISK_BYTES_MIN if images_present else DISK_BUILD_BYTES_MIN
     finding = f"{gib(free)} free; about {gib(needed)} needed" + ("" if images_present else " to build the images")
     return Level.FAILURE if free < needed else Level.OK, finding
@@ -136,7 +135,6 @@ STORES = (
 
 
 def port_is_free(port: int) -> bool:
-    """Return whether a server could listen on this port of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -147,7 +145,6 @@ def port_is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ``count`` different ports of 127.0.0.1 that are free now."""
     with ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(count)]
         for listener in listeners:
@@ -191,7 +188,6 @@ def parse_published(text: str) -> dict[int, Publisher]:
 
 
 def published_ports() -> dict[int, Publisher]:
-    """Return the containers by the host ports that they publish."""
     labels = ("com.docker.compose.project", "com.docker.compose.project.working_dir")
     form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
     return parse_published(run_docker(["ps", "--format", form]).stdout)
@@ -222,12 +218,10 @@ def check_ports(
 
 
 def check_disk(settings: Settings) -> Check:
-    """Check that the engine's disk has enough free space."""
     return STORES[1].check(Examined(settings))
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
-    """Check that a node of the configured version would load every jar in ``cordapps/extra/``."""
     jars = cordapps.extra_jars()
     problems = cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"])
     if problems:

@@ -150,7 +150,6 @@ class Engine:
     def checked(
         self, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX, environment: Mapping[str, str] | None = None
     ) -> str:
-        """Run a docker command on the engine, and return its output. Raises LabError if it fails."""
         done = self.run(*arguments, seconds_max=seconds_max, environment=environment)
         where = f"{self.name}: " if self.name else ""
         return output_of(done, f"{where}`docker {' '.join(arguments)}` failed")
@@ -162,8 +161,6 @@ HERE = Engine()
 
 @dataclass(frozen=True)
 class Container:
-    """A container, by its name, on its engine."""
-
     name: str
     engine: Engine = HERE
 
@@ -175,11 +172,9 @@ class Container:
         return " ".join(["docker", *self.engine.arguments(verb, self.name, *arguments)])
 
     def inspected(self, form: str) -> str:
-        """Return what ``docker container inspect`` prints in a format; nothing if there is no such container."""
         return self.engine.run("container", "inspect", "--format", form, self.name).stdout
 
     def checked(self, form: str) -> str:
-        """Return what ``docker container inspect`` prints in a format. Raises LabError if it does not exist."""
         return self.engine.checked("container", "inspect", "--format", form, self.name)
 
     def inside(self, *command: str, seconds_max: float = COMMAND_SECONDS_MAX) -> CompletedProcess[str]:
@@ -206,7 +201,6 @@ def addresses_in(text: str) -> list[str]:
 
 
 def names_on(containers: Iterable[Container]) -> dict[Engine, list[str]]:
-    """Return the names of containers by their engine."""
     found: dict[Engine, list[str]] = {}
     for container in containers:
         found.setdefault(container.engine, []).append(container.name)
@@ -263,7 +257,6 @@ def on_each(engines: Iterable[Engine], act: Callable[[Engine], Found]) -> dict[s
 
 
 def problems_of(found: Mapping[str, object]) -> list[Problem]:
-    """Return the problems among the ``outcomes``."""
     return [problem for one in found.values() if isinstance(one, LabError) for problem in one.problems]
 
 

@@ -54,13 +54,11 @@ def image_ids(compose: Deployed) -> dict[str, Image]:
 
 
 def parse_java_version(text: str) -> str:
-    """Return the quoted version in the output of ``java -version``; empty if there is none."""
     match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""
 
 
 def java_versions(compose: Deployed) -> dict[str, str]:
-    """Return the Java versions of the nodes and the bridge."""
     versions = {}
     for name, service in (("node", "partya"), ("bridge", "bridge")):
         done = compose.run("exec", "-T", service, "java", "-version", check=False)
@@ -69,7 +67,6 @@ def java_versions(compose: Deployed) -> dict[str, str]:
 
 
 def versions(settings: Settings, compose: Deployed) -> Versions:
-    """Return the versions of Corda, Java, Docker, Compose and Python."""
     info = probe.engine_info()
     return Versions(
         corda=settings["CORDA_VERSION"],
@@ -81,7 +78,6 @@ def versions(settings: Settings, compose: Deployed) -> Versions:
 
 
 def read_host() -> Host:
-    """Return the facts about this machine."""
     frequency_now = frequency.read()
     return Host(
         cpu_model=machine.cpu_model(),

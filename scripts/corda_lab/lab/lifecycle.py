@@ -29,7 +29,6 @@ ImageChoice = Literal["registry", "local"]
 
 
 def require_engine() -> None:
-    """Check that a Docker engine and Compose are available. Raises LabError with the remedy; installs nothing."""
     engine.ensure_engine(install=False)
     engine.ensure_compose(install=False)
 
@@ -43,7 +42,6 @@ def prepare_engine() -> None:
 
 
 def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
-    """Pull or build the third-party images that the builds and services need."""
     with ui.phase("Third-party images"):
         engine.ensure_images(images.image_names(settings), forced)
 
@@ -54,7 +52,6 @@ def left_out() -> tuple[str, ...]:
 
 
 def check_machine(settings: Settings) -> None:
-    """Check this machine before anything starts. Prints warnings; raises LabError if a check fails."""
     with ui.phase("Checking this machine"):
         made = doctor.check_start(settings, without=left_out())
         doctor.require_sound(made, shown=lambda check: not check.name.startswith("port "))
@@ -205,13 +202,11 @@ def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_o
 
 
 def print_urls(settings: Settings) -> None:
-    """Print the URL of each service with a web page."""
     for name, address in urls(settings, without=left_out()).items():
         ui.note(f"{name:<11} {address}")
 
 
 def check_extra_cordapps(settings: Settings) -> None:
-    """Check the jars in ``cordapps/extra/`` before anything is built or started. Raises LabError with all problems."""
     count = cordapps.require_sound(settings["CORDA_VERSION"], settings["CORDAPP"])
     if count:
         ui.note(f"extra CorDapps: {count} in cordapps/extra/")

@@ -16,7 +16,6 @@ def measure_links(compose: Deployed) -> list[MeasuredLink]:
 
 
 def show_links(settings: Settings) -> None:
-    """Print the measured and the configured latency of each link, if there are any."""
     if not settings.values.get("LINKS"):
         return
     for link in measure_links(Compose(settings)):

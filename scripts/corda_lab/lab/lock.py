@@ -36,12 +36,10 @@ class Holder(BaseModel):
 
 
 def this_process() -> Holder:
-    """Return this process as a holder."""
     return Holder(command=shlex.join(["lab", *sys.argv[1:]]), process=os.getpid(), since=time.time())
 
 
 def lock_file(project: str) -> Path:
-    """Return the path of the lock of a Compose project."""
     return paths.CACHE / f"lab-{project}.lock"
 
 

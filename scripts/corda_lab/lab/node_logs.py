@@ -102,7 +102,6 @@ class NodeLog:
 
     @property
     def shown(self) -> str:
-        """The command as an error names it."""
         return f"{shlex.join(['docker', *self.engine.arguments(*self.prefix[:2])])} … the log of {self.node}"
 
 

@@ -96,7 +96,6 @@ def running(project: str) -> dict[str, str]:
 
 
 def of_running(settings: Settings) -> Settings:
-    """Return the settings with the shape of the existing lab, if there is one, in place of that in ``.env``."""
     return settings.with_values(running(settings.project))
 
 
@@ -107,7 +106,6 @@ def memory_for(heap: str) -> str:
 
 
 def bridge_memory_for(heap: str, rpc: str) -> str:
-    """Return the memory limit of the bridge's container for a heap and a value of BRIDGE_RPC."""
     beside = BRIDGE_MEMORY_BESIDE_HEAP + (LEFT_OPEN_MEMORY if rpc == LEFT_OPEN else 0)
     return f"{(_heap_bytes(heap) + beside) // 1024**2}m"
 
@@ -117,7 +115,6 @@ def _heap_bytes(heap: str) -> int:
 
 
 def is_enterprise(preset: str) -> bool:
-    """Return whether a preset declares that it needs Corda Enterprise."""
     return bool(re.search(r"^enterprise = true$", _preset_text(preset), re.MULTILINE))
 
 
@@ -283,7 +280,6 @@ def _end_problems(word: str, first: str, second: str, hosts: Sequence[str]) -> l
 
 
 def require_possible(settings: Settings) -> None:
-    """Raise LabError with all problems of the settings, if there are any."""
     found = problems(settings)
     if found:
         raise LabError(problems=found)

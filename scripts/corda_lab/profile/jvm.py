@@ -66,7 +66,6 @@ class Jvm:
 
     @property
     def is_bridge(self) -> bool:
-        """Whether it is the bridge's."""
         return self.node == BRIDGE
 
 
@@ -109,7 +108,6 @@ def find(name: str, compose: Deployed) -> Jvm:
 def inside(
     container: Container, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a container, as the user of its JVM."""
     return container.inside(*command, seconds_max=seconds_max)
 
 
@@ -128,7 +126,6 @@ def said(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def asprof(jvm: Jvm, *arguments: str) -> str:
-    """Run `asprof` on a JVM, and return what it prints. Raises LabError if it fails."""
     done = inside(jvm.container, ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
     if done.returncode != 0:
         raise _error(jvm, arguments, f"{done.stderr}\n{done.stdout}")
@@ -194,17 +191,14 @@ def abandon(jvm: Jvm) -> None:
 
 
 def clean(jvm: Jvm) -> None:
-    """Remove the temporary files of `asprof`."""
     inside(jvm.container, "sh", "-c", CLEAN)
 
 
 def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
-    """Return the last profile as an HTML page."""
     return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_output_options(event))
 
 
 def thread_dump(jvm: Jvm) -> str:
-    """Return a thread dump."""
     done = inside(jvm.container, ASPROF, "threaddump", str(jvm.pid))
     return done.stdout if done.returncode == 0 else ""
 

@@ -21,7 +21,6 @@ DOWN_SECONDS_MAX = 120.0
 
 
 def project_of(stack: str) -> str:
-    """Return the Compose project of the proxies."""
     return f"{stack}-access"
 
 
@@ -43,7 +42,6 @@ def open_ports(settings: Settings, stack: str, image: str, *, with_bridge: bool)
 
 
 def remove(stack: str) -> None:
-    """Close the ports. Raises LabError."""
     # The file needs values, even for what is only removed.
     values = dict.fromkeys((*PORTS, "LAB_LINKS_IMAGE", "LAB_STACK_NETWORK"), "0")
     done = _compose(stack, values, "down", "--remove-orphans", "--timeout=5", seconds_max=DOWN_SECONDS_MAX)

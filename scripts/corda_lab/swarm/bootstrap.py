@@ -27,7 +27,6 @@ PLACES = ("/network", "/nodes", "/secrets")
 
 
 def container_of(stack: str) -> str:
-    """Return the name of the container in which the bootstrapper of a stack runs."""
     return f"{stack}-{BOOTSTRAP}"
 
 

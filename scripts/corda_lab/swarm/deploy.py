@@ -61,7 +61,6 @@ class Task:
     """Whether it is made from what the service is now. One of an older form is about to be replaced."""
 
     def words(self, node_names: Mapping[str, str]) -> str:
-        """State, host and trouble in one line. ``node_names`` has what nodes of the swarm are called, by their ids."""
         where = f" on {node_names.get(self.node, self.node)}" if self.node else ""
         return f"{self.state}{where}" + (f": {self.trouble}" if self.trouble else "")
 
@@ -78,7 +77,6 @@ class ServiceForm:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of its containers."""
         found: Mapping[str, str] = self.template["ContainerSpec"].get("Labels") or {}
         return found
 
@@ -168,7 +166,6 @@ class StackProgress:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every service runs, in its current form."""
         return all(
             name in self.latest and self.latest[name].state == RUNNING and self.latest[name].is_current
             for name in self.expected
@@ -190,7 +187,6 @@ class StackProgress:
         return found
 
     def words(self) -> str:
-        """What is still awaited, in one line."""
         states: dict[str, list[str]] = {}
         for name in self.expected:
             task = self.latest.get(name)
@@ -212,7 +208,6 @@ def has_left_swarm() -> bool:
 
 
 def command(stack: Stack, file: Path) -> list[str]:
-    """Return the arguments that follow ``docker`` on the command line."""
     return ["stack", "deploy", "--prune", "--with-registry-auth", "--compose-file", str(file), stack.name]
 
 
@@ -282,7 +277,6 @@ def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProg
 
 
 def _start_error(stack: str, failed: Mapping[str, str]) -> LabError:
-    """Print the last log lines of services that failed, and return the error with its remedy."""
     for name in [*failed][:2]:
         ui.note(f"last lines of {name}:")
         logs = ["service", "logs", "--raw", f"--tail={2 * LOG_LINES}", f"{stack}_{name}"]

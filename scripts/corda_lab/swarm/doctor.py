@@ -51,14 +51,12 @@ class SwarmHosts:
 
     @classmethod
     def ask(cls, fitted: Fitted, members: Sequence[Member]) -> "SwarmHosts":
-        """Find all hosts of a placement in the swarm, and ask their engines."""
         label = fitted.placement.fields.label
         located = {name: locate(name, label, members) for name in fitted.hosts}
         return cls(located, outcomes([Engine(name) for name in fitted.hosts], facts_of))
 
     @property
     def node_names(self) -> dict[str, str]:
-        """Ids of nodes of the swarm → names of hosts."""
         return {found.member.id: name for name, found in self.located.items() if found.member}
 
 
@@ -100,7 +98,6 @@ def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) 
 
 
 def places_on(host: str, fitted: Fitted) -> list[Place]:
-    """Return the places of the services on a host."""
     return [place for place in fitted.places.values() if place.host == host]
 
 
@@ -123,7 +120,6 @@ def lacking(member: Member, reserved: Iterable[Place | WorkersFields]) -> str:
 
 
 def is_open(address: str, port: int) -> bool:
-    """Return whether this machine can connect to a port."""
     try:
         with socket.create_connection((address, port), timeout=CONNECT_SECONDS_MAX):
             return True
@@ -149,7 +145,6 @@ def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
 
 
 def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that share a value: value → names in words."""
     found: dict[str, list[str]] = {}
     for name, value in by_name.items():
         found.setdefault(value, []).append(name)
@@ -190,7 +185,6 @@ def examine_kernel_clocks(engines: Sequence[Engine], image: str | None) -> list[
 
 
 def examine_registry(registry: str, engines: Sequence[Engine]) -> list[Check]:
-    """Check that every host reaches the registry, by an image that it does not have."""
     image = f"{registry}/corda-lab/reached:none"
     checks = []
     for name, done in outcomes(engines, lambda engine: engine.run("pull", "--quiet", image)).items():

@@ -50,7 +50,6 @@ def members() -> list[Member]:
 
 
 def parse_members(text: str) -> list[Member]:
-    """Read the JSON of ``docker node inspect``."""
     return [_member(one) for one in json.loads(text)]
 
 
@@ -144,7 +143,6 @@ class EngineFacts:
 
 
 def facts_of(engine: Engine) -> EngineFacts:
-    """Ask an engine what it is. Raises LabError."""
     before = time.time()
     text = engine.checked("info", "--format", "{{json .}}", seconds_max=ANSWER_SECONDS_MAX)
     return parse_facts(text, before, time.time())

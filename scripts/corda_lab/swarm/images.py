@@ -96,7 +96,6 @@ def _build(image: StackImage, network: NetworkFiles) -> None:
 
 
 def copy_image_files(network: NetworkFiles, target: Path) -> None:
-    """Copy the files that are in images, so that every user of the image can read them."""
     root = network.of(f"/{PUBLIC_VOLUME}")
     for path in network.image_files:
         copy = target / path.relative_to(root)

@@ -50,7 +50,6 @@ class Prepared:
 
     @property
     def engines(self) -> list[Engine]:
-        """The engines of all hosts."""
         return [Engine(name) for name in self.fitted.hosts]
 
 
@@ -68,17 +67,14 @@ def prepare(settings: Settings, name: str) -> Prepared:
 
 
 def project_of(settings: Settings) -> Project:
-    """Return the project without the services for which there is no image here. Raises LabError."""
     return parse_project(Compose(settings).config()).without(lifecycle.left_out())
 
 
 def own_node() -> str:
-    """Return the id of this machine's engine in the swarm."""
     return run_docker(["info", "--format", "{{.Swarm.NodeID}}"]).stdout.strip()
 
 
 def check(prepared: Prepared) -> list[Check]:
-    """Check the hosts, and what this machine, the manager, needs."""
     beside = settings_of_ports(prepared.settings, prepared.folder)
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
     checks = doctor.examine(prepared.fitted, prepared.hosts)
@@ -118,14 +114,12 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
 
 
 def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> None:
-    """Pull or build the third-party images that the builds, the services and the ways to their ports need."""
     with ui.phase("Third-party images"):
         names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
         engine.ensure_images(names, forced)
 
 
 def build(settings: Settings) -> None:
-    """Build the lab's own images on this machine, with that of links, which not every shape has."""
     lifecycle.build(settings)
     if LINKS not in settings.services:
         lifecycle.build(settings, LINKS)
@@ -157,7 +151,6 @@ def start(prepared: Prepared, name: str) -> None:
 
 
 def deployment_of(prepared: Prepared, name: str) -> Deployment:
-    """Return the record of a stack that is about to start. ``name`` is the placement, as it was given."""
     fitted, running = prepared.fitted, prepared.project.running
     generator = stack_images.stack_image(SERVICE, running[SERVICE]["image"], fitted.placement.fields.registry, "")
     return Deployment(
@@ -188,7 +181,6 @@ def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Engine, Sequence[str
 
 
 def await_bridge(settings: Settings) -> None:
-    """Wait until the bridge answers on this machine, with all nodes. Raises LabError."""
     deadline = time.monotonic() + ANSWER_SECONDS_MAX
     with closing(Bridge(settings.bridge_url, settings.bridge_token)) as bridge:
         while not bridge.is_ready():

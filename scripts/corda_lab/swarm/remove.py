@@ -68,7 +68,6 @@ def _remove_container(name: str) -> None:
 
 
 def _remove_plain(host: Engine, stack: str) -> None:
-    """Remove containers of loads and measurements whose command was killed. Raises LabError."""
     left = host.checked("ps", "--all", "--quiet", f"--filter=label={LABEL}={stack}").split()
     if left:
         host.checked("rm", "--force", "--volumes", *left)
@@ -107,7 +106,6 @@ def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
 
 
 def _networks(stack: str) -> list[str]:
-    """Return the overlays of the stack."""
     return run_docker(["network", "ls", f"--filter=label={NAMESPACE}={stack}", "--format={{.Name}}"]).stdout.split()
 
 

@@ -20,7 +20,6 @@ def find_node(name: str, bridge: Bridge) -> Node:
 
 
 def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
-    """Return the flows in the form that ``--json`` prints."""
     return [
         {
             "flow": flow.name,
@@ -56,7 +55,6 @@ def class_line(name: str, value: Parameter) -> str:
 
 
 def show(node: str, flows: list[Flow]) -> None:
-    """Print every flow, one line for each of its constructors, and one for each class of their arguments."""
     if not flows:
         ui.console.print(f"{node} has no flows that can be started by RPC.", markup=False)
         return
