@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from corda_lab.clients.bridge import LastFailure
 from corda_lab.clients.prometheus import Alert
-from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
+from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, NodeState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
-from lab_workload.node_state import LastFailure, NodeState
 
 TITLES = (
     *("node", "health", "flows/s", f"last {words.length(HISTORY_SECONDS)}", "in flight", "CPU cores", "heap", "queue"),

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -13,7 +14,6 @@ from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 from lab_workload.flows import Flow
-from lab_workload.node_state import NodeReport
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
@@ -42,6 +42,21 @@ class FlowStatus:
 
 
 @dataclass(frozen=True)
+class LastFailure:
+    """The last flow that the bridge started on a node and that failed. ``at`` is in Unix seconds."""
+
+    flow: str
+    reason: str
+    detail: str
+    at: float
+
+    @property
+    def text(self) -> str:
+        """The flow and what went wrong, in one line."""
+        return f"{self.flow}: {' '.join(self.detail.split())}"
+
+
+@dataclass(frozen=True)
 class Node:
     """A node, as the bridge reports it."""
 
@@ -54,6 +69,7 @@ class Node:
     keeps_client_ids: bool = True
     """Whether it can be asked about a flow by client id (Corda ≥ 4.6)."""
     notary_x500_names: tuple[str, ...] = ()
+    last_failure: LastFailure | None = None
 
 
 class Bridge:
@@ -97,23 +113,10 @@ class Bridge:
             return False
 
     def nodes(self) -> dict[str, Node]:
-        return {
-            str(item["name"]): Node(
-                name=str(item["name"]),
-                x500_name=str(item.get("x500Name") or ""),
-                platform_version=int(item.get("platformVersion") or 0),
-                is_ready=bool(item["ready"]),
-                is_notary=bool(item.get("notary")),
-                outstanding_flows=int(item.get("outstandingFlows") or 0),
-                keeps_client_ids=bool(item.get("clientIdSupported", True)),
-                notary_x500_names=tuple(map(str, item.get("notaries") or ())),
-            )
-            for item in self._get("/v1/nodes").json()["nodes"]
-        }
-
-    def reports(self) -> list[NodeReport]:
+        """Return all configured nodes by name."""
+        answer = self._get("/v1/nodes")
         try:
-            return [NodeReport.of_json(item) for item in self._get("/v1/nodes").json()["nodes"]]
+            return {node.name: node for node in map(_node, answer.json()["nodes"])}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LabError(
                 f"The answer of the bridge at {self.url} about nodes cannot be parsed: {error!r}", exit_code=1
@@ -207,6 +210,28 @@ class Bridge:
             raise LabError(
                 f"The metrics page of the bridge at {self.url} cannot be parsed: {error}", exit_code=1
             ) from None
+
+
+def _node(entry: Mapping[str, Any]) -> Node:
+    """Parse a node in an answer of the bridge. Raises KeyError, TypeError, ValueError or AttributeError."""
+    failure = entry.get("lastFailure")
+    return Node(
+        name=str(entry["name"]),
+        x500_name=str(entry.get("x500Name") or ""),
+        platform_version=int(entry.get("platformVersion") or 0),
+        is_ready=bool(entry["ready"]),
+        is_notary=bool(entry.get("notary")),
+        outstanding_flows=int(entry.get("outstandingFlows") or 0),
+        keeps_client_ids=bool(entry.get("clientIdSupported", True)),
+        notary_x500_names=tuple(map(str, entry.get("notaries") or ())),
+        last_failure=failure
+        and LastFailure(
+            flow=str(failure["flow"]),
+            reason=str(failure["reason"]),
+            detail=str(failure["detail"]),
+            at=datetime.fromisoformat(str(failure["at"])).timestamp(),
+        ),
+    )
 
 
 def node_path(node: str, what: str) -> str:
