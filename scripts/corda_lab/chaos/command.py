@@ -205,6 +205,6 @@ def show(trials: Sequence[Trial], together: Sequence[str]) -> None:
     failed = [line(trial) for trial in trials if trial.problems]
     failed += [f"all ledgers after the last trial: {problem}" for problem in together]
     for problem in failed:
-        ui.console.print(f"failed: {problem}", style="red", markup=False)
+        ui.say(f"failed: {problem}", "red")
     if not failed:
-        ui.console.print("all trials passed", style="green", markup=False)
+        ui.say("all trials passed", "green")

@@ -66,7 +66,7 @@ def show(view: LabView) -> None:
     tables.show(_table(view))
     ui.console.print()
     for line in _lines(view):
-        ui.console.print(line, markup=False)
+        ui.say(line)
 
 
 def follow(watch: Watch, view: LabView) -> None:

@@ -132,9 +132,9 @@ def show_run(folder: Path, step: StepEntry) -> None:
     if consensus.count:
         line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")
     for reason in step.validity.reasons:
-        ui.console.print(f"invalid: {reason}", style="red", markup=False)
+        ui.say(f"invalid: {reason}", "red")
     for flag in step.flags:
-        ui.console.print(f"warning: {flag}", style="yellow", markup=False)
+        ui.say(f"warning: {flag}", "yellow")
     for reason in step.verdict.reasons:
-        ui.console.print(f"failed: {reason}", style="red", markup=False)
+        ui.say(f"failed: {reason}", "red")
     ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")

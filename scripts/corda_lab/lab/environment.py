@@ -1,5 +1,6 @@
 """The environment of a run, as stored in ``run.json``: everything outside the workload that its results depend on."""
 
+import json
 import platform
 import re
 import subprocess
@@ -7,12 +8,12 @@ from pathlib import Path
 
 from corda_lab.host import frequency, machine, probe
 from corda_lab.knobs.shape import SHAPE_VARIABLES
-from corda_lab.lab import images, links, shape
+from corda_lab.lab import images, shape
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import inspect_all
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
-from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
+from corda_lab.results.manifest import Environment, GitState, Host, Image, MeasuredLink, Versions
 
 DOCUMENTS = ":(exclude)docs"
 """Nothing that runs is in there. The lab writes what it has measured there, so a second repeat finds the first one."""
@@ -77,6 +78,12 @@ def versions(settings: Settings, compose: Deployed) -> Versions:
     )
 
 
+def measure_links(compose: Deployed) -> list[MeasuredLink]:
+    """Measure the round-trip time of every link, directly and through its proxy, in milliseconds. Raises LabError."""
+    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
+    return [MeasuredLink(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
 def read_host() -> Host:
     frequency_now = frequency.read()
     return Host(
@@ -103,7 +110,7 @@ def read_environment(compose: Deployed) -> Environment:
         stand_ins=list(images.standins_present(settings)),
         host=read_host(),
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
-        links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
+        links_measured=measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
         preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
         placement=compose.placement,

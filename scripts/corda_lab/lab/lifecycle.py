@@ -9,12 +9,11 @@ from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines
 from corda_lab.lab import checks, cordapps, doctor, images, ownership, project, recovery, shape
-from corda_lab.lab.addresses import urls
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.endings import endings
 from corda_lab.lab.engine import run_docker
-from corda_lab.lab.links import show_links
+from corda_lab.lab.environment import measure_links
 from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings
 from corda_lab.paths import CACHE
@@ -24,6 +23,8 @@ BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 300.0
 REPORT_EVERY_SECONDS = 15.0
+
+DASHBOARD = "lab-overview"
 
 ImageChoice = Literal["registry", "local"]
 
@@ -201,6 +202,25 @@ def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_o
     return LabError(f"The lab did not start: {reason}", f"The output of Compose is in {log}.", exit_code=1)
 
 
+def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
+    """Return the URL of each service with a web page: title → URL. ``without`` names services to leave out."""
+    addresses = {
+        "Locust": settings.url("LOCUST_PORT"),
+        "Grafana": settings.url("GRAFANA_PORT"),
+        "Prometheus": settings.url("PROMETHEUS_PORT"),
+        "Bridge": settings.bridge_url + "/v1/nodes",
+    }
+    return {name: address for name, address in addresses.items() if name.lower() not in set(without)}
+
+
+def dashboard_link(settings: Settings, started_at: float, ended_at: float) -> str | None:
+    """Return the URL of the dashboard for a time range (Unix seconds); None if the lab runs without Grafana."""
+    if not images.grafana_present():
+        return None
+    times = f"from={1000 * started_at:.0f}&to={1000 * ended_at:.0f}"
+    return f"{settings.url('GRAFANA_PORT')}/d/{DASHBOARD}?{times}"
+
+
 def print_urls(settings: Settings) -> None:
     for name, address in urls(settings, without=left_out()).items():
         ui.note(f"{name:<11} {address}")
@@ -229,7 +249,11 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
         recovery.recover(settings, damaged)
     ownership.mark(settings.project, mark)
     start(settings, ownership.files_of_start(mark))
-    show_links(settings)
+    for link in measure_links(Compose(settings)) if settings.values.get("LINKS") else ():
+        ui.note(
+            f"{link.name:<20} round-trip time {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without the link's"
+            f" latency (+{link.wanted_ms} ms configured)"
+        )
 
 
 def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
