@@ -15,7 +15,7 @@ from corda_lab.clients.bridge import START_REMEDY, Bridge
 from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.clients.watch import Watch
 from corda_lab.errors import LabError
-from corda_lab.host import probe
+from corda_lab.host import engine
 from corda_lab.lab import lifecycle, project, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
@@ -112,7 +112,7 @@ def _watch(settings: Settings, *, as_json: bool) -> None:
 
 def gather(settings: Settings) -> LabState:
     """Return the state of the lab, here or on several hosts. Raises LabError if no engine is running."""
-    if probe.probe().state is not probe.EngineState.READY:
+    if engine.probe().state is not engine.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     present = compose.services()

@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from corda_lab.errors import LabError
-from corda_lab.host import frequency, neighbours, probe
+from corda_lab.host import engine, frequency, neighbours
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 
@@ -90,12 +90,12 @@ class Examined:
     pause: Callable[[float], None] = field(default=time.sleep)
 
     @cached_property
-    def engine(self) -> probe.EngineInfo:
-        return probe.engine_info()
+    def engine(self) -> engine.EngineInfo:
+        return engine.engine_info()
 
     @cached_property
     def has_engine(self) -> bool:
-        return probe.probe().state is probe.EngineState.READY
+        return engine.probe().state is engine.EngineState.READY
 
     @cached_property
     def readings(self) -> tuple[neighbours.Reading, neighbours.Reading] | None:
@@ -250,7 +250,7 @@ def resolves_outside(engine: Version) -> bool:
 
 def engine_exposures(text: str) -> Iterator[Check]:
     """Yield the holes of old engines, by the version that the engine gives, such as ``20.10.24+dfsg1``."""
-    version = probe.parse_version(text)
+    version = engine.parse_version(text)
     if version and version < LOOPBACK_HELD:
         yield warning(
             f"engine {text}",

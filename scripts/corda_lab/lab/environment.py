@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from corda_lab.host import frequency, machine, probe
+from corda_lab.host import engine, frequency, machine
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, shape
 from corda_lab.lab.deployed import Deployed
@@ -68,7 +68,7 @@ def java_versions(compose: Deployed) -> dict[str, str]:
 
 
 def versions(settings: Settings, compose: Deployed) -> Versions:
-    info = probe.engine_info()
+    info = engine.engine_info()
     return Versions(
         corda=settings["CORDA_VERSION"],
         java=java_versions(compose),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.probe import parse_version
+from corda_lab.host.engine import parse_version
 from corda_lab.lab.checks import Check, engine_exposures, failure, ok, unknown, warning
 from corda_lab.lab.engine import READER, Engine, outcomes
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
