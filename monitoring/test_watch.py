@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from corda_lab.clients.watch import HISTORY_QUERY, LOAD_SERIES, QUERY
+from corda_lab.clients.watch import HISTORY_QUERY, LOAD_SERIES, NODE_SERIES, QUERY, node_states, values_by_node
 from known_samples import MIB, SCRAPE_SECONDS, Loaded, Stretch
-from lab_workload.node_state import NODE_SERIES, node_states, values_by_node
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 OF_NODES: Mapping[str, tuple[float, float, float, float]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from corda_lab.chaos.model import TRIAL
-from corda_lab.faults import shown
+from corda_lab.faults import inject
 from corda_lab.faults.wound import HELPER
 from corda_lab.results import folders
 from e2e.faultkit import await_healthy, inspected, lasting
@@ -119,7 +119,7 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, kil
     assert (trial["audit"]["verdict"], trial["problems"]) == ("passed", [])
     assert trial["outcomes"]["ok"] == step["requests"]["ok"]
     # The dashboards showed it, and do not any more.
-    assert lab.inside("locust", f"test -e {shown.FILE} && cat {shown.FILE}") == ""
+    assert lab.inside("locust", f"test -e {inject.SHOWN_FILE} && cat {inject.SHOWN_FILE}") == ""
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")
 
 

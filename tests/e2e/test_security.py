@@ -17,9 +17,9 @@ from typing import Any
 import httpx
 import pytest
 
-from corda_lab.host import probe
-from corda_lab.host.probe import parse_version
-from corda_lab.lab import exposure, node_logs
+from corda_lab.host import engine
+from corda_lab.host.engine import parse_version
+from corda_lab.lab import checks, node_logs
 from corda_lab.lab.engine import run_docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
@@ -165,10 +165,10 @@ def test_no_outside_name_is_resolved(lab: Lab, containers: Containers) -> None:
     if not resolved_here(OUTSIDE):
         print(f"this machine does not resolve {OUTSIDE} itself: only settings are checked")
     assert not resolves(lab, "bridge", OUTSIDE)
-    version = parse_version(probe.probe().server_version)
+    version = parse_version(engine.probe().server_version)
     assert version is not None
     # Old engines ask the host's name server for nodes, and `lab up` warns of them.
-    if not exposure.resolves_outside(version):
+    if not checks.resolves_outside(version):
         assert not resolves(lab, "partya", OUTSIDE)
 
 

@@ -19,7 +19,7 @@ import pytest
 import panel_check
 from corda_lab.audit import ViolationKind, audit_lab
 from corda_lab.clients.prometheus import Prometheus
-from corda_lab.lab import links
+from corda_lab.lab import environment
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from corda_lab.results import audits
@@ -162,7 +162,7 @@ def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
 
 
 def test_links_add_what_they_should(shaped: Lab) -> None:
-    found = links.measure_links(Compose(of_running(shaped.settings)))
+    found = environment.measure_links(Compose(of_running(shaped.settings)))
     assert {link.name: link.wanted_ms for link in found} == {
         "partya-partyb": 40,
         "partyb-partya": 40,
@@ -243,7 +243,7 @@ insert into {COPIED}_partya.node_transactions select * from partya.node_transact
 
 def added_ms(compose: Compose) -> dict[str, float]:
     """What each link adds to the round-trip time, in milliseconds."""
-    return {found.name: found.through_ms - found.direct_ms for found in links.measure_links(compose)}
+    return {found.name: found.through_ms - found.direct_ms for found in environment.measure_links(compose)}
 
 
 def test_a_slow_link_is_slower_while_it_lasts_and_no_other_is(compose: Compose) -> None:

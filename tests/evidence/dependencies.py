@@ -21,9 +21,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import cast
 
+from bare.commands import last_words
 from corda_lab import __version__, atomic
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ROOT
 

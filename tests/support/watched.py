@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
-from corda_lab.clients.watch import HISTORY_QUERY, QUERY
-from lab_workload.node_state import SERIES_LABEL
+from corda_lab.clients.watch import HISTORY_QUERY, QUERY, SERIES_LABEL
 
 NOTARY, PARTY = "Notary", "PartyA"
 FAILED_AT = "2026-11-20T12:00:00.250Z"

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bare.commands import come_true, run
+from bare.commands import come_true, last_words, run
 from bare.dockerd import process_start
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.processes import checked, last_words
+from corda_lab.lab.engine import output_of
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 
@@ -84,13 +84,15 @@ class Engine:
     def docker(self, *arguments: str, seconds_max: float = STEP_SECONDS_MAX) -> str:
         """Run a docker command on it, and return its output. Raises LabError."""
         command = ["docker", "--host", self.socket, *arguments]
-        return checked(command, seconds_max=seconds_max, what=f"`docker {arguments[0]}` on {self.name}", remedy=REMEDY)
+        done = run(command, seconds_max=seconds_max)
+        return output_of(done, f"`docker {arguments[0]}` on {self.name} failed", REMEDY)
 
     def load(self, images: Sequence[str]) -> None:
         """Copy images of the machine's engine to this one. Raises LabError."""
         file = self.folder / "images.tar"
         what = f"Copying {', '.join(images)}"
-        checked(["docker", "save", "--output", str(file), *images], seconds_max=IMAGE_SECONDS_MAX, what=what, remedy="")
+        save = ["docker", "save", "--output", str(file), *images]
+        output_of(run(save, seconds_max=IMAGE_SECONDS_MAX), f"{what} failed")
         try:
             self.docker("load", "--quiet", "--input", str(file), seconds_max=IMAGE_SECONDS_MAX)
         finally:
@@ -269,4 +271,5 @@ def _ip(*arguments: str) -> None:
 
 
 def _step(command: Sequence[str]) -> None:
-    checked(command, seconds_max=STEP_SECONDS_MAX, what=f"`{' '.join(command)}`", remedy="It needs root on Linux.")
+    done = run(command, seconds_max=STEP_SECONDS_MAX)
+    output_of(done, f"`{' '.join(command)}` failed", "It needs root on Linux.")

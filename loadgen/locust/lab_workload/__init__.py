@@ -13,7 +13,6 @@ A new workload is a file in ``configs/workloads/``; it needs no code here. The m
 - ``problems``: problems as data, and the errors that carry them. ``load``: the terms of a load. ``run_end``: the
   content of the end file. ``by_hand``: the files about a load of the web UI.
 - ``about``: what a workload does, in words.
-- ``node_state``: what each node does now, from the answers of the bridge and Prometheus.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 
 The package needs only pydantic, Jinja2 and PyYAML, and sends no requests itself.

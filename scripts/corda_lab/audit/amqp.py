@@ -43,14 +43,12 @@ class Record(NamedTuple):
 
 
 def as_record(value: object) -> Record:
-    """The value, which has to be an object."""
     if not isinstance(value, Record):
         raise UnreadableError(f"an object is missing; there is {type(value).__name__}")
     return value
 
 
 def as_list(value: object) -> list[object]:
-    """The value, which has to be a list."""
     if not isinstance(value, list):
         raise UnreadableError(f"a list is missing; there is {type(value).__name__}")
     return value
@@ -175,7 +173,6 @@ class _Reader:
         return end
 
     def value(self) -> Value:
-        """Read the next value."""
         code = self.data[self.at]
         if code in _CONSTANT:
             self.at += 1
@@ -224,7 +221,6 @@ _TYPES_MAX = 1_000
 
 
 def _types(schema: bytes) -> Mapping[str, _Type]:
-    """The types of a schema by fingerprint."""
     found = _TYPES.get(schema)
     if found is None:
         found = dict(map(_type, as_list(as_list(described(_Reader(schema, 0).value()))[0])))
@@ -235,7 +231,6 @@ def _types(schema: bytes) -> Mapping[str, _Type]:
 
 
 def _type(raw: object) -> tuple[str, _Type]:
-    """A type of a schema, with its fingerprint."""
     if not isinstance(raw, Described) or raw.descriptor not in (_COMPOSITE, _RESTRICTED):
         raise UnreadableError("its schema has a type of an unknown kind")
     values, is_object = as_list(raw.value), raw.descriptor == _COMPOSITE

@@ -166,7 +166,6 @@ def still_there(loads: tuple[Load, ...], created_at: float) -> tuple[Load, ...]:
 
 
 def _wanted(scope: Scope) -> Wanted:
-    """One span of time around all windows."""
     if not scope.windows:
         return Wanted()
     ends = [window.until for window in scope.windows]

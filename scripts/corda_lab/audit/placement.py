@@ -71,7 +71,6 @@ def _with_backchains(view: View, own: list[str]) -> set[str]:
 
 
 def _parents(transaction: Transaction) -> list[str]:
-    """The transactions whose outputs a transaction consumes or refers to."""
     return [state.transaction for state in (*transaction.inputs, *transaction.references)]
 
 
@@ -171,7 +170,6 @@ def doubled_flows(view: View) -> Iterator[Violation]:
 
 
 def vaults_without_transaction(view: View) -> Iterator[Violation]:
-    """States in a vault whose transaction its node does not have."""
     missing: dict[tuple[str, str], list[StateRef]] = {}
     for node, state, _ in view.vault_rows():
         if state.transaction not in view.ledgers.nodes[node].transactions:
@@ -242,7 +240,6 @@ def conflicts(view: View, log: NotaryLog) -> Iterator[Violation]:
 
 
 def left_flows(view: View) -> Iterator[Violation]:
-    """Flows that are still suspended or in the hospital."""
     kinds = {"suspended": ViolationKind.FLOW_SUSPENDED, "hospital": ViolationKind.FLOW_IN_HOSPITAL}
     where = {"suspended": "is suspended on", "hospital": "is in the hospital of"}
     for node in view.ledgers.nodes.values():
@@ -259,7 +256,6 @@ def left_flows(view: View) -> Iterator[Violation]:
 
 
 def _names(names: Iterable[str]) -> str:
-    """Names in alphabetical order, with commas."""
     return ", ".join(sorted(names))
 
 

@@ -40,7 +40,6 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until then, never less than zero."""
         return max(0.0, self._ends - time.monotonic())
 
 
@@ -151,7 +150,6 @@ def h2_arguments(files: Mapping[str, str], wanted: Wanted) -> list[str]:
 
 
 def in_pieces(text: str) -> list[str]:
-    """A text as arguments of a command, none of which is too long."""
     return [text[at : at + ARGUMENT_CHARACTERS_MAX] for at in range(0, len(text), ARGUMENT_CHARACTERS_MAX)]
 
 

@@ -34,7 +34,6 @@ class Kind:
 
     @property
     def numbers(self) -> Counter[int]:
-        """How many acknowledged flows made how many transactions."""
         return Counter(len(self.made[flow]) for flow in self.acknowledged)
 
     @property
@@ -53,7 +52,6 @@ class Kind:
 
 
 def kinds_of(view: View) -> list[Kind]:
-    """The requests by load and part, as far as their flows are known."""
     flows: dict[tuple[int, str], dict[Flow, bool]] = {}
     for request in view.requests:
         if flow_id := flow_of(view, request):
@@ -80,7 +78,6 @@ def flow_of(view: View, request: Request) -> str | None:
 
 
 def repeated_flows(view: View) -> Iterator[Violation]:
-    """Flows that made more transactions than the other flows of their kind."""
     kinds = kinds_of(view)
     for kind in kinds:
         if usual := kind.usual:

@@ -46,7 +46,6 @@ def requests_of(rows: pl.DataFrame, stateful: Collection[str] = (), load: int = 
 
 
 def stateful_parts(step: StepEntry) -> frozenset[str]:
-    """The parts of the workload of a step that name states."""
     return frozenset(part.name for part in step.parts if part.names_states)
 
 

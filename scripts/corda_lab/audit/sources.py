@@ -5,15 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from bare.commands import last_words
 from corda_lab.audit import queries
 from corda_lab.audit.dumps import failures
 from corda_lab.audit.queries import LEDGERS, Deadline, Wanted
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.lab.cordapps import PLATFORM_VERSIONS, platform_version
 from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Engine, run_docker, run_docker_to_file
+from corda_lab.lab.engine import READER, Engine, run_docker, run_docker_to_file
 from corda_lab.lab.settings import Settings
 
 FIRST_CORDA = "4.6"

@@ -189,7 +189,6 @@ class View:
 
     @property
     def known(self) -> Mapping[str, Transaction]:
-        """The transactions whose bytes were read, by id."""
         return self.ledgers.transactions
 
     @cached_property
@@ -213,7 +212,6 @@ class View:
         return self.recorded_within(self.scope)
 
     def recorded_within(self, scope: Scope) -> frozenset[str]:
-        """The transactions that some node recorded in a window."""
         return frozenset(
             identity
             for node in self.ledgers.nodes.values()
@@ -264,7 +262,6 @@ class View:
 
     @cached_property
     def starters(self) -> dict[str, set[str]]:
-        """The nodes whose acknowledged requests named a transaction, by its id."""
         found: dict[str, set[str]] = {}
         for request in self.requests:
             if request.transaction and request.status == "acknowledged":
@@ -272,7 +269,6 @@ class View:
         return found
 
     def output(self, state: StateRef) -> Output | None:
-        """The output that a state is; None if the bytes of its transaction were not read."""
         transaction = self.known.get(state.transaction)
         if transaction is None or not 0 <= state.place < len(transaction.outputs):
             return None
@@ -297,7 +293,6 @@ class View:
 
     @staticmethod
     def outputs(transaction: Transaction) -> tuple[StateRef, ...]:
-        """The names of all outputs of a transaction."""
         return tuple(StateRef(transaction.id, index) for index in range(len(transaction.outputs)))
 
     def vault_rows(self) -> Iterator[tuple[str, StateRef, VaultState]]:

@@ -79,7 +79,6 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
 
 
 def _components(wire: Record) -> dict[int, list[bytes]]:
-    """The serialised components of a transaction, by the ordinal of their group."""
     found: dict[int, list[bytes]] = {}
     for group in map(as_record, as_list(wire.fields.get("componentGroups"))):
         ordinal = group.fields.get("groupIndex")
@@ -140,7 +139,6 @@ def _value(data: Record, people: People) -> tuple[Asset, int] | None:
 
 
 def _party_key(value: object) -> str | None:
-    """The short key of a party; None if the value is none."""
     key = value.fields.get("owningKey") if isinstance(value, Record) else None
     return short_key(key.value) if isinstance(key, Described) and isinstance(key.value, bytes) else None
 
@@ -193,5 +191,4 @@ def _twice(data: bytes) -> bytes:
 
 
 def inputs_of(transactions: Iterable[Transaction]) -> set[str]:
-    """The transactions whose outputs these consume or refer to."""
     return {state.transaction for one in transactions for state in (*one.inputs, *one.references)}

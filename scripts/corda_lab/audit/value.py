@@ -11,7 +11,6 @@ from corda_lab.results.audits import Violation, ViolationKind
 
 
 def consumed_twice(view: View) -> Iterator[Violation]:
-    """States that two transactions consume."""
     for state, consumers in sorted(view.consumers.items()):
         if len(consumers) > 1 and view.judged & set(consumers):
             yield Violation(
@@ -70,7 +69,6 @@ def has_unknown_ids(view: View) -> bool:
 
 
 def unread_inputs(view: View) -> int:
-    """The number of transactions in scope with an input whose value is not known."""
     return sum(any(view.output(state) is None for state in one.inputs) for one in view.read)
 
 

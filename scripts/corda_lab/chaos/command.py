@@ -8,8 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from corda_lab.audit import audit_loads
 from corda_lab.audit.requests import Load
-from corda_lab.chaos import show, trial
-from corda_lab.chaos.model import Trial, audit_problems
+from corda_lab.chaos import trial
+from corda_lab.chaos.model import DOUBLED, LOST, VALUE, Trial, audit_problems
 from corda_lab.chaos.trial import Made
 from corda_lab.errors import LabError, reason_of
 from corda_lab.faults import inject
@@ -17,7 +17,7 @@ from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
-from corda_lab.results.audits import Audit
+from corda_lab.results.audits import Audit, ViolationKind
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
@@ -25,12 +25,13 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import KINDS, Choice, FaultKind, choices, drawn, known_targets, links_of, load_seconds
 from corda_lab.steps.load import SEED_LIMIT, LoadOptions
 from corda_lab.steps.plan import Subject
-from corda_lab.text import ui
+from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 from lab_workload.names import canonical, did_you_mean, names_in
 
 WARM_UP_SECONDS = 2.0
 NAME = "chaos"
+TITLES = ("trials", "faults", "acknowledged", "lost", "doubled", "value", "other", "stranded", "unexplained", "passed")
 TOGETHER_SECONDS_MAX = 600.0
 """Time limit of the audit of all trials together."""
 
@@ -46,7 +47,6 @@ class Asked:
 
 
 def read_kinds(text: str) -> tuple[FaultKind, ...]:
-    """The kinds in ``kill,pause``; all if it is empty. Raises LabError."""
     names = names_in(text)
     unknown = [name for name in names if name not in KINDS]
     if unknown:
@@ -97,7 +97,6 @@ def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
 
 
 def replay(identity: str, settings: Settings) -> bool:
-    """Make one trial with the load and the faults of a run. Returns whether it passed. Raises LabError."""
     unfinished = evidence.find(identity)
     folder = folders.find_run(identity) if unfinished is None else unfinished
     return run([options_of(folder)], RunningLab.of(settings))
@@ -127,7 +126,7 @@ def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
             faults = "; ".join(fault.words() for fault in load.faults)
             ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
             made.append(trial.make(lab, subject, load, number))
-            ui.note(show.line(made[-1].trial))
+            ui.note(line(made[-1].trial))
             if made[-1].load is None:
                 if number < len(loads):
                     ui.warn("Its flows were not audited, and later audits would not know them: no more trials are made")
@@ -135,7 +134,7 @@ def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
     trials = [one.trial for one in made]
     audited = tuple(one.load for one in made if one.load is not None)
     problems = problems_together(trials, audited, lab) if 1 < len(made) == len(audited) else []
-    show.summary(trials, problems)
+    show(trials, problems)
     ui.note(f"the runs: {', '.join(one.run for one in trials if one.run) or 'none'}")
     return not problems and not any(one.problems for one in trials)
 
@@ -165,3 +164,47 @@ def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: Run
         found = Audit(verdict="cannot tell", reasons=(reason_of(error),))
     ui.note(f"all ledgers after {plural(len(trials), 'trial')}: {found.summary}")
     return audit_problems(found, {identity for one in trials for identity in one.stranded_ids})
+
+
+def line(trial: Trial) -> str:
+    """One trial in one line, with the seed that repeats it."""
+    outcomes = ", ".join(f"{count} {name}" for name, count in trial.outcomes.items()) or "no row"
+    resolved = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in trial.resolved.items())
+    parts = [
+        f"seed {trial.seed}: {len(trial.made)} of {len(trial.faults)} faults made, {outcomes}",
+        f"unknown: {resolved}" if resolved else "",
+        f"{trial.unrecorded} without a row" if trial.unrecorded else "",
+        f"started again: {', '.join(trial.restarted)}" if trial.restarted else "",
+        f"audit: {trial.audit.verdict}" if trial.audit else "",
+        f"stranded by Corda: {', '.join(sorted(trial.stranded_ids))}" if trial.stranded else "",
+        f"FAILED: {'; '.join(trial.problems)}" if trial.problems else "passed",
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def sums(trials: Sequence[Trial]) -> tuple[int, ...]:
+    """The sums over some trials, in the order of ``TITLES``."""
+    others = set(ViolationKind) - {*LOST, *DOUBLED, *VALUE}
+    return (
+        len(trials),
+        sum(len(trial.made) for trial in trials),
+        sum(trial.acknowledged for trial in trials),
+        *(sum(trial.violating(kinds) for trial in trials) for kinds in (LOST, DOUBLED, VALUE, others)),
+        sum(len(trial.stranded) for trial in trials),
+        sum(trial.unexplained for trial in trials),
+        sum(not trial.problems for trial in trials),
+    )
+
+
+def show(trials: Sequence[Trial], together: Sequence[str]) -> None:
+    """Print the sums, which trials failed, and what the audit of all of them found."""
+    made = tables.table(*TITLES, numbers=TITLES)
+    made.add_row(*(f"{count:,}" for count in sums(trials)))
+    ui.console.print()
+    tables.show(made)
+    failed = [line(trial) for trial in trials if trial.problems]
+    failed += [f"all ledgers after the last trial: {problem}" for problem in together]
+    for problem in failed:
+        ui.say(f"failed: {problem}", "red")
+    if not failed:
+        ui.say("all trials passed", "green")

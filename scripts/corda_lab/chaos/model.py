@@ -71,12 +71,10 @@ class Trial(Part):
 
     @property
     def made(self) -> tuple[FaultEntry, ...]:
-        """The faults that took place."""
         return tuple(fault for fault in self.faults if fault.was_made)
 
     @property
     def stranded_ids(self) -> frozenset[str]:
-        """The ids of the transactions that Corda has stranded."""
         return frozenset(one.transaction for one in self.stranded)
 
     def violating(self, kinds: Iterable[ViolationKind]) -> int:
@@ -87,7 +85,6 @@ class Trial(Part):
 
 
 def store(folder: Path, trial: Trial) -> None:
-    """Write the trial into the folder of its run. Raises LabError if that is impossible."""
     try:
         folders.write_json(folder / TRIAL, trial.model_dump(mode="json"))
     except OSError as error:
@@ -113,7 +110,6 @@ def audit_problems(audit: Audit | None, stranded: Collection[str]) -> list[str]:
 
 
 def problems_of(trial: Trial) -> list[str]:
-    """What the faults, the audit and the outcomes of a trial say against it."""
     found = [
         f"{one.name}: {one.problem or NOT_HEALED}"
         for one in trial.faults

@@ -48,7 +48,6 @@ class FailedFlow:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """The transactions that it recorded on its own node."""
         return self._transactions(RECORDED)
 
     @property
@@ -84,7 +83,6 @@ class Logs:
         return cls({log.node: _entries(path / log.file) for path, log in kept if not log.lines_left_out})
 
     def failed_flows(self, rows: pl.DataFrame) -> list[FailedFlow]:
-        """The flows that failed, as their callers or the lab were told, and that a log knows."""
         told = _failures(rows)
         found: dict[tuple[str, str], list[LogEntry]] = {}
         clients: dict[tuple[str, str], str] = {}
@@ -159,12 +157,10 @@ def _entries(path: Path) -> tuple[LogEntry, ...]:
 
 
 def _found(pattern: re.Pattern[str], entry: LogEntry) -> str | None:
-    """A value of the context of an entry."""
     return next((match[1] for line in entry.lines if (match := pattern.search(line))), None)
 
 
 def _failures(rows: pl.DataFrame) -> dict[str, str]:
-    """What the callers of flows that failed were told, by client id."""
     if not rows.height:
         return {}
     failed = with_columns(rows).filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))

@@ -2,18 +2,19 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from corda_lab.audit import audit_lab, audit_load
 from corda_lab.audit.requests import Load, load_of
-from corda_lab.chaos import asked
 from corda_lab.chaos.model import Trial, problems_of, store
 from corda_lab.chaos.stranded import Logs, explained_by
+from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
 from corda_lab.lab.deployed import is_here
@@ -28,11 +29,16 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import Subject
-from corda_lab.steps.resolutions import COLUMNS
+from corda_lab.steps.resolutions import COLUMNS, Resolution, Resolved, with_resolutions
 from corda_lab.text import ui
 
 AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. Ledgers grow from trial to trial."""
+Answers = Mapping[str, FlowStatus]
+"""What a node said, by client id."""
+_ABSENT = FlowStatus("absent")
+OPEN_STATES = ("running", "unreachable")
+"""What an answer by client id says if it explains nothing."""
 LEFT = "no more than flows that failed had recorded before, by the logs"
 """Why counts that differ do not fail a trial."""
 
@@ -82,7 +88,6 @@ def make(lab: RunningLab, subject: Subject, options: LoadOptions, number: int) -
 
 
 def run_load(options: LoadOptions, settings: Settings) -> Outcome:
-    """Run a load as ``lab run`` does. It fails if its generator is killed."""
     before = {path.name for path in folders.unfinished_folders()}
     try:
         folder, _ = execute.execute(options, settings)
@@ -121,15 +126,15 @@ def judged_rows(
     problems = ["the rows of the run were not collected"] if evidence.ended(folder).rows is None else []
     paths = evidence.rows_files(folder)
     written = rows.read_rows(paths) if paths else pl.DataFrame(schema={**rows.ROW_SCHEMA, **COLUMNS})
-    answers = asked.ask(written, lab.bridge, subject, users)
-    requests = asked.with_answers(written, answers)
+    answers = ask(written, lab.bridge, subject, users)
+    requests = with_answers(written, answers)
     audit = audited(lab, subject, requests)
     explained = explained_by(Logs.of(folder), requests, audit, ())
     with silent():
         for node in subject.nodes:
             unknown.forget(lab.bridge, node, trial.run)
-    unrecorded = asked.without_row(written, answers).values()
-    unexplained = sum(one.state in asked.OPEN_STATES for one in unrecorded)
+    unrecorded = without_row(written, answers).values()
+    unexplained = sum(one.state in OPEN_STATES for one in unrecorded)
     found = told(trial, requests.head(written.height))
     found = found.model_copy(
         update={
@@ -171,7 +176,6 @@ def told(trial: Trial, requests: pl.DataFrame) -> Trial:
 
 
 def with_problems(trial: Trial, others: list[str]) -> Trial:
-    """The trial with everything that fails it, and with a warning for each fault that could not be made."""
     not_made = [f"{one.name}: {one.problem}" for one in trial.faults if not one.was_made and one.problem != TOO_LATE]
     return trial.model_copy(
         update={"warnings": (*trial.warnings, *not_made), "problems": (*others, *problems_of(trial))}
@@ -183,6 +187,66 @@ def faults_of(folder: Path) -> LoadFaults:
     if not (folder / folders.FAULTS).is_file():
         return LoadFaults(seed=0, faults=())
     return stored_faults.read(folder).loads[0]
+
+
+def ask(rows: pl.DataFrame, bridge: Bridge, subject: Subject, users: int) -> Answers:
+    """Ask the nodes of a load, which are at rest, about its flows that the rows leave open, and those without a row."""
+    asked: dict[str, FlowStatus] = {}
+    for node in subject.nodes:
+        found = open_clients(rows.filter(pl.col("node") == node), users, partial(bridge.flow_status, node))
+        # A request without a row may have been for any of the nodes. Those that never got it say nothing about it.
+        asked |= {client: one for client, one in found.items() if asked.get(client, _ABSENT).state == "absent"}
+    return asked
+
+
+def open_clients(rows: pl.DataFrame, users: int, status: Callable[[str], FlowStatus]) -> Answers:
+    """Ask what became of each request with an unknown outcome, and of those that were killed with their generator.
+
+    A generator process numbers its requests from 1. Requests without a row are the numbers that are missing, and those
+    after the last. Each user has one request in flight, so after that many absent ones in a row, there are no more.
+    """
+    if not rows.height:
+        return {}
+    found = {client: status(client) for client in rows.filter(pl.col("outcome") == "unknown")["client_id"]}
+    prefix = rows["client_id"][0].rpartition("-")[0]
+    recorded = {int(client.rpartition("-")[2]) for client in rows["client_id"]}
+    absent, number = 0, 1
+    while number <= max(recorded) or absent <= users:
+        if number not in recorded:
+            client = f"{prefix}-{number}"
+            found[client] = status(client)
+            absent = absent + 1 if found[client].state == "absent" else 0
+        number += 1
+    return found
+
+
+def without_row(rows: pl.DataFrame, asked: Answers) -> Answers:
+    """The flows that nodes know, and of which the generator wrote no row."""
+    recorded = set(rows["client_id"])
+    return {client: one for client, one in asked.items() if client not in recorded and one.state != "absent"}
+
+
+def with_answers(rows: pl.DataFrame, asked: Answers) -> pl.DataFrame:
+    """The rows with what the nodes answered as their resolutions, and a row for each flow without one.
+
+    Without the latter, an audit would take their transactions for those of another client.
+    """
+    now = time.time()
+    states: dict[str, Resolved] = {client: unknown.RESOLVED.get(one.state, "unknown") for client, one in asked.items()}
+    answers = {
+        client: Resolution(states[client], now, asked[client].transaction)
+        for client in rows.filter(pl.col("outcome") == "unknown")["client_id"]
+        if client in asked
+    }
+    further = without_row(rows, asked)
+    added: dict[str, Sequence[str | None]] = {
+        "client_id": list(further),
+        "outcome": ["unknown"] * len(further),
+        "resolved": [states[client] for client in further],
+        "resolved_tx_id": [one.transaction for one in further.values()],
+    }
+    missing = pl.DataFrame(added, schema=dict.fromkeys(added, pl.String))
+    return pl.concat([with_resolutions(rows, answers), missing], how="diagonal")
 
 
 @contextmanager

@@ -1,13 +1,12 @@
 """The verb ``audit``: what the ledgers of all nodes prove."""
 
-import json
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from corda_lab.audit import audit_lab
-from corda_lab.cli.locking import locks_lab
+from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.results import folders
 from corda_lab.results.audits import Audit
@@ -74,9 +73,8 @@ def audit(
 
 
 def end(found: Audit, *, as_json: bool) -> None:
-    """Print an audit, and exit with status 1 unless it passed."""
     if as_json:
-        print(json.dumps(found.model_dump(mode="json"), indent=2))
+        ui.print_json(found.model_dump(mode="json"))
     else:
         _show(found)
     if found.verdict != "passed":

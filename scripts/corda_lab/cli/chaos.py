@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from corda_lab.chaos import command
-from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import load_options
+from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from lab_workload.load import SEED_DEFAULT
 

@@ -1,6 +1,5 @@
 """The verb ``compare``."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +49,7 @@ def compare(
     found = compare_runs([folders.find_run(name) for name in run_names], metric=metric, threshold=limit)
     folder = comparison.write(found)
     if as_json:
-        print(json.dumps({**comparison.as_dict(found), "folder": str(folder)}, indent=2))
+        ui.print_json({**comparison.as_dict(found), "folder": str(folder)})
     else:
         _show_comparison(found, folder)
     if found.regressions:
@@ -60,12 +59,10 @@ def compare(
 def _show_comparison(found: Comparison, folder: Path) -> None:
 
     for one in found.others:
-        ui.console.print(f"baseline {one.first.identity}, contender {one.second.identity}", style="bold", markup=False)
-        ui.console.print(
-            comparison.environment_headline(one), style="yellow" if one.environment_differences else None, markup=False
-        )
+        ui.say(f"baseline {one.first.identity}, contender {one.second.identity}", "bold")
+        ui.say(comparison.environment_headline(one), "yellow" if one.environment_differences else None)
         for entry in one.environment_differences:
-            ui.console.print(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}", markup=False)
+            ui.say(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}")
         ui.console.print()
         table = tables.table("point", "baseline", "contender", "ratio", "verdict")
         for cells in comparison.shown_rows(one, found.metric):
@@ -73,10 +70,10 @@ def _show_comparison(found: Comparison, folder: Path) -> None:
             table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
         tables.show(table)
         for label in one.alone:
-            ui.console.print(f"not compared: {label}", markup=False)
-        ui.console.print(comparison.headline(one, found.metric), markup=False)
+            ui.say(f"not compared: {label}")
+        ui.say(comparison.headline(one, found.metric))
         ui.console.print()
     if found.threshold is not None:
         style = {"bad": "red", "warning": "yellow", "good": "green"}[found.state]
-        ui.console.print(comparison.threshold_words(found), style=style, markup=False)
-    ui.console.print(f"comparison: {folder / 'compare.html'}", markup=False)
+        ui.say(comparison.threshold_words(found), style)
+    ui.say(f"comparison: {folder / 'compare.html'}")

@@ -1,6 +1,5 @@
 """The verb ``flow``: where the time of one flow went."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -50,11 +49,11 @@ def flow(
     if output is not None:
         _write(output, suffix, found, run.identity)
     if as_json:
-        print(json.dumps({"run": run.identity, **asdict(found), "largest": found.largest}, indent=2))
+        ui.print_json({"run": run.identity, **asdict(found), "largest": found.largest})
         return
     _show(found, run.identity, run.is_sweep)
     if output is not None:
-        ui.console.print(f"picture: {output}", markup=False)
+        ui.say(f"picture: {output}")
 
 
 def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
@@ -72,16 +71,16 @@ def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
 
     step = f", step {found.step}" if is_sweep else ""
-    ui.console.print(f"{waterfall.headline(found)}  ({run}{step})", style="bold", markup=False)
+    ui.say(f"{waterfall.headline(found)}  ({run}{step})", "bold")
     if words := waterfall.largest_words(found):
-        ui.console.print(words, markup=False)
+        ui.say(words)
     if found.error:
-        ui.console.print(f"error: {found.error}", style="red", markup=False)
+        ui.say(f"error: {found.error}", "red")
     for name, value in waterfall.identity(found):
-        ui.console.print(f"{name:<12} {value}", markup=False)
+        ui.say(f"{name:<12} {value}")
     ui.console.print()
     for line in waterfall_text.lines(found, ui.console.width):
-        ui.console.print(line, markup=False, soft_wrap=True)
-    ui.console.print(waterfall_text.LEGEND, style="dim", markup=False)
+        ui.say(line)
+    ui.say(waterfall_text.LEGEND, "dim")
     for note in (*found.notes, waterfall.CLOCK):
-        ui.console.print(note, style="dim", markup=False)
+        ui.say(note, "dim")

@@ -1,12 +1,11 @@
 """The verbs that start, stop and check the lab: ``doctor``, ``up``, ``down``."""
 
-import json
 from contextlib import nullcontext
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import (
     ImagesOption,
     JsonOption,
@@ -23,6 +22,7 @@ from corda_lab.lab import doctor as doctor_module
 from corda_lab.lab import lifecycle, project, shape
 from corda_lab.lab.checks import Check, Level
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.runs import by_hand, leftovers, start
 from corda_lab.swarm import deployment
@@ -46,19 +46,18 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
     project.settle()
     checks = examine(placement)
     if as_json:
-        print(json.dumps([check.as_dict() for check in checks], indent=2))
+        ui.print_json([asdict(check) for check in checks])
     else:
         for check in checks:
             ui.console.print(f"{check.level.value:<8}", style=COLOURS[check.level], end="")
-            ui.console.print(f" {check.name}: {check.finding}", markup=False)
+            ui.say(f" {check.name}: {check.finding}")
             if check.level is not Level.OK and check.remedy:
-                ui.console.print(f"         {check.remedy}", markup=False)
+                ui.say(f"         {check.remedy}")
     if any(check.level is Level.FAILURE for check in checks):
         raise typer.Exit(2)
 
 
 def examine(placement: str | None) -> list[Check]:
-    """Run the checks of this machine, or of the hosts of a placement."""
     if placement is not None:
         return swarm.examine(swarm.prepare(load_settings(), placement))
     return doctor_module.examine(shape.of_running(load_settings()))

@@ -1,6 +1,5 @@
 """The verb ``list``: finished and unfinished runs, and loads of the web UI of which no run was made yet."""
 
-import json
 import math
 from collections.abc import Sequence
 
@@ -33,18 +32,18 @@ def list_runs(as_json: JsonOption = False) -> None:
     found = by_hand.here()
     if as_json:
         loads = [load.listed(number) for number, load in enumerate(found.loads, start=1)]
-        print(json.dumps([one.model_dump() for one in (*summaries, *runs, *sweeps, *loads)], indent=2))
+        ui.print_json([one.model_dump() for one in (*summaries, *runs, *sweeps, *loads)])
         return
     if not summaries and not runs and not sweeps and not found.loads:
-        ui.console.print("There is no run yet. Start one with `scripts/lab run iou`.", markup=False)
+        ui.say("There is no run yet. Start one with `scripts/lab run iou`.")
         return
     if summaries:
         tables.show(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
-        ui.console.print("* no step is valid, so the values show nothing about the system", markup=False)
+        ui.say("* no step is valid, so the values show nothing about the system")
     for run in runs:
         style = {"in progress": None, "failed": "red", "interrupted": "yellow"}[run.state]
-        ui.console.print(_unfinished_words(run), style=style, markup=False)
+        ui.say(_unfinished_words(run), style)
     _show_unfinished_sweeps(sweeps)
     _show_loads(found)
 
@@ -52,18 +51,15 @@ def list_runs(as_json: JsonOption = False) -> None:
 def _show_unfinished_sweeps(sweeps: Sequence[UnfinishedSweep]) -> None:
     for sweep in sweeps:
         if sweep.state == "in progress":
-            ui.console.print(f"in progress: {sweep.run}, {sweep.steps} steps are complete", markup=False)
+            ui.say(f"in progress: {sweep.run}, {sweep.steps} steps are complete")
             continue
         if sweep.damaged:
-            ui.console.print(f"unfinished: {sweep.run}, cannot be resumed: {sweep.damaged}", style="red", markup=False)
+            ui.say(f"unfinished: {sweep.run}, cannot be resumed: {sweep.damaged}", "red")
             continue
         # A search does not know its steps in advance.
         planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
-        ui.console.print(
-            f"unfinished: {sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep resume`",
-            style="yellow",
-            markup=False,
-        )
+        words = f"{sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep resume`"
+        ui.say(f"unfinished: {words}", "yellow")
 
 
 def _unfinished_words(run: UnfinishedRun) -> str:
@@ -124,10 +120,7 @@ def _load_words(summary: RunSummary) -> str:
 def _show_loads(found: HandLoads) -> None:
     """Print the loads of which no run was made yet, and those that were removed to make room."""
     if found.loads:
-        ui.console.print(
-            "Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui [NUMBER]`:",
-            markup=False,
-        )
+        ui.say("Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui [NUMBER]`:")
         numbers = ("number", "users", "requests")
         table = tables.table("number", "load", "started", "workload", "users", "requests", "state", numbers=numbers)
         for number, load in enumerate(found.loads, start=1):
@@ -139,10 +132,9 @@ def _show_loads(found: HandLoads) -> None:
     if found.removed:
         last = found.removed[-1]
         requests = "" if last.requests is None else f", {plural(last.requests, 'request')}"
-        ui.console.print(
+        ui.say(
             f"removed to make room: {plural(len(found.removed), 'load')} of the web UI, the last {last.id}"
             f" ({last.workload or 'workload not known'}{requests}); WEB_LOADS_MAX and WEB_ROWS_MAX_MIB in .env limit"
             " them",
-            style="yellow",
-            markup=False,
+            "yellow",
         )

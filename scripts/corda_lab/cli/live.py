@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from corda_lab.clients.bridge import LastFailure
 from corda_lab.clients.prometheus import Alert
-from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, Watch
+from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, NodeState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
-from lab_workload.node_state import LastFailure, NodeState
 
 TITLES = (
     *("node", "health", "flows/s", f"last {words.length(HISTORY_SECONDS)}", "in flight", "CPU cores", "heap", "queue"),
@@ -38,7 +38,6 @@ def alert_line(alert: Alert, at: float) -> Text:
 
 
 def _age(since: float, at: float) -> str:
-    """Return the time since a moment, in words."""
     # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
     return words.length(max(0.0, at - since))
 
@@ -64,11 +63,10 @@ def as_dict(view: LabView) -> dict[str, object]:
 
 
 def show(view: LabView) -> None:
-    """Print the view once."""
     tables.show(_table(view))
     ui.console.print()
     for line in _lines(view):
-        ui.console.print(line, markup=False)
+        ui.say(line)
 
 
 def follow(watch: Watch, view: LabView) -> None:

@@ -59,7 +59,7 @@ def logs(
     place = node_logs.find(lab, node)
     about = node_logs.about(place, lab.settings.secrets())
     if follow and not place.is_running:
-        ui.error_console.print(f"{place.node} is not running, so nothing follows.", style="yellow", markup=False)
+        ui.complain(f"{place.node} is not running, so nothing follows.", "yellow")
     with closing(node_logs.chunks(place, about, after, follow=follow)) as chunks:
         for entry in _entries(chunks, about.secrets):
             if _is_wanted(entry, wanted, after, errors):
@@ -69,7 +69,7 @@ def logs(
                     # A pipe gets each entry when it is there.
                     print(end="", flush=True)
     if follow and place.is_running:
-        ui.error_console.print(f"{place.node} has ended.", style="yellow", markup=False)
+        ui.complain(f"{place.node} has ended.", "yellow")
 
 
 def _checked_id(flow: str | None) -> str | None:

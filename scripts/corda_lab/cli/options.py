@@ -52,7 +52,6 @@ AnywayOption = Annotated[
 
 
 def declared(option: Option) -> Any:
-    """Return the option of the command line for a declared one."""
     return typer.Option(option.flag, help=option.usage)
 
 
@@ -83,7 +82,6 @@ LOAD, WORKLOAD = "load.", "workload."
 
 
 def _parsed(settings: Iterable[str] | None) -> dict[str, str]:
-    """Return the values of ``--set`` by key. Raises LabError."""
     values, problems = overrides.parse(list(settings or ()))
     if problems:
         raise LabError(problems=problems)

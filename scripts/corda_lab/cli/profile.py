@@ -1,6 +1,5 @@
 """The verb ``profile``, and its mode ``heap``."""
 
-import json
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -60,10 +59,10 @@ def profile(
 
 
 def _show_profile(found: Profile, path: Path) -> None:
-    ui.console.print(profiles.headline(found), style="bold", markup=False)
-    ui.console.print(profiles.load_words(found.flows), markup=False)
+    ui.say(profiles.headline(found), "bold")
+    ui.say(profiles.load_words(found.flows))
     if waiting := profiles.waiting_words(found):
-        ui.console.print(waiting, markup=False)
+        ui.say(waiting)
     ui.console.print()
     table = tables.table("share", "component", "value", "hottest method", numbers=["share", "value"])
     for row in profiles.rows(found):
@@ -72,9 +71,9 @@ def _show_profile(found: Profile, path: Path) -> None:
     ui.console.print()
     if found.flows is not None and found.flows.is_idle:
         text = f"warning: {found.node} was idle: no flow started or ended while it was profiled"
-        ui.console.print(text, style="yellow", markup=False)
-    ui.console.print(f"flame graph: {path}", markup=False)
-    ui.console.print(f"components:  {path.with_suffix('.md')}", markup=False)
+        ui.say(text, "yellow")
+    ui.say(f"flame graph: {path}")
+    ui.say(f"components:  {path.with_suffix('.md')}")
 
 
 def heap(
@@ -120,12 +119,11 @@ def _hold(stack: ExitStack, settings: Settings) -> None:
 
 
 def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
-    """Print the classes with the most bytes, or all of them as JSON."""
     if as_json:
-        print(json.dumps(asdict(counted), indent=2))
+        ui.print_json(asdict(counted))
         return
     what = "live objects, after a full collection" if counted.is_live else "objects, garbage included"
-    ui.console.print(f"{counted.node}: {counted.instances:,} {what}, {size(counted.bytes)}", style="bold", markup=False)
+    ui.say(f"{counted.node}: {counted.instances:,} {what}, {size(counted.bytes)}", "bold")
     ui.console.print()
     table = tables.table("bytes", "share", "instances", "class", numbers=["bytes", "share", "instances"])
     for one in counted.classes[:top]:
@@ -135,8 +133,6 @@ def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
     if rest := counted.classes[top:]:
         ui.console.print()
         further = f"{len(rest):,} further {'class' if len(rest) == 1 else 'classes'}"
-        ui.console.print(
-            f"{further}: {plural(sum(one.instances for one in rest), 'object')}, "
-            f"{size(sum(one.bytes for one in rest))}",
-            markup=False,
+        ui.say(
+            f"{further}: {plural(sum(one.instances for one in rest), 'object')}, {size(sum(one.bytes for one in rest))}"
         )

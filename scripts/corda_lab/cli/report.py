@@ -1,6 +1,5 @@
 """The verb ``report``, and its mode ``web-ui`` for loads that were started in the Locust web UI."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -49,20 +48,20 @@ def report(
     drawn = print_charts.write(stored.read(folder), charts) if charts else []
     if as_json:
         summary = folders.read_json(folder / "summary.json")
-        print(json.dumps({**summary, "report": str(path), "charts": [str(one) for one in drawn]}, indent=2))
+        ui.print_json({**summary, "report": str(path), "charts": [str(one) for one in drawn]})
         return
-    ui.console.print(f"report: {path}", markup=False)
+    ui.say(f"report: {path}")
     for one in drawn:
-        ui.console.print(f"chart: {one}", markup=False)
+        ui.say(f"chart: {one}")
 
 
 def _show_unfinished(folder: Path, as_json: bool) -> None:
     seen = unfinished.report(folder)
     if as_json:
-        print(json.dumps(seen.as_dict(), indent=2))
+        ui.print_json(seen.as_dict())
         return
     for name, text in unfinished.lines(seen):
-        ui.console.print(f"{name:<12} {text}", markup=False)
+        ui.say(f"{name:<12} {text}")
 
 
 def web_ui(
@@ -96,7 +95,7 @@ def web_ui(
         ui.console.quiet = False
     if as_json:
         shown = [_as_dict(one) for one in made]
-        print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
+        ui.print_json(shown if len(shown) > 1 else shown[0])
     else:
         for one in made:
             _show(one)
@@ -108,11 +107,7 @@ def _show(one: Made) -> None:
     if one.step is not None:
         show_run(one.folder, one.step)
     else:
-        ui.console.print(
-            f"no run can be made of it; its rows are kept: `scripts/lab report {one.folder.name}`",
-            style="yellow",
-            markup=False,
-        )
+        ui.say(f"no run can be made of it; its rows are kept: `scripts/lab report {one.folder.name}`", "yellow")
 
 
 def _as_dict(one: Made) -> dict[str, object]:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from corda_lab.cli import summary
-from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import (
     AnywayOption,
     declared,
@@ -15,6 +14,7 @@ from corda_lab.cli.options import (
 )
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, project
+from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.results import folders
 from corda_lab.runs import conditioning, execute, start
@@ -82,7 +82,7 @@ def quickstart() -> None:
     tables.show(table)
     ui.console.print()
     lifecycle.print_urls(settings)
-    ui.console.print("The lab is still up; stop it with `scripts/lab down`.", markup=False)
+    ui.say("The lab is still up; stop it with `scripts/lab down`.")
     if not step.verdict.passed:
         raise typer.Exit(1)
 
@@ -149,7 +149,6 @@ def _profiled(is_asked: bool, nodes: str | None) -> tuple[str, ...]:
 
 @locks_lab
 def _run(options: LoadOptions, *, condition: bool) -> None:
-    """Run a load, and print what it did. Exits with status 1 if it failed."""
     before = conditioning.before_run(options) if condition else None
     folder, step = execute.execute(options, load_settings(), before=before)
     summary.show_run(folder, step)
@@ -158,13 +157,12 @@ def _run(options: LoadOptions, *, condition: bool) -> None:
 
 
 def _repeat(name: str, *, anyway: bool) -> None:
-    """Repeat a run, and print what it did. Exits with status 1 if it failed."""
     project.settle()
     stored_run = rerun.read(name)
     if stored_run.is_sweep:
         raise LabError(f"--like: {stored_run.identity} is a sweep", f"Use `scripts/lab sweep --like {name}`.")
     folder, step = rerun.single(stored_run, load_settings(), anyway=anyway)
     summary.show_run(folder, step)
-    ui.console.print(f"compare with `scripts/lab compare {stored_run.identity} {folder.name}`", markup=False)
+    ui.say(f"compare with `scripts/lab compare {stored_run.identity} {folder.name}`")
     if not step.verdict.passed:
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """The verb ``status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -16,8 +15,8 @@ from corda_lab.clients.bridge import START_REMEDY, Bridge
 from corda_lab.clients.prometheus import Alert, Prometheus
 from corda_lab.clients.watch import Watch
 from corda_lab.errors import LabError
-from corda_lab.host import probe
-from corda_lab.lab import addresses, lifecycle, project, shape
+from corda_lab.host import engine
+from corda_lab.lab import lifecycle, project, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import Settings, load_settings
@@ -88,7 +87,7 @@ def status(
     project.settle()
     state = gather(load_settings())
     if as_json:
-        print(json.dumps(asdict(state), indent=2))
+        ui.print_json(asdict(state))
     else:
         show(state)
     if not state.ready:
@@ -104,7 +103,7 @@ def _watch(settings: Settings, *, as_json: bool) -> None:
             text = f"The lab is not up: neither the bridge at {bridge_url} nor Prometheus at {prometheus_url} answers"
             raise LabError(text, START_REMEDY)
         if as_json:
-            print(json.dumps(live.as_dict(view), indent=2))
+            ui.print_json(live.as_dict(view))
         elif ui.console.is_terminal and not ui.console.is_dumb_terminal:
             live.follow(looking, view)
         else:
@@ -113,7 +112,7 @@ def _watch(settings: Settings, *, as_json: bool) -> None:
 
 def gather(settings: Settings) -> LabState:
     """Return the state of the lab, here or on several hosts. Raises LabError if no engine is running."""
-    if probe.probe().state is not probe.EngineState.READY:
+    if engine.probe().state is not engine.EngineState.READY:
         lifecycle.require_engine()
     compose = Compose(settings)
     present = compose.services()
@@ -130,7 +129,7 @@ def gather(settings: Settings) -> LabState:
         services={name: services.get(name, "not started") for name in expected},
         nodes=nodes,
         load_containers=compose.load_containers(),
-        urls=addresses.urls(settings, without=absent) if services else {},
+        urls=lifecycle.urls(settings, without=absent) if services else {},
         ended=[str(one.problem) for one in endings(Compose(settings), present)],
         alerts=alerts_of(settings) if services.get("prometheus") == "healthy" else [],
     )
@@ -152,7 +151,7 @@ def _gather_stack(settings: Settings, services: Sequence[ServiceForm]) -> LabSta
         },
         nodes=nodes,
         load_containers=loads_of(deployment.find(settings)),
-        urls=addresses.urls(settings, without=absent) if services else {},
+        urls=lifecycle.urls(settings, without=absent) if services else {},
         # A task that has ended says why, and Swarm makes another one.
         ended=[],
         alerts=alerts_of(settings) if "prometheus" in running else [],
@@ -164,7 +163,7 @@ def loads_of(stack: DeployedStack | None) -> list[str]:
     try:
         return stack.load_containers() if stack else []
     except LabError as error:
-        ui.error_console.print(error.message, markup=False)
+        ui.complain(error.message)
         return []
 
 
@@ -174,7 +173,7 @@ def nodes_of(settings: Settings) -> dict[str, NodeState]:
         with closing(Bridge(settings.bridge_url, settings.bridge_token)) as bridge:
             return {node.name: NodeState(node.is_ready, node.outstanding_flows) for node in bridge.nodes().values()}
     except LabError as error:
-        ui.error_console.print(error.message, markup=False)
+        ui.complain(error.message)
         return {}
 
 
@@ -189,9 +188,8 @@ def alerts_of(settings: Settings) -> list[Alert]:
 
 
 def show(state: LabState) -> None:
-    """Print the state as a table, with URLs, runs in progress, and a line for each alert."""
     if not state.urls:
-        ui.console.print("The lab is not up. Start it with `scripts/lab up`.", markup=False)
+        ui.say("The lab is not up. Start it with `scripts/lab up`.")
         return
     table = tables.table("service", "state", "outstanding flows")
     in_flight = {name.lower(): str(node.outstanding_flows) for name, node in state.nodes.items()}
@@ -202,10 +200,10 @@ def show(state: LabState) -> None:
     tables.show(table)
     ui.console.print()
     for name, address in state.urls.items():
-        ui.console.print(f"{name:<11} {address}", markup=False)
+        ui.say(f"{name:<11} {address}")
     for ending in state.ended:
-        ui.console.print(ending, markup=False)
+        ui.say(ending)
     for container in state.load_containers:
-        ui.console.print(f"A run is in progress: {container}", markup=False)
+        ui.say(f"A run is in progress: {container}")
     for alert in state.alerts:
         ui.console.print(live.alert_line(alert, time.time()))

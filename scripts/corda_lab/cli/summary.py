@@ -36,7 +36,6 @@ def line(name: str, text: str) -> None:
 
 
 def _show_errors(step: StepEntry) -> None:
-    """Print the most frequent errors, each with an example."""
     kinds = grouped_errors([*step.failures, *step.unknown_outcomes])
     for number, kind in enumerate(kinds[:SHOWN_MAX]):
         line("" if number else "errors", escape(error_words(kind)))
@@ -68,7 +67,6 @@ def _show_throughput(step: StepEntry) -> None:
 
 
 def _show_audit(folder: Path) -> None:
-    """Print what the ledgers prove."""
     for found in audits.read(folder).values():
         line("ledgers", f"{verdict_words(found)}, in {found.seconds:.1f} s")
         for one in found.violations[:AUDIT_SHOWN_MAX]:
@@ -90,7 +88,6 @@ def _show_profiles(folder: Path) -> None:
 
 
 def show_run(folder: Path, step: StepEntry) -> None:
-    """Print the summary at the end of a run."""
     latency, counted, requests = step.latency_ms, step.counts, step.requests
 
     counts = {"generator": counted.generator, "bridge": counted.bridge, "node": counted.node}
@@ -135,9 +132,9 @@ def show_run(folder: Path, step: StepEntry) -> None:
     if consensus.count:
         line("consensus", f"latency p50 {_ms(consensus.p50)}, p95 {_ms(consensus.p95)}, from notary to last commit")
     for reason in step.validity.reasons:
-        ui.console.print(f"invalid: {reason}", style="red", markup=False)
+        ui.say(f"invalid: {reason}", "red")
     for flag in step.flags:
-        ui.console.print(f"warning: {flag}", style="yellow", markup=False)
+        ui.say(f"warning: {flag}", "yellow")
     for reason in step.verdict.reasons:
-        ui.console.print(f"failed: {reason}", style="red", markup=False)
+        ui.say(f"failed: {reason}", "red")
     ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")

@@ -129,9 +129,8 @@ def finish(file: KeptArgument = None) -> None:
 
 
 def _show(outcome: SweepResult) -> None:
-    """Print why a sweep failed, and where its report is. Exits with status 1 if it failed."""
     for problem in outcome.problems:
-        ui.console.print(f"failed: {problem}", style="red", markup=False)
+        ui.say(f"failed: {problem}", "red")
     if outcome.folder is not None:
         ui.console.print(f"[bold]report[/bold]       {outcome.folder / 'report.html'}")
     if outcome.problems:

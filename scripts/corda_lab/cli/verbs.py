@@ -131,12 +131,10 @@ class Lab(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the overview of all verbs."""
         formatter.write(overview())
 
 
 def overview() -> str:
-    """Return the help of the command line: the verbs in their groups, each with what it is for."""
     width = max(map(len, VERBS))
     lines = ["Usage: scripts/lab COMMAND …    Benchmark a real Corda network on this machine.", ""]
     for title, verbs in GROUPS.items():

@@ -1,14 +1,13 @@
 """The verb ``workload``, and its modes ``flows``, ``new`` and ``check``."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from corda_lab.cli.locking import locks_lab
 from corda_lab.cli.options import JsonOption
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
+from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.runs import counters, preflight
@@ -63,7 +62,7 @@ def flows(
     found = node_flows.find_node(node, bridge)
     definitions = bridge.flow_definitions(found.name)
     if as_json:
-        print(json.dumps(node_flows.as_dicts(definitions), indent=2))
+        ui.print_json(node_flows.as_dicts(definitions))
     else:
         node_flows.show(found.name, definitions)
 
@@ -98,17 +97,17 @@ def new(
     path = WORKLOADS / f"{file_name}.yaml"
     shown = f"configs/workloads/{file_name}.yaml"
     if is_tried and path.exists():
-        ui.console.print(f"{shown} is there already, and is tried as it is.", markup=False)
+        ui.say(f"{shown} is there already, and is tried as it is.")
     else:
         parties = [one.name for one in bridge.nodes().values() if not one.is_notary and one.name != found.name]
         new_workload.write(path, new_workload.text_of(definition, found, next(iter(parties), None)))
         advice = "" if is_tried else " Replace the example values, then:"
-        ui.console.print(f"written: {shown}.{advice}", markup=False)
+        ui.say(f"written: {shown}.{advice}")
     if is_tried:
         _try_workload(file_name, found.name, definition)
     else:
-        ui.console.print(f"  scripts/lab workload check {file_name}", markup=False)
-    ui.console.print(f"  scripts/lab run {file_name} --users 5 --duration 30s", markup=False)
+        ui.say(f"  scripts/lab workload check {file_name}")
+    ui.say(f"  scripts/lab run {file_name} --users 5 --duration 30s")
 
 
 @locks_lab
@@ -138,7 +137,7 @@ def _try_workload(name: str, node: str, flow: Flow) -> None:
     states = trial.proposed(made, workload, lab.bridge.nodes())
     path = WORKLOADS / f"{name}.yaml"
     is_proposed = new_workload.propose_states(path, states)
-    ui.console.print(trial.advice(states, is_proposed=is_proposed), markup=False)
+    ui.say(trial.advice(states, is_proposed=is_proposed))
 
 
 def check(
@@ -158,10 +157,10 @@ def check(
         WORKLOADS, names or (), (lambda workload: resolve.lab_problems(workload, bridge)) if is_up else None
     )
     for name, problems in found.items():
-        ui.console.print(f"{name}: {plural(len(problems), 'problem') if problems else 'ok'}", markup=False)
+        ui.say(f"{name}: {plural(len(problems), 'problem') if problems else 'ok'}")
         for problem in problems:
-            ui.console.print(f"  {problem}", style="red", markup=False)
+            ui.say(f"  {problem}", "red")
     if not is_up:
-        ui.console.print("The lab is not up, so flows and arguments were not checked against its nodes.", markup=False)
+        ui.say("The lab is not up, so flows and arguments were not checked against its nodes.")
     if any(found.values()):
         raise typer.Exit(2)

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -13,7 +14,6 @@ from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 from lab_workload.flows import Flow
-from lab_workload.node_state import NodeReport
 from lab_workload.problems import Location, Problem
 
 ANSWER_SECONDS_MAX = 30.0
@@ -42,6 +42,21 @@ class FlowStatus:
 
 
 @dataclass(frozen=True)
+class LastFailure:
+    """The last flow that the bridge started on a node and that failed. ``at`` is in Unix seconds."""
+
+    flow: str
+    reason: str
+    detail: str
+    at: float
+
+    @property
+    def text(self) -> str:
+        """The flow and what went wrong, in one line."""
+        return f"{self.flow}: {' '.join(self.detail.split())}"
+
+
+@dataclass(frozen=True)
 class Node:
     """A node, as the bridge reports it."""
 
@@ -54,6 +69,7 @@ class Node:
     keeps_client_ids: bool = True
     """Whether it can be asked about a flow by client id (Corda ≥ 4.6)."""
     notary_x500_names: tuple[str, ...] = ()
+    last_failure: LastFailure | None = None
 
 
 class Bridge:
@@ -69,7 +85,6 @@ class Bridge:
         self._client = httpx.Client(base_url=url, headers=headers, timeout=seconds_max, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: dict[str, str] | None = None, pauses: Sequence[float] = ()) -> httpx.Response:
@@ -99,31 +114,15 @@ class Bridge:
 
     def nodes(self) -> dict[str, Node]:
         """Return all configured nodes by name."""
-        return {
-            str(item["name"]): Node(
-                name=str(item["name"]),
-                x500_name=str(item.get("x500Name") or ""),
-                platform_version=int(item.get("platformVersion") or 0),
-                is_ready=bool(item["ready"]),
-                is_notary=bool(item.get("notary")),
-                outstanding_flows=int(item.get("outstandingFlows") or 0),
-                keeps_client_ids=bool(item.get("clientIdSupported", True)),
-                notary_x500_names=tuple(map(str, item.get("notaries") or ())),
-            )
-            for item in self._get("/v1/nodes").json()["nodes"]
-        }
-
-    def reports(self) -> list[NodeReport]:
-        """Return what the bridge sees of all configured nodes now."""
+        answer = self._get("/v1/nodes")
         try:
-            return [NodeReport.of_json(item) for item in self._get("/v1/nodes").json()["nodes"]]
+            return {node.name: node for node in map(_node, answer.json()["nodes"])}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise LabError(
                 f"The answer of the bridge at {self.url} about nodes cannot be parsed: {error!r}", exit_code=1
             ) from None
 
     def outstanding_max(self, node: str) -> int:
-        """Return the number of outstanding flows that the bridge admits on a node."""
         limits = {each.labels["node"]: each.value for each in self.metrics() if each.name == LIMIT_METRIC}
         return int(limits[node])
 
@@ -159,7 +158,6 @@ class Bridge:
         return answer
 
     def vault_unconsumed(self, node: str, state_type: str) -> int:
-        """Return the number of unconsumed states of one type in a node's vault."""
         answer = self._read_vault(node, "count", {"stateType": state_type})
         return int(answer["unconsumed"])
 
@@ -216,8 +214,29 @@ def parse_metrics(page: str) -> list[Sample]:
         raise LabError(f"A page of metrics cannot be parsed: {error}", exit_code=1) from None
 
 
+def _node(entry: Mapping[str, Any]) -> Node:
+    """Parse a node in an answer of the bridge. Raises KeyError, TypeError, ValueError or AttributeError."""
+    failure = entry.get("lastFailure")
+    return Node(
+        name=str(entry["name"]),
+        x500_name=str(entry.get("x500Name") or ""),
+        platform_version=int(entry.get("platformVersion") or 0),
+        is_ready=bool(entry["ready"]),
+        is_notary=bool(entry.get("notary")),
+        outstanding_flows=int(entry.get("outstandingFlows") or 0),
+        keeps_client_ids=bool(entry.get("clientIdSupported", True)),
+        notary_x500_names=tuple(map(str, entry.get("notaries") or ())),
+        last_failure=failure
+        and LastFailure(
+            flow=str(failure["flow"]),
+            reason=str(failure["reason"]),
+            detail=str(failure["detail"]),
+            at=datetime.fromisoformat(str(failure["at"])).timestamp(),
+        ),
+    )
+
+
 def node_path(node: str, what: str) -> str:
-    """Return the path of something at a node. Its name, an organisation, may have any character."""
     return f"/v1/nodes/{quote(node, safe='')}/{what}"
 
 
@@ -228,7 +247,6 @@ def field_location(field: str) -> Location:
 
 
 def problem_detail(answer: httpx.Response) -> str:
-    """Return the detail of a problem+json answer and the HTTP status, in one line."""
     try:
         problem = answer.json()
     except ValueError:

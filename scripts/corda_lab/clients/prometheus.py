@@ -12,7 +12,6 @@ import httpx
 import polars as pl
 
 from corda_lab.errors import LabError
-from lab_workload.node_state import NODE_SERIES
 
 ANSWER_SECONDS_MAX = 30.0
 POINTS_MAX = 10_000
@@ -29,13 +28,13 @@ SERIES: dict[str, str] = {
     "generator_started_per_second": "node:locust_requests_started:rate20s",
     "generator_ended_per_second": "node_outcome:locust_requests:rate20s",
     "generator_latency_seconds": "quantile:locust_request_latency_seconds:rate20s",
-    "node_flows_in_flight": NODE_SERIES["node_flows_in_flight"],
-    "node_flows_ended_per_second": NODE_SERIES["node_flows_ended_per_second"],
-    "node_cpu_cores": NODE_SERIES["node_cpu_cores"],
+    "node_flows_in_flight": "node:corda_flows_in_flight:sum",
+    "node_flows_ended_per_second": "node:corda_flows_finished:rate20s",
+    "node_cpu_cores": "node:process_cpu_seconds:rate20s",
     "node_heap_kept_bytes": "node:heap_kept_bytes:sum",
     "node_gc_share": "node:jvm_gc_collection_seconds:rate20s",
-    "node_rpc_queue_messages": NODE_SERIES["node_rpc_queue_messages"],
-    "artemis_queue_messages": NODE_SERIES["artemis_queue_messages"],
+    "node_rpc_queue_messages": "node:artemis_rpc_queue_waiting:sum",
+    "artemis_queue_messages": "node_queue:artemis_queue_messages:sum",
     "lab_cpu_cores": "job:process_cpu_seconds:rate20s",
     "container_cpu_cores": "container:cpu_seconds:rate20s",
     "container_memory_bytes": "container:memory_bytes:sum",
@@ -48,8 +47,8 @@ SERIES: dict[str, str] = {
     "node_cpu_seconds_total": 'sum by (node) (process_cpu_seconds_total{job="corda"})',
     "node_allocated_bytes_total": 'sum by (node) (jvm_memory_pool_allocated_bytes_total{job="corda"})',
     "node_resident_bytes": 'sum by (node) (process_resident_memory_bytes{job="corda"})',
-    "node_heap_used_bytes": NODE_SERIES["node_heap_used_bytes"],
-    "node_heap_max_bytes": NODE_SERIES["node_heap_max_bytes"],
+    "node_heap_used_bytes": 'sum by (node) (jvm_memory_used_bytes{job="corda",area="heap"})',
+    "node_heap_max_bytes": 'sum by (node) (jvm_memory_max_bytes{job="corda",area="heap"})',
     "node_gc_seconds_total": 'sum by (node) (jvm_gc_collection_seconds_sum{job="corda"})',
     "node_checkpoints_total": "sum by (node) (corda_checkpoints_total)",
     "node_rpc_connections": "sum by (node) (artemis_rpc_connections)",
@@ -112,7 +111,6 @@ class Prometheus:
         self._client = httpx.Client(base_url=url, timeout=seconds_max, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def _get(self, path: str, parameters: Mapping[str, str]) -> Any:
@@ -196,7 +194,6 @@ class Prometheus:
 
 
 def _value(labels: dict[str, str], sample: tuple[float, str]) -> Value:
-    """Parse a sample of the query API, ``[Unix seconds, "value"]``."""
     at, text = sample
     return Value(dict(labels), float(text), float(at))
 

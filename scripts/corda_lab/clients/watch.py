@@ -2,22 +2,12 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.bridge import Bridge, LastFailure, Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, SERIES, Alert, Prometheus, Value
 from corda_lab.errors import LabError
-from lab_workload.node_state import (
-    NODE_SERIES,
-    SERIES_LABEL,
-    NodeReport,
-    NodeState,
-    Series,
-    node_states,
-    one_query,
-    values_by_node,
-)
 
 ANSWER_SECONDS_MAX = 2.0
 """A part that needs longer for an answer is shown as one that does not answer."""
@@ -25,13 +15,23 @@ HISTORY_SECONDS = 120.0
 RATE_WINDOW = "20s"
 """That of the recorded series."""
 
+NODE_SERIES: Mapping[str, str] = {
+    "node_up": 'min by (node) (up{job="corda"})',
+    **{
+        name: SERIES[name]
+        for name in (
+            *("node_heap_used_bytes", "node_heap_max_bytes", "node_flows_in_flight", "node_flows_ended_per_second"),
+            *("node_cpu_cores", "artemis_queue_messages", "node_rpc_queue_messages"),
+        )
+    },
+}
+"""What Prometheus is asked about nodes: name → query. Every value has the label ``node``."""
+
 LOAD_SERIES: Mapping[str, str] = {
     **{
         name: SERIES[name]
         for name in (
-            "bridge_completed_per_second",
-            "bridge_failed_per_second",
-            "bridge_rejected_per_second",
+            *("bridge_completed_per_second", "bridge_failed_per_second", "bridge_rejected_per_second"),
             "locust_users",
         )
     },
@@ -46,8 +46,105 @@ LOAD_SERIES: Mapping[str, str] = {
 }
 """What Prometheus is asked about the bridge and the load generator, in addition to ``NODE_SERIES``."""
 
+SERIES_LABEL = "series"
+"""The label by which ``one_query`` tells the values of its series apart."""
+
+Series = Mapping[str, Mapping[str, float]]
+"""Values of now: name of the series → node → value."""
+
+
+def one_query(series: Mapping[str, str]) -> str:
+    """Return one query for the values of all ``series``, so that one request answers them all."""
+    return " or ".join(f'label_replace({query}, "{SERIES_LABEL}", "{name}", "", "")' for name, query in series.items())
+
+
+def values_by_node(samples: Iterable[tuple[Mapping[str, str], float]]) -> dict[str, dict[str, float]]:
+    """Return the values of an answer to ``one_query`` by series and node. ``samples`` are (labels, value).
+
+    Values that differ only in other labels are added up. Those that are not finite are left out. The node of a series
+    without the label ``node`` is an empty text.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for labels, value in samples:
+        if math.isfinite(value):
+            of_series = found.setdefault(labels.get(SERIES_LABEL, ""), {})
+            node = labels.get("node", "")
+            of_series[node] = of_series.get(node, 0.0) + value
+    return found
+
+
 QUERY = one_query({**NODE_SERIES, **LOAD_SERIES})
 HISTORY_QUERY = NODE_SERIES["node_flows_ended_per_second"]
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What a node does now. A value is None if the bridge or Prometheus, who know it, did not tell."""
+
+    name: str
+    is_ready: bool | None = None
+    """Whether the node answers the bridge by RPC."""
+    is_scraped: bool | None = None
+    """Whether Prometheus reached the node at its last attempt. If not, the other values may be old or missing."""
+    outstanding_flows: int | None = None
+    flows_in_flight: float | None = None
+    """Flows of all kinds on the node, responders and notarisations included."""
+    flows_per_second: float | None = None
+    """Flows of all kinds that end."""
+    cpu_cores: float | None = None
+    heap_used_bytes: float | None = None
+    heap_max_bytes: float | None = None
+    queue_messages: float | None = None
+    """Messages in the queues to and from peers, and RPC requests that wait."""
+    last_failure: LastFailure | None = None
+
+    @property
+    def health(self) -> str:
+        """The state of the node in words."""
+        words = {True: "ready", False: "not ready", None: "not known"}[self.is_ready]
+        return f"{words}, not scraped" if self.is_scraped is False else words
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the node is known to be ready, and is not known to be out of Prometheus's reach."""
+        return self.is_ready is True and self.is_scraped is not False
+
+    @property
+    def heap_percent(self) -> float | None:
+        """The heap in use, in % of its maximum."""
+        if self.heap_used_bytes is None or not self.heap_max_bytes:
+            return None
+        return 100 * self.heap_used_bytes / self.heap_max_bytes
+
+
+def node_states(nodes: Mapping[str, Node] | None, series: Series) -> list[NodeState]:
+    """Return the state of every node from what the bridge says of it, and from the values of ``NODE_SERIES``.
+
+    ``nodes`` is None if the bridge did not answer: then the nodes are those that Prometheus scrapes.
+    """
+    names = sorted(series.get("node_up", {})) if nodes is None else nodes
+    return [_state(name, (nodes or {}).get(name), series) for name in names]
+
+
+def _state(name: str, node: Node | None, series: Series) -> NodeState:
+    def value(of: str) -> float | None:
+        return series.get(of, {}).get(name)
+
+    up = value("node_up")
+    queues = [depth for of in ("artemis_queue_messages", "node_rpc_queue_messages") if (depth := value(of)) is not None]
+    return NodeState(
+        name=name,
+        is_ready=node.is_ready if node else None,
+        is_scraped=None if up is None else up > 0,
+        outstanding_flows=node.outstanding_flows if node else None,
+        flows_in_flight=value("node_flows_in_flight"),
+        flows_per_second=value("node_flows_ended_per_second"),
+        cpu_cores=value("node_cpu_cores"),
+        heap_used_bytes=value("node_heap_used_bytes"),
+        heap_max_bytes=value("node_heap_max_bytes"),
+        queue_messages=sum(queues) if queues else None,
+        last_failure=node.last_failure if node else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -115,20 +212,19 @@ class Watch:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         self._bridge.close()
         self._prometheus.close()
 
     def look(self) -> LabView:
         """Return what the lab does now. Raises nothing: what does not answer is a problem in the answer."""
         at = time.time()
-        reports: list[NodeReport] | None = None
+        nodes: dict[str, Node] | None = None
         now: list[Value] = []
         history: Mapping[str, Sequence[float | None]] = {}
         alerts: list[Alert] = []
         bridge_problem = prometheus_problem = ""
         try:
-            reports = self._bridge.reports()
+            nodes = self._bridge.nodes()
         except LabError as error:
             bridge_problem = error.message
         try:
@@ -141,9 +237,9 @@ class Watch:
         series = values_by_node((value.labels, value.value) for value in now)
         return LabView(
             at=at,
-            nodes=tuple(node_states(reports, series)),
+            nodes=tuple(node_states(nodes, series)),
             history=history,
-            bridge=_bridge_state(series, reports),
+            bridge=_bridge_state(series, nodes),
             load=_load_state(series, [one.labels for one in now if one.labels.get(SERIES_LABEL) == "load_info"]),
             alerts=tuple(alerts),
             bridge_problem=bridge_problem,
@@ -165,13 +261,12 @@ class Watch:
 
 
 def _total(series: Series, name: str) -> float | None:
-    """Return the sum of a series over all its labels; None if it has no value."""
     return sum(series[name].values()) if name in series else None
 
 
-def _bridge_state(series: Series, reports: Sequence[NodeReport] | None) -> BridgeState:
+def _bridge_state(series: Series, nodes: Mapping[str, Node] | None) -> BridgeState:
     return BridgeState(
-        outstanding_flows=None if reports is None else sum(report.outstanding_flows for report in reports),
+        outstanding_flows=None if nodes is None else sum(node.outstanding_flows for node in nodes.values()),
         outstanding_flows_max_per_node=_total(series, "bridge_limit"),
         completed_per_second=_total(series, "bridge_completed_per_second"),
         failed_per_second=_total(series, "bridge_failed_per_second"),

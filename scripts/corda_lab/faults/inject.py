@@ -1,14 +1,14 @@
 """Makes the faults of a load at their times, beside the load, and heals each after its time."""
 
+import shlex
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from corda_lab.errors import LabError
-from corda_lab.faults import journal, shown, wounds
-from corda_lab.faults.guard import guarded
+from corda_lab.faults import journal, wounds
 from corda_lab.faults.journal import Journal
 from corda_lab.faults.wound import make, settle
 from corda_lab.host import interrupts
@@ -19,8 +19,16 @@ from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets,
 from corda_lab.text import ui
 from corda_lab.text.words import listed
 from lab_workload.problems import Problem
+from lab_workload.row import ROWS_DIRECTORY
+from lab_workload.shown_faults import FILE_NAME, ShownFault, write_shown
 
 TOO_LATE = "the load had ended before"
+SHOWN_FILE = f"{ROWS_DIRECTORY}/{FILE_NAME}"
+"""In the container of the web UI, which no fault has as its target."""
+SHOWN_AFTER_SECONDS = 60.0
+"""How much longer than it should last a fault is shown, if nobody says that it is healed."""
+SHOW_SECONDS_MAX = 5.0
+"""No fault may last longer because the engine is slow to show it."""
 
 
 def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> None:
@@ -70,7 +78,6 @@ class Injection:
         )
 
     def start(self) -> None:
-        """Begin to wait for the times of the faults."""
         for place, fault in enumerate(self.faults):
             thread = threading.Thread(target=self._run, args=(place, fault), name=f"fault-{place}", daemon=True)
             self._threads.append(thread)
@@ -111,7 +118,7 @@ class Injection:
     def _show(self) -> None:
         """Show on the dashboards which faults there are now, one after another: what was shown last is the newest."""
         with self._showing:
-            shown.show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
+            show(self.compose, [one for one in list(self._made.values()) if one.was_made and not one.healed_at])
 
     def _heal(self, place: int, name: str, *, may_come: bool = False) -> None:
         """Heal a fault. ``may_come``: the engine did not answer, so it may be about to make it."""
@@ -130,6 +137,21 @@ class Injection:
         self._made[place] = self._made[place].model_copy(update={"healed_at": time.time()})
 
 
+def show(compose: Deployed, faults: Sequence[FaultEntry]) -> None:
+    """Show these faults, and no others, on the dashboards, through the metrics page of the load generator.
+
+    A lab that does not take it is no reason to end a load: the file of the run has the faults.
+    """
+    lines = write_shown(
+        ShownFault((one.began_at or 0.0) + one.for_seconds + SHOWN_AFTER_SECONDS, one.kind, one.target)
+        for one in faults
+    )
+    # A file that is renamed is never read half.
+    script = f"printf %s {shlex.quote(lines)} > {SHOWN_FILE}.part && mv {SHOWN_FILE}.part {SHOWN_FILE}"
+    with suppress(LabError):
+        compose.run("exec", "-T", "locust", "sh", "-c", script, check=False, seconds_max=SHOW_SECONDS_MAX)
+
+
 @contextmanager
 def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
     """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
@@ -140,7 +162,7 @@ def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) 
     if not faults:
         yield injection
         return
-    with guarded(compose.project):
+    with journal.guarded(compose.project):
         injection.start()
         try:
             yield injection
@@ -151,7 +173,6 @@ def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) 
 
 
 def is_left(project: str) -> bool:
-    """Whether an ended command has left a fault in the lab of a project. Asks nothing of the engine."""
     return bool(Journal(project).left())
 
 

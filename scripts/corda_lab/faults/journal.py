@@ -1,12 +1,19 @@
-"""The journal of the faults that are in a lab now: ``.cache/faults-<project>.json``.
+"""The journal of the faults that are in a lab now, ``.cache/faults-<project>.json``, and the guard that heals them.
 
 A fault is written there before it is made, and removed when it is healed. So whatever kills the command, the guard, or
 the next command, knows what is left to heal.
+
+The guard is this module as a process of its own, which outlives the command. It reads its standard input, to which
+nothing is ever written: the end of it is the end of the command, however that comes about. After a command that has
+healed everything itself, it has nothing to do.
 """
 
+import os
+import subprocess
+import sys
 import time
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +23,7 @@ from corda_lab.faults.wound import Wound, heal, settle
 
 HEAL_TRIES = 5
 HEAL_PAUSE_SECONDS = 1.0
+GUARD_END_SECONDS_MAX = 10.0
 NEW_LAB = "Start a new lab: `scripts/lab down`, then `scripts/lab up`. For a stack, pass both --on PLACEMENT."
 
 _WOUNDS = TypeAdapter(dict[str, Wound])
@@ -25,7 +33,7 @@ class Journal:
     """The faults that are in the lab of a project. Several threads and processes may use it at the same time."""
 
     def __init__(self, project: str) -> None:
-        self.file = journal_file(project)
+        self.file = paths.CACHE / f"faults-{project}.json"
         self._lock_file = self.file.with_suffix(".lock")
 
     def note(self, name: str, wound: Wound) -> None:
@@ -34,7 +42,6 @@ class Journal:
             self._write({**self._read(), name: wound})
 
     def strike(self, name: str) -> None:
-        """Write that a fault is healed."""
         with locks.awaited(self._lock_file):
             self._write({key: wound for key, wound in self._read().items() if key != name})
 
@@ -61,11 +68,6 @@ class Journal:
             atomic.write_text(self.file, _WOUNDS.dump_json(left, indent=2).decode() + "\n")
         else:
             self.file.unlink(missing_ok=True)
-
-
-def journal_file(project: str) -> Path:
-    """The path of the journal of a project."""
-    return paths.CACHE / f"faults-{project}.json"
 
 
 def heal_surely(wound: Wound) -> None:
@@ -95,9 +97,35 @@ def heal_left(project: str) -> list[str]:
         journal.strike(name)
         healed.append(wound.what)
     if failed:
-        raise LabError(
-            f"A fault of an earlier command cannot be healed: {'; '.join(failed)}",
-            NEW_LAB,
-            exit_code=1,
-        )
+        raise LabError(f"A fault of an earlier command cannot be healed: {'; '.join(failed)}", NEW_LAB, exit_code=1)
     return healed
+
+
+@contextmanager
+def guarded(project: str) -> Iterator[None]:
+    """Keep a guard for the faults that the block makes."""
+    guard = subprocess.Popen(
+        [sys.executable, "-m", __name__, project],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        # Ctrl-C and the end of a terminal reach a whole group or session of processes.
+        start_new_session=True,
+    )
+    assert guard.stdin is not None
+    try:
+        yield
+    finally:
+        guard.stdin.close()
+        # A guard that still has something to heal goes on without this process.
+        with suppress(subprocess.TimeoutExpired):
+            guard.wait(timeout=GUARD_END_SECONDS_MAX)
+
+
+if __name__ == "__main__":
+    sys.stdin.buffer.read()
+    try:
+        heal_left(sys.argv[1])
+    except LabError as error:
+        sys.exit(error.message)

@@ -6,10 +6,9 @@ type: without root, and without a container that is privileged or has the socket
 
 import time
 
-from bare.commands import come_true
+from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import HERE, Container, Engine
+from corda_lab.lab.engine import HERE, Container, Engine, output_of
 from corda_lab.lab.replacing import replace_ended
 from corda_lab.steps.faults import Part
 
@@ -45,11 +44,9 @@ class Command(Part):
 
     @property
     def place(self) -> Container:
-        """The container, on its engine."""
         return Container(self.container, Engine(self.context))
 
     def run(self) -> None:
-        """Run it. Raises LabError if it fails."""
         if self.states and state_of(self.place) not in self.states:
             return
         if self.replaces:
@@ -59,7 +56,6 @@ class Command(Part):
             docker(*self.arguments, on=HERE if self.is_local else self.place.engine, seconds_max=seconds_max)
 
     def run_if(self, *states: str) -> None:
-        """Run it if its container is in one of these states."""
         self.model_copy(update={"states": states}).run()
 
 
@@ -81,7 +77,6 @@ class Wound(Part):
 
 
 def make(wound: Wound) -> None:
-    """Make a fault. Raises LabError."""
     refused: LabError | None = None
     for command in wound.make:
         try:
@@ -134,11 +129,9 @@ def _has_helper(engine: Engine) -> bool:
 
 def docker(*arguments: str, on: Engine = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
     """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
+    where = f"{on.name}: " if on.name else ""
     done = on.run(*arguments, seconds_max=seconds_max)
-    if done.returncode != 0:
-        where = f"{on.name}: " if on.name else ""
-        raise LabError(f"{where}`docker {' '.join(arguments[:2])}` failed: {last_words(done.stderr or done.stdout)}")
-    return done.stdout.strip()
+    return output_of(done, f"{where}`docker {' '.join(arguments[:2])}` failed").strip()
 
 
 def state_of(container: Container) -> str:

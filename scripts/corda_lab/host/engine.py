@@ -1,15 +1,137 @@
-"""Finds the Docker engine, its plugins and the third-party images. ``scripts/bare`` provides those that are missing.
+"""The Docker engine and its plugins: what they are, and what ``scripts/bare`` provides where they are missing.
 
 An existing engine is only used; it is never changed or stopped.
 """
 
+import json
+import os
+import re
+import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from packaging.version import Version
 
 from bare import debian, dockerd, plugins, prepare
-from bare.commands import PreparationError
+from bare.commands import PreparationError, last_words, run
 from corda_lab.errors import LabError
-from corda_lab.host.probe import EngineState, probe, problem
+
+
+class EngineState(Enum):
+    READY = "ready"
+    NO_CLIENT = "no client"
+    NO_DAEMON = "no daemon"
+    NO_PERMISSION = "no permission"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The state of an engine, with its version if it is ready, or else the client's error message."""
+
+    state: EngineState
+    server_version: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """Facts about the engine and its plugins. A missing plugin has an empty version."""
+
+    server_version: str
+    compose_version: str
+    buildx_version: str
+    mem_total_bytes: int
+    root_dir: str
+
+
+def parse_version(text: str) -> Version | None:
+    """Return the first ``major.minor[.patch]`` in ``text``, without a packager's suffix (``v2.40.3-desktop.1``)."""
+    match = re.search(r"\d+\.\d+(\.\d+)?", text)
+    return Version(match[0]) if match else None
+
+
+def classify_failure(detail: str) -> EngineState:
+    """Return the state that a docker client's error message stands for."""
+    lower = detail.lower()
+    if "permission denied" in lower:
+        return EngineState.NO_PERMISSION
+    if any(
+        sign in lower
+        for sign in ("cannot connect", "is the docker daemon running", "error during connect", "failed to connect")
+    ):
+        return EngineState.NO_DAEMON
+    return EngineState.FAILED
+
+
+def probe() -> Probe:
+    """Ask the engine for its version. It is the engine that the docker client uses, by ``DOCKER_HOST`` or context."""
+    if shutil.which("docker") is None:
+        return Probe(EngineState.NO_CLIENT)
+    done = run(["docker", "version", "--format", "{{.Server.Version}}"])
+    if done.returncode == 0 and done.stdout.strip():
+        return Probe(EngineState.READY, server_version=done.stdout.strip())
+    detail = last_words(done.stderr or done.stdout, 2)
+    return Probe(classify_failure(detail), detail=detail)
+
+
+def _remedy(state: EngineState) -> str:
+    if state is EngineState.NO_PERMISSION:
+        return (
+            "Add yourself to the docker group with `sudo usermod --append --groups docker $USER` and log in again, "
+            "or run this command with sudo."
+        )
+    if sys.platform == "darwin":
+        return "Install Docker Desktop, OrbStack or Colima, start it, and run this command again."
+    if "microsoft" in os.uname().release.lower():
+        return "Start Docker Desktop and enable its WSL integration for this distribution."
+    if debian.can_install():
+        return "Run `scripts/lab up`, which installs and starts what is missing if you agree, or start dockerd."
+    if debian.has_apt():
+        if state is EngineState.NO_CLIENT:
+            return "Run this command as root, or run `sudo apt-get install docker.io` first."
+        return "Run this command as root, or run `sudo systemctl start docker` (or `sudo dockerd`) first."
+    if state is EngineState.NO_CLIENT:
+        return "Install Docker Engine with the Compose and buildx plugins from your distribution, then start it."
+    return "Start the engine with `sudo systemctl start docker`, and run this command again."
+
+
+def problem(found: Probe) -> LabError:
+    messages = {
+        EngineState.NO_CLIENT: "Docker is not installed (no docker command on PATH)",
+        EngineState.NO_DAEMON: "The Docker engine is not running",
+        EngineState.NO_PERMISSION: "You have no permission to use the Docker engine (its socket denies access)",
+        EngineState.FAILED: f"The Docker engine does not work: {found.detail}",
+    }
+    return LabError(messages[found.state], _remedy(found.state))
+
+
+def engine_info() -> EngineInfo:
+    """Return facts about the running engine and its plugins. Raises LabError if no engine answers."""
+    found = probe()
+    if found.state is not EngineState.READY:
+        raise problem(found)
+    done = run(["docker", "info", "--format", "{{json .}}"])
+    try:
+        facts = json.loads(done.stdout)
+    except ValueError:
+        words = last_words(done.stderr)
+        raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
+    return parse_info(facts, compose_version=plugins.version_of("compose"), buildx_version=plugins.version_of("buildx"))
+
+
+def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: str) -> EngineInfo:
+    return EngineInfo(
+        server_version=str(facts.get("ServerVersion", "")),
+        compose_version=compose_version,
+        buildx_version=buildx_version,
+        mem_total_bytes=int(facts.get("MemTotal", 0)),
+        root_dir=str(facts.get("DockerRootDir", "")),
+    )
 
 
 @contextmanager
@@ -59,6 +181,5 @@ def ensure_images(officials: Mapping[str, str], forced: prepare.Source | None) -
 
 
 def stop_engine_if_ours() -> bool:
-    """Stop the engine if the lab has started it. Return whether it had. Raises LabError."""
     with _lab_errors():
         return dockerd.stop_engine_if_ours()

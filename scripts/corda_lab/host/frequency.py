@@ -26,7 +26,6 @@ class Frequency:
 
 
 def read(root: Path = Path("/")) -> Frequency:
-    """Read governors and turbo. What cannot be read is unknown."""
     cpus = root / CPUS
     found = {_text(path) for path in cpus.glob("cpu[0-9]*/cpufreq/scaling_governor")}
     found |= {_text(path) for path in cpus.glob("cpufreq/policy[0-9]*/scaling_governor")}

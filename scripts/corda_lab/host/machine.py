@@ -24,7 +24,6 @@ class CpuTime:
 
 
 def cpu_time() -> CpuTime:
-    """Return the CPU time of this machine since boot."""
     return sum_cpu_time(psutil.cpu_times()._asdict())
 
 
@@ -71,12 +70,10 @@ def swapped_pages() -> int | None:
 
 
 def memory_total_bytes() -> int:
-    """Return the memory of this machine."""
     return int(psutil.virtual_memory().total)
 
 
 def memory_available_bytes() -> int:
-    """Return the memory that programs can allocate now without swapping."""
     return int(psutil.virtual_memory().available)
 
 
@@ -92,20 +89,16 @@ def cpu_model() -> str:
 
 
 def disk_free_bytes(path: Path = ROOT) -> int:
-    """Return the free space of the file system that contains ``path``."""
     return shutil.disk_usage(path).free
 
 
 def cores() -> int | None:
-    """Return the number of logical CPU cores."""
     return psutil.cpu_count()
 
 
 def kernel() -> str:
-    """Return the name and the release of the operating system's kernel."""
     return f"{platform.system()} {platform.release()}"
 
 
 def architecture() -> str:
-    """Return the architecture of the processor, such as ``x86_64``."""
     return platform.machine()

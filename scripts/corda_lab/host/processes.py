@@ -6,22 +6,11 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bare.commands import run
-from corda_lab.errors import LabError
 from corda_lab.text import ui
-
-
-def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: str) -> str:
-    """Run a command and return its output. Raises LabError with its last lines if it fails."""
-    done = run(command, seconds_max=seconds_max)
-    if done.returncode != 0:
-        raise LabError(f"{what} failed: {last_words(done.stderr or done.stdout, 8)}", remedy)
-    return done.stdout
-
 
 POLL_SECONDS = 1.0
 """Interval of progress reports. Each must cost almost no CPU time, because it competes with what is starting."""
@@ -85,8 +74,3 @@ def shorten_build_line(line: str) -> str:
 def last_lines(text: str, count: int) -> list[str]:
     """Return the last ``count`` lines of ``text`` that are not blank."""
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
-
-
-def last_words(text: str, count: int = 5) -> str:
-    """Return the last lines of ``text``, joined into one line for an error message."""
-    return " | ".join(line.strip() for line in last_lines(text, count))

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
 from corda_lab.lab import cordapps, images, shape
@@ -20,10 +19,12 @@ from corda_lab.lab.deployed import LoadStart, Service, parse_services, service_f
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
     HERE,
+    READER,
     Container,
     Engine,
     addresses_in,
     inspect_all,
+    output_of,
     run_docker,
     run_docker_to_file,
 )
@@ -125,14 +126,13 @@ class Compose:
             self._containers[service] = names[0]
         return self._containers[service]
 
-    def _listing(self, service: str) -> list[str]:
-        """Return the arguments with which ``docker`` names the running container of a service, and none of a load."""
-        labels = {"project": self.project, "service": service, "oneoff": "False"}
+    def _listing(self, service: str, *, oneoff: str = "False") -> list[str]:
+        """The arguments of ``docker`` that name the running containers of a service, or those of loads (one-offs)."""
+        labels = {"project": self.project, "service": service, "oneoff": oneoff}
         filters = [f"--filter=label=com.docker.compose.{name}={value}" for name, value in labels.items()]
         return ["ps", *filters, "--format={{.Names}}"]
 
     def web_ui(self) -> Container | None:
-        """Return the running container of the service ``locust``; None if it does not run. Raises LabError."""
         names = HERE.checked(*self._listing("locust")).split()
         return Container(names[0]) if names else None
 
@@ -143,7 +143,6 @@ class Compose:
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> subprocess.CompletedProcess[str]:
-        """Run a Compose command and capture its output. Raises LabError if it fails, unless ``check`` is False."""
         command = self.arguments(*arguments, seconds_max=seconds_max)
         done = run_docker(command, seconds_max=seconds_max, environment=self.environment)
         if check and done.returncode != 0:
@@ -152,7 +151,6 @@ class Compose:
         return done
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
-        """Run a Compose command and write its output, of any size, to ``path``. Raises LabError if it fails."""
         run_docker_to_file(
             path,
             self.arguments(*arguments, seconds_max=seconds_max),
@@ -162,7 +160,6 @@ class Compose:
         )
 
     def start(self, *arguments: str, log: Path) -> subprocess.Popen[bytes]:
-        """Start a Compose command in the background. Its output is written to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as stream:
             return subprocess.Popen(
@@ -191,33 +188,27 @@ class Compose:
         return parse_services(HERE.checked("ps", "--all", *filters, f"--format={form}"), HERE)
 
     def log_since(self, service: str, since: str) -> str:
-        """Return what a service has logged since a time (RFC 3339)."""
         done = self.run("logs", "--no-color", "--no-log-prefix", "--since", since, service, check=False)
         return done.stdout + done.stderr
 
     def log_tails(self, lines: int) -> str:
-        """Return the last lines of all services."""
         done = self.run("logs", "--no-color", "--tail", str(lines), check=False)
         return done.stdout + done.stderr
 
     def running_containers(self) -> dict[str, Container]:
-        """Return the running containers by the name of their service."""
         # Not one that has ended and is about to be started again.
         return {one.name: one.container for one in self.services() if one.state in {"running", "paused"}}
 
     @property
     def engines(self) -> tuple[Engine, ...]:
-        """The engine of this machine."""
         return (HERE,)
 
     @property
     def placement(self) -> None:
-        """Nothing is placed on hosts."""
         return None
 
     @property
     def load_engines(self) -> tuple[Engine, ...]:
-        """A single process generates load here, unless workers are asked for."""
         return (HERE,)
 
     @property
@@ -227,7 +218,6 @@ class Compose:
 
     @property
     def helper_image(self) -> str:
-        """The image of the load generator, which every lab has."""
         return self.settings.own_image("locust")
 
     @property
@@ -246,9 +236,7 @@ class Compose:
         options = ("--rm", "--user=1000:1000", *READER, "--log-driver=none")
         volume = f"--volume={self.project}_{node}-keys:/node:ro"
         done = HERE.run("run", *options, volume, "--entrypoint=cat", self.reader_image, "/node/node.conf")
-        if done.returncode != 0:
-            raise LabError(f"The settings of {node} cannot be read: {last_words(done.stderr)}", exit_code=1)
-        return done.stdout
+        return output_of(done, f"The settings of {node} cannot be read")
 
     def recorded_image(self, service: str, name: str) -> str:
         """Return the name of the image of a service as manifests have it.
@@ -259,14 +247,12 @@ class Compose:
         return self.settings.recorded_name(images.official_name(self.settings, name))
 
     def addresses(self) -> dict[Container, list[str]]:
-        """Return the addresses of all containers of the project that run."""
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
         filters = f"--filter=label=com.docker.compose.project={self.project}"
         names = HERE.checked("ps", filters, "--format={{.Names}}").split()
         return {one: addresses_in(text) for one, text in inspect_all(map(Container, names), form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
-        """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
         form = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}"
         about = "{{range .IPAM.Config}}{{.Gateway}} {{end}}{{range .Containers}}{{.IPv4Address}} {{end}}"
         found: set[str] = set()
@@ -276,17 +262,13 @@ class Compose:
         return sorted(found - set(own))
 
     def start_again(self, service: Service) -> None:
-        """Start a service that has ended. Raises LabError."""
         HERE.checked("start", service.container.name, seconds_max=START_SECONDS_MAX)
 
     def restart(self, service: Service) -> None:
-        """Let a service end as it should, and start it again. Raises LabError."""
         done = HERE.run("restart", service.container.name, seconds_max=START_SECONDS_MAX)
-        if done.returncode != 0:
-            raise LabError(f"{service.name} could not be started again: {last_words(done.stderr)}", exit_code=1)
+        output_of(done, f"{service.name} could not be started again")
 
     def start_load(self, load: LoadStart) -> None:
-        """Start a container that generates load. Raises LabError."""
         alias = ("--use-aliases",) if load.has_alias else ()
         arguments = ("run", "--detach", "--no-deps", "--label", load.label, *alias, "--name", load.container.name)
         arguments += ("locust", *load.arguments)
@@ -295,18 +277,4 @@ class Compose:
         self.run(*arguments)
 
     def load_containers(self) -> list[str]:
-        """Return the names of the running containers that generate the load of a run."""
-        done = run_docker(
-            [
-                "ps",
-                "--filter",
-                f"label=com.docker.compose.project={self.project}",
-                "--filter",
-                "label=com.docker.compose.oneoff=True",
-                "--filter",
-                "label=com.docker.compose.service=locust",
-                "--format",
-                "{{.Names}}",
-            ]
-        )
-        return done.stdout.split()
+        return run_docker(self._listing("locust", oneoff="True")).stdout.split()

@@ -82,12 +82,10 @@ def _problem(path: Path, text: str, remedy: str) -> Problem:
 
 
 def platform_version(corda_version: str) -> int | None:
-    """Return the platform version of a Corda version; None if the version is unknown."""
     return PLATFORM_VERSIONS.get(".".join(corda_version.split(".")[:2]))
 
 
 def extra_jars(folder: Path = EXTRA_CORDAPPS) -> list[Path]:
-    """Return the jars of the user's own CorDapps, sorted by name; empty if there is no such folder."""
     return sorted(folder.glob("*.jar"))
 
 
@@ -132,7 +130,6 @@ def parse_manifest(content: bytes) -> dict[str, str]:
 
 
 def read_jar(path: Path) -> Jar:
-    """Read one jar. Raises ValueError with the reason if it is not a valid jar."""
     if path.stat().st_size > JAR_BYTES_MAX:
         raise ValueError(f"is larger than {JAR_BYTES_MAX // 1024**2} MiB")
     digest = hashlib.sha256()
@@ -241,5 +238,4 @@ def require_sound(corda_version: str, cordapp: str) -> int:
 
 
 def extra_problems(corda_version: str, cordapp: str) -> list[Problem]:
-    """Return all problems of the jars in ``cordapps/extra/``. The bootstrapper checks the names of their settings."""
     return find_problems(extra_jars(), corda_version, installed_contracts(cordapp))

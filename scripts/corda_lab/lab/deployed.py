@@ -96,113 +96,88 @@ class Deployed(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings, with the shape of the lab."""
-        ...
 
     @property
     def project(self) -> str:
         """What the names of its volumes and of its load containers begin with."""
-        ...
 
     @property
     def engines(self) -> Sequence[Engine]:
         """The engines on which it has containers, each once."""
-        ...
 
     @property
     def load_label(self) -> str:
         """``NAME=VALUE``: a label that all its load containers have."""
-        ...
 
     @property
     def placement(self) -> PlacementEntry | None:
         """What of it runs on which host; None if all of it runs on this machine."""
-        ...
 
     @property
     def load_engines(self) -> Sequence[Engine]:
         """The engine of the process that drives a load, and those of the workers that the lab has for it."""
-        ...
 
     @property
     def helper_image(self) -> str:
         """An image with Python that every one of its engines has."""
-        ...
 
     @property
     def reader_image(self) -> str:
         """The lab's own image of a node, by its name on the engines of the nodes."""
-        ...
 
     @property
     def rows_images(self) -> Sequence[str]:
         """Images with a shell, of which every engine with rows of a load has one."""
-        ...
 
     def node_conf(self, node: str) -> str:
         """Return the settings of a node, with its passwords, whether it runs or not. ``node`` is its service."""
-        ...
 
     def services(self) -> list[Service]:
         """Return the container of every service, also of those that have stopped."""
-        ...
 
     def running_containers(self) -> dict[str, Container]:
         """Return the running containers by the name of their service. It takes less time than ``services``."""
-        ...
 
     def web_ui(self) -> Container | None:
         """Return the running container of the service ``locust``; None if it does not run."""
-        ...
 
     def shown(self, *arguments: str) -> str:
         """Return a command such as ``exec -T partya ls`` or ``logs partya`` as it can be typed."""
-        ...
 
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> CompletedProcess[str]:
         """Run ``exec -T SERVICE …`` and capture its output. Raises LabError if it fails, unless ``check`` is False."""
-        ...
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
         """Run ``exec -T SERVICE …`` and write its output, of any size, to ``path``. Raises LabError if it fails."""
-        ...
 
     def log_since(self, service: str, since: str) -> str:
         """Return what a service has logged since a time (RFC 3339)."""
-        ...
 
     def log_tails(self, lines: int) -> str:
         """Return the last lines of all services."""
-        ...
 
     def recorded_image(self, service: str, name: str) -> str:
         """Return the name of the image of a service as manifests have it. ``name`` is the one that its engine has."""
-        ...
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""
-        ...
 
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers that the lab has in its networks, those of a load too."""
-        ...
 
     def neighbours(self, container: Container) -> list[str]:
         """Return the addresses of everything in the networks of a container, and of their gateways, sorted."""
-        ...
 
     def start_again(self, service: Service) -> None:
         """Start a service that has ended. Raises LabError."""
-        ...
 
     def restart(self, service: Service) -> None:
         """Let a service end as it should, and start it again. Raises LabError."""
-        ...
 
     def start_load(self, load: LoadStart) -> None:
         """Start a container that generates load. Raises LabError."""
-        ...
 
 
 def is_here(lab: Deployed) -> bool:

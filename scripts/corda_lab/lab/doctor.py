@@ -3,7 +3,7 @@
 import re
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,13 @@ import psutil
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine, machine
-from corda_lab.host.image_files import READER
-from corda_lab.lab import cordapps, exposure, interference, shape
+from corda_lab.lab import checks, cordapps, shape
 from corda_lab.lab.checks import Check, Examined, Finding, Level, Row, failure, ok
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import READER, run_docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, GRAFANA, Settings
 from corda_lab.paths import ROOT
+from corda_lab.text import ui
 from lab_workload.problems import Problem
 
 GIB = 1024**3
@@ -43,20 +43,7 @@ PORTS = {
 }
 
 
-def _python(_: Examined) -> Finding:
-    return Level.OK, ".".join(map(str, sys.version_info[:3]))
-
-
-def _engine(_: Examined) -> Finding:
-    return Level.OK, engine.ensure_engine(install=False)
-
-
-def _compose(_: Examined) -> Finding:
-    return Level.OK, engine.ensure_compose(install=False)
-
-
 def gib(count: float) -> str:
-    """Format bytes as ``1.5 GiB``."""
     return f"{count / GIB:.1f} GiB"
 
 
@@ -89,7 +76,6 @@ def _memory(examined: Examined) -> Finding:
 
 
 def judge_disk(free: int, *, images_present: bool) -> Finding:
-    """Compare the free disk space (bytes) with the space that the lab needs."""
     needed = DISK_BYTES_MIN if images_present else DISK_BUILD_BYTES_MIN
     finding = f"{gib(free)} free; about {gib(needed)} needed" + ("" if images_present else " to build the images")
     return Level.FAILURE if free < needed else Level.OK, finding
@@ -136,7 +122,11 @@ def _volumes(examined: Examined) -> Finding:
     return Level.OK, f"kept from an earlier start ({found.stdout.strip() or 'not finished'})"
 
 
-BASICS = (Row("python", _python), Row("engine", _engine), Row("compose", _compose))
+BASICS = (
+    Row("python", lambda _: (Level.OK, ".".join(map(str, sys.version_info[:3])))),
+    Row("engine", lambda _: (Level.OK, engine.ensure_engine(install=False))),
+    Row("compose", lambda _: (Level.OK, engine.ensure_compose(install=False))),
+)
 STORES = (
     Row("memory", _memory, "Close other programs, give the engine more memory, or reduce NODE_HEAP and NODE_MEMORY."),
     Row("disk", _disk, "Free some disk space. `docker system df` shows what images, caches and volumes take."),
@@ -145,7 +135,6 @@ STORES = (
 
 
 def port_is_free(port: int) -> bool:
-    """Return whether a server could listen on this port of 127.0.0.1 now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -156,7 +145,6 @@ def port_is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ``count`` different ports of 127.0.0.1 that are free now."""
     with ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(count)]
         for listener in listeners:
@@ -200,7 +188,6 @@ def parse_published(text: str) -> dict[int, Publisher]:
 
 
 def published_ports() -> dict[int, Publisher]:
-    """Return the containers by the host ports that they publish."""
     labels = ("com.docker.compose.project", "com.docker.compose.project.working_dir")
     form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
     return parse_published(run_docker(["ps", "--format", form]).stdout)
@@ -208,9 +195,8 @@ def published_ports() -> dict[int, Publisher]:
 
 def check_ports(
     settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, Publisher]
-) -> list[Check]:
+) -> Iterator[Check]:
     """Check that every port is free or already used by this lab, and that no two variables have the same port."""
-    checks = []
     seen: dict[int, str] = {}
     free = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     for variable in variables:
@@ -219,26 +205,23 @@ def check_ports(
         publisher = published.get(port)
         remedy = f"Stop it, or choose another port: {variable}={free[variable]} in .env or in the environment."
         if port in seen:
-            checks.append(failure(name, f"also set by {seen[port]}", f"Set {variable} to another port."))
+            yield failure(name, f"also set by {seen[port]}", f"Set {variable} to another port.")
         elif publisher and publisher.project == settings.project:
-            checks.append(ok(name, f"used by this lab ({publisher.container})"))
+            yield ok(name, f"used by this lab ({publisher.container})")
         elif publisher:
-            checks.append(failure(name, f"used by {publisher.words}", remedy))
+            yield failure(name, f"used by {publisher.words}", remedy)
         elif not port_is_free(port):
-            checks.append(failure(name, f"used by {port_owner(port) or 'another program'}", remedy))
+            yield failure(name, f"used by {port_owner(port) or 'another program'}", remedy)
         else:
-            checks.append(ok(name, "free"))
+            yield ok(name, "free")
         seen[port] = variable
-    return checks
 
 
 def check_disk(settings: Settings) -> Check:
-    """Check that the engine's disk has enough free space."""
     return STORES[1].check(Examined(settings))
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
-    """Check that a node of the configured version would load every jar in ``cordapps/extra/``."""
     jars = cordapps.extra_jars()
     problems = cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"])
     if problems:
@@ -252,10 +235,10 @@ def examine(settings: Settings) -> list[Check]:
     basics = [row.check(examined) for row in BASICS]
     if not examined.has_engine:
         basics = [check for check in basics if check.name != "compose"]
-        start = check_ports(settings, published={})
+        start = list(check_ports(settings, published={}))
     else:
         start = check_start(settings) if all(check.level is Level.OK for check in basics) else []
-    distortions = [row.check(examined) for row in interference.ROWS]
+    distortions = [row.check(examined) for row in checks.DISTORTIONS]
     return [*basics, *check_extra_cordapps(settings), *start, *distortions]
 
 
@@ -266,8 +249,8 @@ def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Chec
     return [
         *(row.check(examined) for row in STORES),
         *check_ports(settings, ports, published=published_ports()),
-        *exposure.examine(settings),
-        *exposure.examine_engine(examined.engine.server_version),
+        *checks.exposures(settings),
+        *checks.engine_exposures(examined.engine.server_version),
     ]
 
 
@@ -288,9 +271,13 @@ def lacking(settings: Settings) -> list[str]:
     return [*found, *memory]
 
 
-def blocking_error(checks: Iterable[Check]) -> LabError | None:
-    """Return one error for all failed checks; None if none failed."""
-    failures = [check for check in checks if check.level is Level.FAILURE]
-    if not failures:
-        return None
-    return LabError(problems=[Problem.of(check.name, check.finding, check.remedy) for check in failures])
+def require_sound(made: Iterable[Check], *, shown: Callable[[Check], bool]) -> None:
+    """Print warnings and the findings that are to be ``shown``. Raises LabError with all failed checks."""
+    made = list(made)
+    for check in made:
+        if check.level is Level.WARNING:
+            ui.warn(f"{check.name}: {check.finding}")
+    failures = [check for check in made if check.level is Level.FAILURE]
+    if failures:
+        raise LabError(problems=[Problem.of(check.name, check.finding, check.remedy) for check in failures])
+    ui.note("; ".join(f"{check.name}: {check.finding}" for check in made if shown(check)))

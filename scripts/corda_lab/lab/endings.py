@@ -70,7 +70,6 @@ class Ending:
 
     @property
     def words(self) -> str:
-        """What happened, in one line."""
         how = "ends again and again" if self.is_repeated else "ended"
         status = "" if self.is_repeated and not self.exit_code else f" with exit status {self.exit_code}"
         why = f" ({self.cause})" if self.cause else ""
@@ -78,7 +77,6 @@ class Ending:
 
     @property
     def problem(self) -> Problem:
-        """The problem, with its remedy."""
         if self.exit_code in ASKED and not self.is_repeated:
             return Problem(self.words, remedy="It was stopped. `scripts/lab up` starts it again.")
         if self.node and _DAMAGED.search(self.cause):

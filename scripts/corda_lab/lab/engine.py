@@ -17,8 +17,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import TypeVar
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.paths import ROOT
 from lab_workload.problems import Problem
 
@@ -26,6 +26,12 @@ COMMAND_SECONDS_MAX = 120.0
 POLL_SECONDS_MAX = 30.0
 """How long the engine of a context may take to say how containers are. It is asked every few seconds during a load."""
 ENGINES_AT_ONCE = 16
+
+READER = (
+    *("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges:true"),
+    *("--memory=64m", "--pids-limit=32"),
+)
+"""Options of ``docker run`` for a container that only reads files."""
 
 Found = TypeVar("Found")
 
@@ -103,6 +109,13 @@ def run_docker_to_file(
         raise LabError(f"`{shown}` failed: {words}", "Run it by hand to see its whole output.", exit_code=1)
 
 
+def output_of(done: CompletedProcess[str], failure: str, remedy: str = "") -> str:
+    """Return the output of a command that has ended. Raises LabError, ``failure`` and its last words, if it failed."""
+    if done.returncode != 0:
+        raise LabError(f"{failure}: {last_words(done.stderr or done.stdout)}", remedy, exit_code=1)
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Engine:
     """A Docker engine: that of this machine, or that of a docker context."""
@@ -137,13 +150,9 @@ class Engine:
     def checked(
         self, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX, environment: Mapping[str, str] | None = None
     ) -> str:
-        """Run a docker command on the engine, and return its output. Raises LabError if it fails."""
         done = self.run(*arguments, seconds_max=seconds_max, environment=environment)
-        if done.returncode != 0:
-            words = last_words(done.stderr or done.stdout, 3)
-            where = f"{self.name}: " if self.name else ""
-            raise LabError(f"{where}`docker {' '.join(arguments)}` failed: {words}", exit_code=1)
-        return done.stdout
+        where = f"{self.name}: " if self.name else ""
+        return output_of(done, f"{where}`docker {' '.join(arguments)}` failed")
 
 
 HERE = Engine()
@@ -152,8 +161,6 @@ HERE = Engine()
 
 @dataclass(frozen=True)
 class Container:
-    """A container, by its name, on its engine."""
-
     name: str
     engine: Engine = HERE
 
@@ -165,11 +172,9 @@ class Container:
         return " ".join(["docker", *self.engine.arguments(verb, self.name, *arguments)])
 
     def inspected(self, form: str) -> str:
-        """Return what ``docker container inspect`` prints in a format; nothing if there is no such container."""
         return self.engine.run("container", "inspect", "--format", form, self.name).stdout
 
     def checked(self, form: str) -> str:
-        """Return what ``docker container inspect`` prints in a format. Raises LabError if it does not exist."""
         return self.engine.checked("container", "inspect", "--format", form, self.name)
 
     def inside(self, *command: str, seconds_max: float = COMMAND_SECONDS_MAX) -> CompletedProcess[str]:
@@ -183,9 +188,7 @@ class Container:
     def logged(self, since: str) -> str:
         """Return what it has logged since a time in unix seconds. Raises LabError if the engine does not say."""
         done = self.engine.run("logs", "--since", since, self.name)
-        if done.returncode != 0:
-            raise LabError(f"`{self.shown('logs')}` failed: {last_words(done.stderr)}", exit_code=1)
-        return done.stdout + done.stderr
+        return output_of(done, f"`{self.shown('logs')}` failed") + done.stderr
 
 
 def addresses_in(text: str) -> list[str]:
@@ -198,7 +201,6 @@ def addresses_in(text: str) -> list[str]:
 
 
 def names_on(containers: Iterable[Container]) -> dict[Engine, list[str]]:
-    """Return the names of containers by their engine."""
     found: dict[Engine, list[str]] = {}
     for container in containers:
         found.setdefault(container.engine, []).append(container.name)
@@ -255,7 +257,6 @@ def on_each(engines: Iterable[Engine], act: Callable[[Engine], Found]) -> dict[s
 
 
 def problems_of(found: Mapping[str, object]) -> list[Problem]:
-    """Return the problems among the ``outcomes``."""
     return [problem for one in found.values() if isinstance(one, LabError) for problem in one.problems]
 
 

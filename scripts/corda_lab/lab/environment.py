@@ -1,19 +1,20 @@
 """The environment of a run, as stored in ``run.json``: everything outside the workload that its results depend on."""
 
+import json
 import platform
 import re
 import subprocess
 from pathlib import Path
 
 from bare import plugins
-from corda_lab.host import frequency, machine, probe
+from corda_lab.host import engine, frequency, machine
 from corda_lab.knobs.shape import SHAPE_VARIABLES
-from corda_lab.lab import images, links, shape
+from corda_lab.lab import images, shape
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import inspect_all
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
-from corda_lab.results.manifest import Environment, GitState, Host, Image, Versions
+from corda_lab.results.manifest import Environment, GitState, Host, Image, MeasuredLink, Versions
 
 DOCUMENTS = ":(exclude)docs"
 """Nothing that runs is in there. The lab writes what it has measured there, so a second repeat finds the first one."""
@@ -55,13 +56,11 @@ def image_ids(compose: Deployed) -> dict[str, Image]:
 
 
 def parse_java_version(text: str) -> str:
-    """Return the quoted version in the output of ``java -version``; empty if there is none."""
     match = re.search(r'version "([^"]+)"', text)
     return match[1] if match else ""
 
 
 def java_versions(compose: Deployed) -> dict[str, str]:
-    """Return the Java versions of the nodes and the bridge."""
     versions = {}
     for name, service in (("node", "partya"), ("bridge", "bridge")):
         done = compose.run("exec", "-T", service, "java", "-version", check=False)
@@ -70,18 +69,22 @@ def java_versions(compose: Deployed) -> dict[str, str]:
 
 
 def versions(settings: Settings, compose: Deployed) -> Versions:
-    """Return the versions of Corda, Java, Docker, Compose and Python."""
     return Versions(
         corda=settings["CORDA_VERSION"],
         java=java_versions(compose),
-        engine=probe.probe().server_version,
+        engine=engine.probe().server_version,
         compose=plugins.version_of("compose"),
         python=platform.python_version(),
     )
 
 
+def measure_links(compose: Deployed) -> list[MeasuredLink]:
+    """Measure the round-trip time of every link, directly and through its proxy, in milliseconds. Raises LabError."""
+    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
+    return [MeasuredLink(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
 def read_host() -> Host:
-    """Return the facts about this machine."""
     frequency_now = frequency.read()
     return Host(
         cpu_model=machine.cpu_model(),
@@ -107,7 +110,7 @@ def read_environment(compose: Deployed) -> Environment:
         stand_ins=list(images.standins_present(settings)),
         host=read_host(),
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
-        links_measured=links.measure_links(compose) if settings.values.get("LINKS") else [],
+        links_measured=measure_links(compose) if settings.values.get("LINKS") else [],
         settings=settings.public(),
         preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
         placement=compose.placement,

@@ -43,7 +43,6 @@ def image_name(settings: Settings, variable: str) -> str:
 
 
 def official_name(settings: Settings, image: str) -> str:
-    """Return the official name of an image in use, under which manifests list it."""
     officials = {own: settings[variable] for variable, own in in_use(settings).items()}
     return officials.get(image, image)
 

@@ -4,17 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host import engine
-from corda_lab.host.processes import follow, last_line, last_lines, last_words
-from corda_lab.lab import cordapps, doctor, exposure, images, ownership, project, recovery, shape
-from corda_lab.lab.addresses import urls
-from corda_lab.lab.checks import Level
+from corda_lab.host.processes import follow, last_line, last_lines
+from corda_lab.lab import checks, cordapps, doctor, images, ownership, project, recovery, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Service
 from corda_lab.lab.endings import endings
 from corda_lab.lab.engine import run_docker
-from corda_lab.lab.links import show_links
+from corda_lab.lab.environment import measure_links
 from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings
 from corda_lab.paths import CACHE
@@ -25,11 +24,12 @@ UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 300.0
 REPORT_EVERY_SECONDS = 15.0
 
+DASHBOARD = "lab-overview"
+
 ImageChoice = Literal["registry", "local"]
 
 
 def require_engine() -> None:
-    """Check that a Docker engine and Compose are available. Raises LabError with the remedy; installs nothing."""
     engine.ensure_engine(install=False)
     engine.ensure_compose(install=False)
 
@@ -43,7 +43,6 @@ def prepare_engine() -> None:
 
 
 def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
-    """Pull or build the third-party images that the builds and services need."""
     with ui.phase("Third-party images"):
         engine.ensure_images(images.image_names(settings), forced)
 
@@ -54,16 +53,9 @@ def left_out() -> tuple[str, ...]:
 
 
 def check_machine(settings: Settings) -> None:
-    """Check this machine before anything starts. Prints warnings; raises LabError if a check fails."""
     with ui.phase("Checking this machine"):
-        checks = doctor.check_start(settings, without=left_out())
-        for check in checks:
-            if check.level is Level.WARNING:
-                ui.warn(f"{check.name}: {check.finding}")
-        error = doctor.blocking_error(checks)
-        if error:
-            raise error
-        ui.note("; ".join(f"{check.name}: {check.finding}" for check in checks if not check.name.startswith("port ")))
+        made = doctor.check_start(settings, without=left_out())
+        doctor.require_sound(made, shown=lambda check: not check.name.startswith("port "))
 
 
 def build(settings: Settings, *services: str) -> None:
@@ -128,7 +120,7 @@ def replace_network(settings: Settings) -> None:
     """
     name = f"{settings.project}_default"
     found = run_docker(["network", "inspect", "--format", "{{.Internal}}", name]).stdout.strip()
-    wanted = "true" if exposure.is_internal(settings) else "false"
+    wanted = "true" if checks.is_internal(settings) else "false"
     if found in {"", wanted}:
         return
     compose = Compose(whole(settings))
@@ -210,14 +202,31 @@ def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_o
     return LabError(f"The lab did not start: {reason}", f"The output of Compose is in {log}.", exit_code=1)
 
 
+def urls(settings: Settings, *, without: Iterable[str] = ()) -> dict[str, str]:
+    """Return the URL of each service with a web page: title → URL. ``without`` names services to leave out."""
+    addresses = {
+        "Locust": settings.url("LOCUST_PORT"),
+        "Grafana": settings.url("GRAFANA_PORT"),
+        "Prometheus": settings.url("PROMETHEUS_PORT"),
+        "Bridge": settings.bridge_url + "/v1/nodes",
+    }
+    return {name: address for name, address in addresses.items() if name.lower() not in set(without)}
+
+
+def dashboard_link(settings: Settings, started_at: float, ended_at: float) -> str | None:
+    """Return the URL of the dashboard for a time range (Unix seconds); None if the lab runs without Grafana."""
+    if not images.grafana_present():
+        return None
+    times = f"from={1000 * started_at:.0f}&to={1000 * ended_at:.0f}"
+    return f"{settings.url('GRAFANA_PORT')}/d/{DASHBOARD}?{times}"
+
+
 def print_urls(settings: Settings) -> None:
-    """Print the URL of each service with a web page."""
     for name, address in urls(settings, without=left_out()).items():
         ui.note(f"{name:<11} {address}")
 
 
 def check_extra_cordapps(settings: Settings) -> None:
-    """Check the jars in ``cordapps/extra/`` before anything is built or started. Raises LabError with all problems."""
     count = cordapps.require_sound(settings["CORDA_VERSION"], settings["CORDAPP"])
     if count:
         ui.note(f"extra CorDapps: {count} in cordapps/extra/")
@@ -240,7 +249,11 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
         recovery.recover(settings, damaged)
     ownership.mark(settings.project, mark)
     start(settings, ownership.files_of_start(mark))
-    show_links(settings)
+    for link in measure_links(Compose(settings)) if settings.values.get("LINKS") else ():
+        ui.note(
+            f"{link.name:<20} round-trip time {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without the link's"
+            f" latency (+{link.wanted_ms} ms configured)"
+        )
 
 
 def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:

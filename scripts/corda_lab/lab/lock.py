@@ -4,19 +4,25 @@ The file of the lock says who holds it. What it says counts only as long as the 
 system releases that when the process ends. Commands that only read, such as ``lab status``, need no lock.
 """
 
+import functools
 import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from corda_lab import locks, paths
 from corda_lab.errors import LabError
+from corda_lab.lab import project as projects
+from corda_lab.lab.settings import load_settings
+
+Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
 class Holder(BaseModel):
@@ -36,12 +42,10 @@ class Holder(BaseModel):
 
 
 def this_process() -> Holder:
-    """Return this process as a holder."""
     return Holder(command=shlex.join(["lab", *sys.argv[1:]]), process=os.getpid(), since=time.time())
 
 
 def lock_file(project: str) -> Path:
-    """Return the path of the lock of a Compose project."""
     return paths.CACHE / f"lab-{project}.lock"
 
 
@@ -72,3 +76,19 @@ def held(project: str) -> Iterator[None]:
         except OSError as error:
             raise LabError(f"{file}: cannot be written ({error.strerror})", "Make it writable for this user.") from None
         yield
+
+
+def locks_lab(verb: Verb) -> Verb:
+    """Hold the lab's lock while the verb runs, after its project has been settled. Signature and help stay the same.
+
+    A verb that does the work of others, such as ``quickstart``, calls their packages and not the verbs, so no command
+    waits for itself.
+    """
+
+    @functools.wraps(verb)
+    def locked(*arguments: Any, **options: Any) -> None:
+        projects.settle()
+        with held(load_settings().project):
+            verb(*arguments, **options)
+
+    return cast(Verb, locked)

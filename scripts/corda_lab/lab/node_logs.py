@@ -22,11 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed, Service
-from corda_lab.lab.engine import Engine, run_docker, run_docker_to_file
+from corda_lab.lab.engine import READER, Engine, output_of, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
 from corda_lab.text.redaction import Redactor, values_in
 from lab_workload.names import canonical, did_you_mean
@@ -103,7 +102,6 @@ class NodeLog:
 
     @property
     def shown(self) -> str:
-        """The command as an error names it."""
         return f"{shlex.join(['docker', *self.engine.arguments(*self.prefix[:2])])} … the log of {self.node}"
 
 
@@ -168,9 +166,7 @@ def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float 
     """
     command = log.command(ABOUT_SCRIPT, *(() if log.settings is None else ("names only",)))
     done = run_docker(command, seconds_max=_seconds_left(log, deadline))
-    if done.returncode != 0:
-        raise LabError(f"{log.node}: its log cannot be read ({last_words(done.stderr or done.stdout)})", exit_code=1)
-    printed, _, names = done.stdout.rpartition(f"\n{MARK}")
+    printed, _, names = output_of(done, f"{log.node}: its log cannot be read").rpartition(f"\n{MARK}")
     found = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
     return About(
         values_in(printed if log.settings is None else log.settings) | known,

@@ -19,7 +19,6 @@ SWEEP_FILE_TEXT = "# Sweeps start their lab with this file beside compose.yaml. 
 
 
 def mark_file(project: str) -> Path:
-    """Return the path of the record of a Compose project."""
     return paths.CACHE / f"sweep-lab-{project}.json"
 
 
@@ -45,7 +44,6 @@ def mark(project: str, lab: str | None) -> None:
 
 
 def marked(project: str) -> str | None:
-    """Return the lab that was recorded last."""
     try:
         found = json.loads(mark_file(project).read_text(encoding="utf-8"))["lab"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -80,7 +78,6 @@ def is_replaceable(project: str) -> bool:
 
 
 def _is_made_by_sweep(project: str) -> bool:
-    """Return whether the start of a sweep made PartyA's container."""
     form = f'{{{{.Label "{FILES_LABEL}"}}}}'
     made = run_docker(["ps", "--all", "--no-trunc", "--format", form, *_partya(project)]).stdout.split("\n")
     return str(sweep_file()) in made[0].split(",")

@@ -17,7 +17,6 @@ from corda_lab.text import ui
 
 
 def own_name(checkout: Path) -> str:
-    """Return the name that follows from the path of a checkout."""
     return f"{PROJECT_DEFAULT}-{hashlib.sha256(str(checkout.resolve()).encode()).hexdigest()[:6]}"
 
 
@@ -43,7 +42,6 @@ def settle(checkout: Path | None = None) -> None:
 
 
 def is_chosen(checkout: Path) -> bool:
-    """Return whether the user has chosen the project, in the environment or in ``.env``."""
     if os.environ.get(VARIABLE):
         return True
     try:

@@ -1,9 +1,8 @@
 """Recovers the H2 database of a node that cannot be opened."""
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import HERE
+from corda_lab.lab.engine import HERE, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -58,9 +57,7 @@ def recover(settings: Settings, node: str) -> None:
                 "Its ledger is lost. Start a new network: `scripts/lab down --volumes`, then `scripts/lab up`.",
                 exit_code=1,
             )
-        elif done.returncode != 0:
-            raise LabError(f"The database of {node} was not recovered: {last_words(done.stderr)}", exit_code=1)
         else:
-            damaged, count = done.stdout.split()
+            damaged, count = output_of(done, f"The database of {node} was not recovered").split()
             ui.note(f"{plural(int(count), 'transaction')} recovered; the damaged file is {damaged} in {volume}")
             ui.note("`scripts/lab audit RUN` says whether a transaction of a run was lost")

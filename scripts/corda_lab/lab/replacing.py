@@ -1,8 +1,7 @@
 """Starts services of Swarm again whose containers have ended. Swarm makes new containers; it starts none again."""
 
-from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed, is_here
-from corda_lab.lab.engine import HERE
+from corda_lab.lab.engine import HERE, output_of
 
 UPDATE_SECONDS_MAX = 60.0
 STOP_SECONDS_MAX = 150.0
@@ -44,6 +43,4 @@ def replace_ended(service: str) -> None:
 def replace(service: str) -> None:
     """Let Swarm end the container of a service, if it runs, and make a new one. Raises LabError."""
     update = ("service", "update", "--detach", "--force", "--quiet", service)
-    done = HERE.run(*update, seconds_max=UPDATE_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(f"{service} could not be started again: {done.stderr.strip()}", exit_code=1)
+    output_of(HERE.run(*update, seconds_max=UPDATE_SECONDS_MAX), f"{service} could not be started again")

@@ -145,7 +145,6 @@ class Settings:
             )
 
     def size(self, name: str) -> int:
-        """Return a memory setting in bytes. Raises LabError that names the variable."""
         return parse_size(self[name], option=name)
 
     @property
@@ -158,17 +157,14 @@ class Settings:
         return int(text)
 
     def with_values(self, values: Mapping[str, str]) -> "Settings":
-        """Return a copy of the settings with some values replaced."""
         return replace(self, values={**self.values, **values})
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """Names of the parties of the lab's network."""
         return PARTIES[: self.party_count]
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes of the lab's network, notaries first."""
         return (*self.notaries, *self.parties)
 
     @property
@@ -179,7 +175,6 @@ class Settings:
 
     @property
     def node_image(self) -> str:
-        """Name of the image of every node."""
         return self.foreign_image or self.own_node_image
 
     @property
@@ -219,7 +214,6 @@ class Settings:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The names of all services of the lab, in the order of their start."""
         return (BOOTSTRAP, *self.extra_services, *(node.lower() for node in self.nodes), *BASE_SERVICES)
 
     def public(self) -> dict[str, str]:
@@ -232,7 +226,6 @@ class Settings:
 
 
 def load_settings(env_file: Path = ENV_FILE, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``.env``, and replace its values by environment variables of the same names. Raises LabError."""
     environment = os.environ if environment is None else environment
     try:
         text = env_file.read_text(encoding="utf-8")

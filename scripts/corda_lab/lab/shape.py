@@ -6,7 +6,7 @@ Every node's container has its shape as a label. So every later command knows th
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from corda_lab.errors import LabError
 from corda_lab.knobs import checks
@@ -96,7 +96,6 @@ def running(project: str) -> dict[str, str]:
 
 
 def of_running(settings: Settings) -> Settings:
-    """Return the settings with the shape of the existing lab, if there is one, in place of that in ``.env``."""
     return settings.with_values(running(settings.project))
 
 
@@ -107,7 +106,6 @@ def memory_for(heap: str) -> str:
 
 
 def bridge_memory_for(heap: str, rpc: str) -> str:
-    """Return the memory limit of the bridge's container for a heap and a value of BRIDGE_RPC."""
     beside = BRIDGE_MEMORY_BESIDE_HEAP + (LEFT_OPEN_MEMORY if rpc == LEFT_OPEN else 0)
     return f"{(_heap_bytes(heap) + beside) // 1024**2}m"
 
@@ -117,7 +115,6 @@ def _heap_bytes(heap: str) -> int:
 
 
 def is_enterprise(preset: str) -> bool:
-    """Return whether a preset declares that it needs Corda Enterprise."""
     return bool(re.search(r"^enterprise = true$", _preset_text(preset), re.MULTILINE))
 
 
@@ -149,141 +146,110 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
     ``cores`` is the number of CPU cores; the default is that of this machine.
     """
     cores = cores or os.cpu_count() or 1
-    found = [
-        Problem(text)
-        for knob in KNOBS
-        if (text := checks.problem(knob, settings[knob.variable], cores=cores)) is not None
-    ]
-    if is_enterprise(settings["NODE_PRESET"]) and not settings.foreign_image:
-        found.append(
-            Problem.of(
-                "NODE_PRESET",
-                f"{settings['NODE_PRESET']} needs Corda Enterprise",
-                "Choose another preset, or set CORDA_IMAGE to an Enterprise image.",
-            )
-        )
-    if settings["CORDAPP"] == FINANCE_CORDAPP and (platform_version(settings["CORDA_VERSION"]) or 4) < 4:
-        text = f"{FINANCE_CORDAPP} is not supported with Corda {settings['CORDA_VERSION']}"
-        found.append(Problem.of("CORDAPP", text, "Use Corda 4.0 or newer."))
-    found += _notary_problems(settings)
-    found += _postgres_problems(settings)
-    found += _bridge_problems(settings)
-    found += _pool_problems(settings)
-    found += _memory_problems(settings)
-    return found + _link_problems(settings)
-
-
-def _pool_problems(settings: Settings) -> list[Problem]:
-    if settings["DATABASE"] != "postgres":
-        return []
-    sizes = {}
-    for name in ("POSTGRES_POOL_SIZE", "POSTGRES_MAX_CONNECTIONS"):
-        if not re.fullmatch(r"[1-9]\d{0,4}", settings[name]):
-            return [Problem.of(name, f"{settings[name]!r} is not a number of connections", "Use a value such as 10.")]
-        sizes[name] = int(settings[name])
+    of_values = (checks.problem(knob, settings[knob.variable], cores=cores) for knob in KNOBS)
     try:
-        nodes = len(settings.nodes)
+        nodes = [node.lower() for node in settings.nodes]
     except LabError:
-        # An invalid number of parties is reported separately.
-        return []
-    of_preset = pool_size_of(settings["NODE_PRESET"])
-    needed = nodes * int(of_preset or sizes["POSTGRES_POOL_SIZE"]) + MAINTENANCE_CONNECTIONS
-    if needed > sizes["POSTGRES_MAX_CONNECTIONS"]:
-        text = f"{nodes} nodes need {needed} connections"
-        variable = "NODE_PRESET" if of_preset else "POSTGRES_POOL_SIZE"
-        return [Problem.of(variable, text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")]
-    return []
+        # An invalid number of parties is among the problems of the values.
+        nodes = []
+    return [
+        *(Problem(text) for text in of_values if text is not None),
+        *_version_problems(settings),
+        *_postgres_problems(settings, len(nodes)),
+        *_bridge_problems(settings),
+        *_memory_problems(settings),
+        *(_link_problems(settings, nodes) if nodes else ()),
+    ]
 
 
-def _notary_problems(settings: Settings) -> list[Problem]:
-    notary, version = settings["NOTARY"], settings["CORDA_VERSION"]
-    found = []
+def _version_problems(settings: Settings) -> Iterator[Problem]:
+    """Yield what the version of Corda, or its edition, does not have."""
+    preset, notary, version = settings["NODE_PRESET"], settings["NOTARY"], settings["CORDA_VERSION"]
+    if is_enterprise(preset) and not settings.foreign_image:
+        remedy = "Choose another preset, or set CORDA_IMAGE to an Enterprise image."
+        yield Problem.of("NODE_PRESET", f"{preset} needs Corda Enterprise", remedy)
+    if settings["CORDAPP"] == FINANCE_CORDAPP and (platform_version(version) or 4) < 4:
+        text = f"{FINANCE_CORDAPP} is not supported with Corda {version}"
+        yield Problem.of("CORDAPP", text, "Use Corda 4.0 or newer.")
     needed = NOTARY_PLATFORM_MIN.get(notary, 0)
     if version in CORDA_VERSIONS and (platform_version(version) or 0) < needed:
         first = next(name for name in CORDA_VERSIONS if (platform_version(name) or 0) >= needed)
-        text = f"{notary} is not supported with Corda {version}"
-        found.append(Problem.of("NOTARY", text, f"Use Corda {first} or newer."))
-    if notary == "jpa" and settings["DATABASE"] != "postgres":
-        found.append(Problem.of("NOTARY", "jpa needs PostgreSQL", "Add --database postgres."))
-    return found
+        yield Problem.of("NOTARY", f"{notary} is not supported with Corda {version}", f"Use Corda {first} or newer.")
 
 
-def _postgres_problems(settings: Settings) -> list[Problem]:
-    if settings["POSTGRES_CORES"] in ("", "0") or settings["DATABASE"] == "postgres":
-        return []
-    text = f"{settings['POSTGRES_CORES']} cores of PostgreSQL need PostgreSQL"
-    return [Problem.of("POSTGRES_CORES", text, "Add --database postgres, or leave it out.")]
+def _postgres_problems(settings: Settings, nodes: int) -> Iterator[Problem]:
+    """Yield what needs PostgreSQL, or more of its connections. ``nodes`` is 0 if their number is not valid."""
+    if settings["DATABASE"] != "postgres":
+        if settings["NOTARY"] == "jpa":
+            yield Problem.of("NOTARY", "jpa needs PostgreSQL", "Add --database postgres.")
+        if settings["POSTGRES_CORES"] not in ("", "0"):
+            text = f"{settings['POSTGRES_CORES']} cores of PostgreSQL need PostgreSQL"
+            yield Problem.of("POSTGRES_CORES", text, "Add --database postgres, or leave it out.")
+        return
+    for name in ("POSTGRES_POOL_SIZE", "POSTGRES_MAX_CONNECTIONS"):
+        if not re.fullmatch(r"[1-9]\d{0,4}", settings[name]):
+            yield Problem.of(name, f"{settings[name]!r} is not a number of connections", "Use a value such as 10.")
+            return
+    of_preset = pool_size_of(settings["NODE_PRESET"])
+    needed = nodes * int(of_preset or settings["POSTGRES_POOL_SIZE"]) + MAINTENANCE_CONNECTIONS
+    if nodes and needed > int(settings["POSTGRES_MAX_CONNECTIONS"]):
+        variable = "NODE_PRESET" if of_preset else "POSTGRES_POOL_SIZE"
+        text = f"{nodes} nodes need {needed} connections"
+        yield Problem.of(variable, text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")
 
 
-def _bridge_problems(settings: Settings) -> list[Problem]:
+def _bridge_problems(settings: Settings) -> Iterator[Problem]:
     heap, memory = settings["BRIDGE_HEAP"], settings["BRIDGE_MEMORY"]
     largest = settings["BRIDGE_MAX_ATTACHMENT_BYTES"]
     if not checks.is_size(heap) or not checks.is_size(memory):
         # An invalid size is reported separately.
-        return []
-    found = []
+        return
     if settings.size("BRIDGE_HEAP") >= settings.size("BRIDGE_MEMORY"):
-        wanted = bridge_memory_for(heap, settings["BRIDGE_RPC"])
-        text = f"{heap} does not fit in BRIDGE_MEMORY={memory}"
-        found.append(Problem.of("BRIDGE_HEAP", text, f"Set BRIDGE_MEMORY={wanted}."))
+        remedy = f"Set BRIDGE_MEMORY={bridge_memory_for(heap, settings['BRIDGE_RPC'])}."
+        yield Problem.of("BRIDGE_HEAP", f"{heap} does not fit in BRIDGE_MEMORY={memory}", remedy)
     needed = int(largest) * ATTACHMENT_HEAP_COPIES if largest.isdecimal() else 0
     if needed > settings.size("BRIDGE_HEAP"):
         text = f"attachments of {words.size(int(largest))} need a bridge heap {ATTACHMENT_HEAP_COPIES} times as large"
         remedy = f"Set BRIDGE_HEAP={-(-needed // 1024**2)}m, or use smaller attachments."
-        found.append(Problem.of("BRIDGE_MAX_ATTACHMENT_BYTES", text, remedy))
-    return found
+        yield Problem.of("BRIDGE_MAX_ATTACHMENT_BYTES", text, remedy)
 
 
-def _memory_problems(settings: Settings) -> list[Problem]:
+def _memory_problems(settings: Settings) -> Iterator[Problem]:
     heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
-    if not checks.is_size(heap) or not checks.is_size(memory):
-        # An invalid size is reported separately.
-        return []
-    if settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
-        text = f"{heap} does not fit in NODE_MEMORY={memory}"
-        return [Problem.of("NODE_HEAP", text, f"Set NODE_MEMORY={memory_for(heap)}.")]
-    return []
+    # An invalid size is reported separately.
+    is_known = checks.is_size(heap) and checks.is_size(memory)
+    if is_known and settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
+        remedy = f"Set NODE_MEMORY={memory_for(heap)}."
+        yield Problem.of("NODE_HEAP", f"{heap} does not fit in NODE_MEMORY={memory}", remedy)
 
 
-def _link_problems(settings: Settings) -> list[Problem]:
-    try:
-        hosts = [node.lower() for node in settings.nodes]
-    except LabError:
-        # An invalid number of parties is reported separately.
-        return []
-    found: list[Problem] = []
+def _link_problems(settings: Settings, nodes: Sequence[str]) -> Iterator[Problem]:
     seen: set[str] = set()
     for word in settings["LINKS"].split():
         match = _LINK.fullmatch(word)
         if not match:
             remedy = "Use a value such as partya-partyb=+40ms, partya-partyb=10mbit or partya-postgres=+8ms,10mbit."
-            found.append(Problem.of("LINKS", f"{word!r} is not a link", remedy))
+            yield Problem.of("LINKS", f"{word!r} is not a link", remedy)
             continue
-        found += _end_problems(word, match[1], match[2], hosts)
+        first, second = match[1], match[2]
+        if first.startswith("notary") and second.startswith("notary"):
+            text = f"{word} connects two members of the notary, whose consensus does not use links"
+            yield Problem.of("LINKS", text, "Remove it.")
+        if first == second:
+            yield Problem.of("LINKS", f"{word} connects {first} with itself", "Remove it.")
+        # Only the second end can be postgres.
+        for end in (first, *(() if second == "postgres" else (second,))):
+            if end not in nodes:
+                remedy = f"Choose from {', '.join(nodes)}, and postgres as the second end."
+                yield Problem.of("LINKS", f"unknown node {end!r} in {word}", remedy)
         if word.partition("=")[0] in seen:
-            found.append(Problem.of("LINKS", f"{word} sets the same link a second time", "Remove it."))
+            yield Problem.of("LINKS", f"{word} sets the same link a second time", "Remove it.")
         seen.add(word.partition("=")[0])
-        if match[2] == "postgres" and settings["DATABASE"] != "postgres":
-            found.append(Problem.of("LINKS", f"{word} needs PostgreSQL", "Add --database postgres."))
-    return found
-
-
-def _end_problems(word: str, first: str, second: str, hosts: Sequence[str]) -> list[Problem]:
-    """Return the problems of the two ends of a link, of which only the second can be postgres."""
-    found = []
-    if first.startswith("notary") and second.startswith("notary"):
-        text = f"{word} connects two members of the notary, whose consensus does not use links"
-        found.append(Problem.of("LINKS", text, "Remove it."))
-    if first == second:
-        found.append(Problem.of("LINKS", f"{word} connects {first} with itself", "Remove it."))
-    remedy = f"Choose from {', '.join(hosts)}, and postgres as the second end."
-    ends = (first, *(() if second == "postgres" else (second,)))
-    unknown = [Problem.of("LINKS", f"unknown node {end!r} in {word}", remedy) for end in ends if end not in hosts]
-    return found + unknown
+        if second == "postgres" and settings["DATABASE"] != "postgres":
+            yield Problem.of("LINKS", f"{word} needs PostgreSQL", "Add --database postgres.")
 
 
 def require_possible(settings: Settings) -> None:
-    """Raise LabError with all problems of the settings, if there are any."""
     found = problems(settings)
     if found:
         raise LabError(problems=found)

@@ -55,7 +55,6 @@ class Table(_Fields):
 
 @lru_cache(maxsize=1)
 def table() -> Table:
-    """The table of components."""
     return Table.model_validate(yaml.safe_load(FILE.read_text(encoding="utf-8")))
 
 
@@ -106,7 +105,6 @@ def place_of(thread: str, frames: Sequence[str]) -> tuple[Component, str]:
 
 
 def state_of(frames: Sequence[str]) -> str:
-    """Return what the thread of a stack was doing."""
     for frame in reversed(frames[-STATE_FRAMES_MAX:]):
         for name, beginnings in table().states.items():
             if frame.startswith(beginnings):
@@ -190,5 +188,4 @@ def short_frame(frame: str) -> str:
 
 
 def unit_of(event: Event) -> Unit:
-    """The unit of the values of an event."""
     return KINDS[event].unit

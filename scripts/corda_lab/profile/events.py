@@ -12,7 +12,6 @@ SECONDS_MIN, SECONDS_MAX = 1, 600
 
 
 def find_event(name: str) -> Event:
-    """Return an event by its name, ignoring case. Raises LabError with the choices if there is none."""
     names = [event.value for event in Event]
     found = canonical(name, names)
     if found is None:
@@ -22,7 +21,6 @@ def find_event(name: str) -> Event:
 
 
 def check_seconds(seconds: int) -> int:
-    """Return the time of a profile. Raises LabError if it is out of range."""
     if not SECONDS_MIN <= seconds <= SECONDS_MAX:
         raise LabError(f"--seconds: {seconds} is out of range", f"Use {SECONDS_MIN} to {SECONDS_MAX}.")
     return seconds
@@ -56,7 +54,6 @@ class EventKind:
 
     @property
     def counted_in(self) -> str:
-        """The unit of async-profiler's own values."""
         return "samples" if self.per_sample else "ns" if self.unit is Unit.SECONDS else "bytes"
 
 

@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Container
+from corda_lab.lab.engine import Container, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
@@ -66,7 +66,6 @@ class Jvm:
 
     @property
     def is_bridge(self) -> bool:
-        """Whether it is the bridge's."""
         return self.node == BRIDGE
 
 
@@ -95,9 +94,7 @@ def find(name: str, compose: Deployed) -> Jvm:
         raise LabError(f"{name} is not running: {condition}", "`scripts/lab status` shows the state of every service.")
     container = states[service].container
     done = inside(container, "bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
-    if done.returncode != 0:
-        raise LabError(f"{name}: the container does not answer: {last_words(done.stderr)}", "", exit_code=1)
-    version, *paths = done.stdout.splitlines()
+    version, *paths = output_of(done, f"{name}: the container does not answer").splitlines()
     if version == "missing":
         raise LabError(
             f"{name} has no async-profiler in its container",
@@ -111,7 +108,6 @@ def find(name: str, compose: Deployed) -> Jvm:
 def inside(
     container: Container, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a container, as the user of its JVM."""
     return container.inside(*command, seconds_max=seconds_max)
 
 
@@ -130,7 +126,6 @@ def said(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def asprof(jvm: Jvm, *arguments: str) -> str:
-    """Run `asprof` on a JVM, and return what it prints. Raises LabError if it fails."""
     done = inside(jvm.container, ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
     if done.returncode != 0:
         raise _error(jvm, arguments, f"{done.stderr}\n{done.stdout}")
@@ -196,17 +191,14 @@ def abandon(jvm: Jvm) -> None:
 
 
 def clean(jvm: Jvm) -> None:
-    """Remove the temporary files of `asprof`."""
     inside(jvm.container, "sh", "-c", CLEAN)
 
 
 def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
-    """Return the last profile as an HTML page."""
     return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_output_options(event))
 
 
 def thread_dump(jvm: Jvm) -> str:
-    """Return a thread dump."""
     done = inside(jvm.container, ASPROF, "threaddump", str(jvm.pid))
     return done.stdout if done.returncode == 0 else ""
 

@@ -201,7 +201,6 @@ def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callabl
 
 @contextmanager
 def _whole(session: Session, folder: Path, identity: str) -> Iterator[None]:
-    """End the session, and delete its files, if the block fails or is interrupted."""
     try:
         yield
     except BaseException:

@@ -14,7 +14,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter
 
 from corda_lab.errors import LabError
-from corda_lab.host import probe
+from corda_lab.host import engine
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import Deployed
@@ -203,7 +203,7 @@ def _read(text: str | None, model: type[Model]) -> Model | None:
 
 def here() -> HandLoads:
     """Return the loads in the volume of this checkout's lab; none without an engine, or if it does not answer."""
-    if probe.probe().state is not probe.EngineState.READY:
+    if engine.probe().state is not engine.EngineState.READY:
         return HandLoads()
     try:
         project.settle()

@@ -8,9 +8,9 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from bare.commands import last_words
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab import project
 from corda_lab.lab.deployed import RUN_LABEL, Deployed
 from corda_lab.lab.engine import Engine, outcomes, problems_of

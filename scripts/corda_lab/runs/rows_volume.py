@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from bare.commands import last_words
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.lab.deployed import Deployed, is_here
-from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker, run_docker_to_file
+from corda_lab.lab.engine import READER, Engine, outcomes, problems_of, run_docker, run_docker_to_file
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.text import ui
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE

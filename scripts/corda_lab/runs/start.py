@@ -1,7 +1,7 @@
 """Starts the lab of this machine, without what ended commands have left in it."""
 
 from corda_lab.faults import inject
-from corda_lab.host import probe
+from corda_lab.host import engine
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
@@ -18,7 +18,7 @@ def start(settings: Settings, images: lifecycle.ImageChoice | None, *, recover: 
         lifecycle.prepare_engine()
         inject.heal_left(settings.project)
     # Containers of a killed command must not send load to nodes that are starting. Without an engine, there are none.
-    if probe.probe().state is probe.EngineState.READY:
+    if engine.probe().state is engine.EngineState.READY:
         leftovers.stop_loads(Compose(settings))
     lifecycle.up(settings, images, recover=recover)
     leftovers.collect(Compose(settings))

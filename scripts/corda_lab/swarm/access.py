@@ -6,9 +6,9 @@ Compose project that ``deploy/swarm/access.yaml`` describes.
 
 from subprocess import CompletedProcess
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import output_of, run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 
@@ -21,7 +21,6 @@ DOWN_SECONDS_MAX = 120.0
 
 
 def project_of(stack: str) -> str:
-    """Return the Compose project of the proxies."""
     return f"{stack}-access"
 
 
@@ -43,13 +42,10 @@ def open_ports(settings: Settings, stack: str, image: str, *, with_bridge: bool)
 
 
 def remove(stack: str) -> None:
-    """Close the ports. Raises LabError."""
     # The file needs values, even for what is only removed.
     values = dict.fromkeys((*PORTS, "LAB_LINKS_IMAGE", "LAB_STACK_NETWORK"), "0")
     done = _compose(stack, values, "down", "--remove-orphans", "--timeout=5", seconds_max=DOWN_SECONDS_MAX)
-    if done.returncode != 0:
-        words = last_words(done.stderr, 2)
-        raise LabError(f"the project {project_of(stack)} was not removed: {words}", exit_code=1)
+    output_of(done, f"the project {project_of(stack)} was not removed")
 
 
 def _compose(stack: str, values: dict[str, str], *arguments: str, seconds_max: float) -> CompletedProcess[str]:

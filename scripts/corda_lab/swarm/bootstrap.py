@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import output_of, run_docker
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.paths import ROOT
 from corda_lab.swarm.folder import StackFolder
@@ -28,7 +27,6 @@ PLACES = ("/network", "/nodes", "/secrets")
 
 
 def container_of(stack: str) -> str:
-    """Return the name of the container in which the bootstrapper of a stack runs."""
     return f"{stack}-{BOOTSTRAP}"
 
 
@@ -46,12 +44,8 @@ def run(settings: Settings, folder: StackFolder) -> NetworkFiles:
         )
         for line in done.stdout.splitlines():
             ui.note(f"| {line}")
-        if done.returncode != 0:
-            raise LabError(
-                f"The bootstrapper failed: {last_words(done.stderr or done.stdout)}",
-                "Mend what it names, or delete stack and ledgers: `scripts/lab down --on PLACEMENT --volumes`.",
-                exit_code=1,
-            )
+        remedy = "Mend what it names, or delete stack and ledgers: `scripts/lab down --on PLACEMENT --volumes`."
+        output_of(done, "The bootstrapper failed", remedy)
         _copy(container, folder)
     finally:
         _remove(container)
@@ -64,9 +58,7 @@ def _copy(container: str, folder: StackFolder) -> None:
     try:
         for place in PLACES:
             done = run_docker(["cp", f"{container}:{place}", str(partial)], seconds_max=COPY_SECONDS_MAX)
-            if done.returncode != 0:
-                words = last_words(done.stderr)
-                raise LabError(f"Copying {place} of the bootstrapper failed: {words}", "Run it again.", exit_code=1)
+            output_of(done, f"Copying {place} of the bootstrapper failed", "Run it again.")
         if folder.network.exists():
             shutil.rmtree(folder.network)
         partial.rename(folder.network)

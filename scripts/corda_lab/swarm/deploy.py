@@ -14,9 +14,9 @@ from typing import Any
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_lines, last_words
+from corda_lab.host.processes import last_lines
 from corda_lab.lab import replacing
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.engine import output_of, run_docker
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.shared_files import Kind
 from corda_lab.swarm.stack import Stack
@@ -61,7 +61,6 @@ class Task:
     """Whether it is made from what the service is now. One of an older form is about to be replaced."""
 
     def words(self, node_names: Mapping[str, str]) -> str:
-        """State, host and trouble in one line. ``node_names`` has what nodes of the swarm are called, by their ids."""
         where = f" on {node_names.get(self.node, self.node)}" if self.node else ""
         return f"{self.state}{where}" + (f": {self.trouble}" if self.trouble else "")
 
@@ -78,7 +77,6 @@ class ServiceForm:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of its containers."""
         found: Mapping[str, str] = self.template["ContainerSpec"].get("Labels") or {}
         return found
 
@@ -168,7 +166,6 @@ class StackProgress:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every service runs, in its current form."""
         return all(
             name in self.latest and self.latest[name].state == RUNNING and self.latest[name].is_current
             for name in self.expected
@@ -190,7 +187,6 @@ class StackProgress:
         return found
 
     def words(self) -> str:
-        """What is still awaited, in one line."""
         states: dict[str, list[str]] = {}
         for name in self.expected:
             task = self.latest.get(name)
@@ -202,9 +198,7 @@ class StackProgress:
 
 def _checked(arguments: Sequence[str]) -> str:
     done = run_docker(arguments, seconds_max=READ_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(f"`docker {' '.join(arguments[:3])}` failed: {last_words(done.stderr, 2)}", exit_code=1)
-    return done.stdout
+    return output_of(done, f"`docker {' '.join(arguments[:3])}` failed")
 
 
 def has_left_swarm() -> bool:
@@ -214,7 +208,6 @@ def has_left_swarm() -> bool:
 
 
 def command(stack: Stack, file: Path) -> list[str]:
-    """Return the arguments that follow ``docker`` on the command line."""
     return ["stack", "deploy", "--prune", "--with-registry-auth", "--compose-file", str(file), stack.name]
 
 
@@ -246,12 +239,8 @@ def deploy(stack: Stack, file: Path, node_names: Mapping[str, str]) -> None:
     ``node_names`` has the names of hosts by the ids of nodes.
     """
     done = run_docker(command(stack, file), seconds_max=DEPLOY_SECONDS_MAX)
-    if done.returncode != 0:
-        raise LabError(
-            f"`docker stack deploy` failed: {last_words(done.stderr or done.stdout)}",
-            f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}",
-            exit_code=1,
-        )
+    by_hand = f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}"
+    output_of(done, "`docker stack deploy` failed", by_hand)
     services = services_of(stack.name)
     _start_ended(stack.name, services)
     await_ready(stack.name, services, StackProgress(stack.services, node_names))
@@ -288,7 +277,6 @@ def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProg
 
 
 def _start_error(stack: str, failed: Mapping[str, str]) -> LabError:
-    """Print the last log lines of services that failed, and return the error with its remedy."""
     for name in [*failed][:2]:
         ui.note(f"last lines of {name}:")
         logs = ["service", "logs", "--raw", f"--tail={2 * LOG_LINES}", f"{stack}_{name}"]

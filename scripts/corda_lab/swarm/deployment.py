@@ -12,14 +12,13 @@ from typing import Any
 
 import yaml
 
-from bare.commands import come_true
+from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.processes import last_words
 from corda_lab.lab import images, replacing, shape
 from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service, parse_services, service_format
 from corda_lab.lab.engine import (
     COMMAND_SECONDS_MAX,
+    READER,
     Container,
     Engine,
     addresses_in,
@@ -57,7 +56,6 @@ class DeployedStack:
 
     @property
     def project(self) -> str:
-        """The name of the stack: what names of its volumes and load containers begin with."""
         return self.folder.stack
 
     @cached_property
@@ -70,12 +68,10 @@ class DeployedStack:
 
     @property
     def load_engines(self) -> tuple[Engine, ...]:
-        """The engine of the driver, which is that of the web UI, and those of the workers of the placement."""
         return tuple(Engine(host) for host in (self._host_of(SERVICE), *self.known.workers))
 
     @property
     def load_label(self) -> str:
-        """The label of all that the lab makes for a stack with the engine alone."""
         return f"{LABEL}={self.project}"
 
     @cached_property
@@ -90,26 +86,21 @@ class DeployedStack:
 
     @property
     def load_template(self) -> LoadTemplate:
-        """The service from which load containers are made."""
         return LoadTemplate(self.project, self.document)
 
     @property
     def helper_image(self) -> str:
-        """The image of the load generator, which every host has."""
         return self.known.helper_image
 
     @property
     def reader_image(self) -> str:
-        """The image of the nodes in the registry of the stack."""
         return self._image_of(self.settings.nodes[0].lower())
 
     @property
     def rows_images(self) -> tuple[str, ...]:
-        """The image of the load generator in the registry of the stack."""
         return (self.helper_image,)
 
     def node_conf(self, node: str) -> str:
-        """The settings of a node, with its passwords, whether it runs or not."""
         return self.folder.node_conf(node)
 
     def _image_of(self, service: str) -> str:
@@ -138,11 +129,9 @@ class DeployedStack:
         )
 
     def services(self) -> list[Service]:
-        """Return the newest container of every service, also of those that have stopped."""
         return self._listed("--all")
 
     def running_containers(self) -> dict[str, Container]:
-        """Return the running containers by the name of their service."""
         return {service.name: service.container for service in self._listed()}
 
     def _listed(self, *options: str) -> list[Service]:
@@ -196,7 +185,6 @@ class DeployedStack:
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
     ) -> CompletedProcess[str]:
-        """Run ``exec -T SERVICE …`` and capture its output. Raises LabError if it fails, unless ``check`` is False."""
         done = self._run(*arguments, seconds_max=seconds_max)
         if done.returncode != 0 and is_gone(done.stderr):
             # Swarm has replaced the container since, by one of another name.
@@ -215,7 +203,6 @@ class DeployedStack:
         return container.inside(*arguments[3:], seconds_max=seconds_max)
 
     def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
-        """Run ``exec -T SERVICE …`` and write its output, of any size, to ``path``. Raises LabError if it fails."""
         service = _service_in(arguments)
         # Rows are read once, so a container that was replaced must not be known by its old name.
         self._containers.pop(service, None)
@@ -226,12 +213,10 @@ class DeployedStack:
         run_docker_to_file(path, command, shown=self.shown(*arguments), seconds_max=seconds_max)
 
     def log_since(self, service: str, since: str) -> str:
-        """Return what the newest container of a service has logged since a time (RFC 3339)."""
         found = next((one.container for one in self.services() if one.name == service), None)
         return log_of(found, "--since", since) if found else ""
 
     def log_tails(self, lines: int) -> str:
-        """Return the last lines of all services, each with the name of its service."""
         found = []
         for service in self.services():
             text = log_of(service.container, "--tail", str(lines))
@@ -239,12 +224,10 @@ class DeployedStack:
         return "".join(found)
 
     def recorded_image(self, service: str, name: str) -> str:
-        """Return the name of the image of a service as manifests have it: that of a lab on one machine."""
         source = self.known.images.get(service, name)
         return self.settings.recorded_name(images.official_name(self.settings, source))
 
     def load_containers(self) -> list[str]:
-        """Return the names of the running containers that generate the load of a run."""
         filters = (f"--filter=label={self.load_label}", f"--filter=label={RUN_LABEL}")
         listing = ("ps", *filters, "--format={{.Names}}")
         said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
@@ -342,16 +325,13 @@ def _service_in(arguments: Sequence[str]) -> str:
 
 
 def is_gone(detail: str) -> bool:
-    """Whether an error of the docker client says that a container does not run any more."""
     return "no such container" in detail.lower() or "is not running" in detail.lower()
 
 
 def has_ended(container: Container) -> bool:
-    """Whether a container has ended. Raises LabError."""
     return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
 
 
 def log_of(container: Container, *options: str) -> str:
-    """What a container has printed, with options of ``docker logs``. Raises LabError."""
     done = container.engine.run("logs", *options, container.name)
     return done.stdout + done.stderr

@@ -4,13 +4,11 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.image_files import READER
-from corda_lab.host.probe import parse_version
-from corda_lab.host.processes import last_words
-from corda_lab.lab import exposure
-from corda_lab.lab.checks import Check, failure, ok, unknown, warning
-from corda_lab.lab.engine import Engine, outcomes
+from corda_lab.host.engine import parse_version
+from corda_lab.lab.checks import Check, engine_exposures, failure, ok, unknown, warning
+from corda_lab.lab.engine import READER, Engine, outcomes
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.swarm.fit import Fitted, Place
 from corda_lab.swarm.hosts import EngineFacts, Located, Member, facts_of, locate
@@ -53,14 +51,12 @@ class SwarmHosts:
 
     @classmethod
     def ask(cls, fitted: Fitted, members: Sequence[Member]) -> "SwarmHosts":
-        """Find all hosts of a placement in the swarm, and ask their engines."""
         label = fitted.placement.fields.label
         located = {name: locate(name, label, members) for name in fitted.hosts}
         return cls(located, outcomes([Engine(name) for name in fitted.hosts], facts_of))
 
     @property
     def node_names(self) -> dict[str, str]:
-        """Ids of nodes of the swarm → names of hosts."""
         return {found.member.id: name for name, found in self.located.items() if found.member}
 
 
@@ -102,7 +98,6 @@ def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) 
 
 
 def places_on(host: str, fitted: Fitted) -> list[Place]:
-    """Return the places of the services on a host."""
     return [place for place in fitted.places.values() if place.host == host]
 
 
@@ -125,7 +120,6 @@ def lacking(member: Member, reserved: Iterable[Place | WorkersFields]) -> str:
 
 
 def is_open(address: str, port: int) -> bool:
-    """Return whether this machine can connect to a port."""
     try:
         with socket.create_connection((address, port), timeout=CONNECT_SECONDS_MAX):
             return True
@@ -140,7 +134,7 @@ def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
         number = parse_version(version)
         if number and minimum and number < minimum:
             yield failure(f"engine {version}", f"on {names}", f"Install Docker {ENGINE_MIN} or newer there.")
-        yield from exposure.examine_engine(version)
+        yield from engine_exposures(version)
     if len(by_version) > 1:
         which = "; ".join(f"{version} on {names}" for version, names in by_version.items())
         yield warning("engines", f"they differ: {which}", "Install the same version on all hosts.")
@@ -151,7 +145,6 @@ def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
 
 
 def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that share a value: value → names in words."""
     found: dict[str, list[str]] = {}
     for name, value in by_name.items():
         found.setdefault(value, []).append(name)
@@ -192,7 +185,6 @@ def examine_kernel_clocks(engines: Sequence[Engine], image: str | None) -> list[
 
 
 def examine_registry(registry: str, engines: Sequence[Engine]) -> list[Check]:
-    """Check that every host reaches the registry, by an image that it does not have."""
     image = f"{registry}/corda-lab/reached:none"
     checks = []
     for name, done in outcomes(engines, lambda engine: engine.run("pull", "--quiet", image)).items():

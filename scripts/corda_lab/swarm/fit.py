@@ -51,7 +51,6 @@ class Fitted:
         return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
 
     def fields_of(self, host: str) -> HostFields:
-        """Return what the file says of one of ``hosts``."""
         fields = self.placement.fields.hosts
         return fields[host] if host in fields else next(one for one in fields.values() if one.each)
 

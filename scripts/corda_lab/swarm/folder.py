@@ -40,7 +40,6 @@ class Deployment(BaseModel):
     """Whether it has started. It is False again as soon as it is about to be started or stopped."""
 
     def entry(self, hosts: Mapping[str, PlacedHost]) -> PlacementEntry:
-        """Return what manifests have of it."""
         return PlacementEntry(
             name=named(self.placement),
             sha256=hashlib.sha256(self.text.encode()).hexdigest(),
@@ -74,7 +73,6 @@ class StackFolder:
 
     @property
     def network(self) -> Path:
-        """A copy of what the bootstrapper has written."""
         return self.root / "bootstrapped"
 
     def node_conf(self, node: str) -> str:
@@ -95,12 +93,10 @@ class StackFolder:
         return self.root / "deployment.json"
 
     def create(self) -> None:
-        """Create the folder, which nobody else may open."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
 
     def note(self, deployment: Deployment) -> None:
-        """Write what runs where. Hosts of earlier deployments stay in it until the stack is removed."""
         self.create()
         known = self.known()
         hosts = dict.fromkeys([*(known.hosts if known else ()), *deployment.hosts])
@@ -123,5 +119,4 @@ class StackFolder:
             raise LabError(f"{self.deployment_file}: is damaged", remedy) from None
 
     def forget(self) -> None:
-        """Delete all of it: nothing of the stack is left on any host."""
         shutil.rmtree(self.root, ignore_errors=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import Engine, run_docker
+from corda_lab.lab.engine import Engine, output_of, run_docker
 
 NO_SWARM = (
     "Run this command on a manager of the swarm. To make one: `docker swarm init --advertise-addr ADDRESS` here, and"
@@ -46,13 +46,10 @@ def members() -> list[Member]:
     if listed.returncode != 0 or not ids:
         raise LabError(f"The engine is no manager of a swarm: {last_words(listed.stderr, 2)}", NO_SWARM)
     inspected = run_docker(["node", "inspect", *ids])
-    if inspected.returncode != 0:
-        raise LabError(f"`docker node inspect` failed: {last_words(inspected.stderr, 2)}", "Run it again.", exit_code=1)
-    return parse_members(inspected.stdout)
+    return parse_members(output_of(inspected, "`docker node inspect` failed", "Run it again."))
 
 
 def parse_members(text: str) -> list[Member]:
-    """Read the JSON of ``docker node inspect``."""
     return [_member(one) for one in json.loads(text)]
 
 
@@ -146,7 +143,6 @@ class EngineFacts:
 
 
 def facts_of(engine: Engine) -> EngineFacts:
-    """Ask an engine what it is. Raises LabError."""
     before = time.time()
     text = engine.checked("info", "--format", "{{json .}}", seconds_max=ANSWER_SECONDS_MAX)
     return parse_facts(text, before, time.time())

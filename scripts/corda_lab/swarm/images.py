@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import Engine, on_each, run_docker
+from corda_lab.lab.engine import Engine, on_each, output_of, run_docker
 from corda_lab.paths import ROOT
 from corda_lab.swarm.placement import NODE_NAMES
 from corda_lab.swarm.shared_files import PUBLIC_VOLUME, NetworkFiles
@@ -98,7 +96,6 @@ def _build(image: StackImage, network: NetworkFiles) -> None:
 
 
 def copy_image_files(network: NetworkFiles, target: Path) -> None:
-    """Copy the files that are in images, so that every user of the image can read them."""
     root = network.of(f"/{PUBLIC_VOLUME}")
     for path in network.image_files:
         copy = target / path.relative_to(root)
@@ -113,9 +110,9 @@ def _run(
     command: Sequence[str], what: str, *, seconds_max: float, environment: Mapping[str, str] | None = None
 ) -> None:
     done = run_docker(command, seconds_max=seconds_max, environment=environment)
-    if done.returncode != 0:
-        remedy = "The registry is that of the placement; `docker login` to it, if it asks for that."
-        raise LabError(f"{what} failed: {last_words(done.stderr or done.stdout, 3)}", remedy, exit_code=1)
+    output_of(
+        done, f"{what} failed", "The registry is that of the placement; `docker login` to it, if it asks for that."
+    )
 
 
 def pull(by_host: Mapping[Engine, Sequence[str]]) -> None:

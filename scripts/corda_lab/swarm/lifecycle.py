@@ -13,8 +13,8 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.lab import doctor as machine_doctor
-from corda_lab.lab import exposure, images, lifecycle, ownership, shape
-from corda_lab.lab.checks import Check, Level
+from corda_lab.lab import images, lifecycle, ownership, shape
+from corda_lab.lab.checks import Check, Level, exposures
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Engine, run_docker
 from corda_lab.lab.settings import Settings
@@ -50,7 +50,6 @@ class Prepared:
 
     @property
     def engines(self) -> list[Engine]:
-        """The engines of all hosts."""
         return [Engine(name) for name in self.fitted.hosts]
 
 
@@ -68,21 +67,18 @@ def prepare(settings: Settings, name: str) -> Prepared:
 
 
 def project_of(settings: Settings) -> Project:
-    """Return the project without the services for which there is no image here. Raises LabError."""
     return parse_project(Compose(settings).config()).without(lifecycle.left_out())
 
 
 def own_node() -> str:
-    """Return the id of this machine's engine in the swarm."""
     return run_docker(["info", "--format", "{{.Swarm.NodeID}}"]).stdout.strip()
 
 
 def check(prepared: Prepared) -> list[Check]:
-    """Check the hosts, and what this machine, the manager, needs."""
     beside = settings_of_ports(prepared.settings, prepared.folder)
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
     checks = doctor.examine(prepared.fitted, prepared.hosts)
-    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposure.examine(prepared.settings)]
+    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposures(prepared.settings)]
     if all(one.level is not Level.FAILURE for one in checks):
         # Engines that do not answer have been named already.
         checks += doctor.examine_registry(prepared.fitted.placement.fields.registry, prepared.engines)
@@ -101,16 +97,6 @@ def settings_of_ports(settings: Settings, folder: StackFolder) -> Settings:
     return Settings(settings.values, access.project_of(folder.stack))
 
 
-def require_sound(checks: Sequence[Check]) -> None:
-    """Print warnings, and raise LabError if a check has failed."""
-    for one in checks:
-        if one.level is Level.WARNING:
-            ui.warn(f"{one.name}: {one.finding}")
-    if error := machine_doctor.blocking_error(checks):
-        raise error
-    ui.note("; ".join(f"{one.name}: {one.finding}" for one in checks if one.name.startswith("host ")))
-
-
 def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
     """Build all images, and start the stack. Raises LabError.
 
@@ -121,21 +107,19 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
     prepare_images(settings, forced)
     with ui.phase("Checking the hosts"):
         prepared = prepare(settings, name)
-        require_sound(check(prepared))
+        machine_doctor.require_sound(check(prepared), shown=lambda one: one.name.startswith("host "))
     build(settings)
     ownership.mark(prepared.folder.stack, mark)
     start(prepared, name)
 
 
 def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> None:
-    """Pull or build the third-party images that the builds, the services and the ways to their ports need."""
     with ui.phase("Third-party images"):
         names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
         engine.ensure_images(names, forced)
 
 
 def build(settings: Settings) -> None:
-    """Build the lab's own images on this machine, with that of links, which not every shape has."""
     lifecycle.build(settings)
     if LINKS not in settings.services:
         lifecycle.build(settings, LINKS)
@@ -167,7 +151,6 @@ def start(prepared: Prepared, name: str) -> None:
 
 
 def deployment_of(prepared: Prepared, name: str) -> Deployment:
-    """Return the record of a stack that is about to start. ``name`` is the placement, as it was given."""
     fitted, running = prepared.fitted, prepared.project.running
     generator = stack_images.stack_image(SERVICE, running[SERVICE]["image"], fitted.placement.fields.registry, "")
     return Deployment(
@@ -198,7 +181,6 @@ def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Engine, Sequence[str
 
 
 def await_bridge(settings: Settings) -> None:
-    """Wait until the bridge answers on this machine, with all nodes. Raises LabError."""
     deadline = time.monotonic() + ANSWER_SECONDS_MAX
     with closing(Bridge(settings.bridge_url, settings.bridge_token)) as bridge:
         while not bridge.is_ready():

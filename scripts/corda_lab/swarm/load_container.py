@@ -59,7 +59,6 @@ class LoadTemplate:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders of these files in the container, each once."""
         return tuple(dict.fromkeys(str(PurePosixPath(target).parent) for target in self.files))
 
 

@@ -92,7 +92,6 @@ class PlacementFields(Fields):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether hosts encrypt what services send to one another."""
         return self.overlay == "encrypted"
 
 
@@ -133,7 +132,6 @@ def find_placement(name: str, folder: Path = PLACEMENTS) -> Placement:
 
 
 def read_placement(path: Path) -> Placement:
-    """Read a placement file. Raises LabError with all its problems."""
     try:
         return _read(path)
     except WorkloadError as error:
@@ -168,7 +166,6 @@ def _reworded(detail: Any, source: Source) -> Problem:
 
 
 def _known_fields(parents: Location) -> Collection[str]:
-    """Return the fields of the mapping at a place in the file."""
     model: type[BaseModel] = PlacementFields
     for part in parents:
         model = _MODELS.get(str(part), model)

@@ -60,7 +60,6 @@ class Project:
         return {mount["source"]: mount["target"] for mount in mounts if mount["type"] == "volume"}
 
     def without(self, names: Collection[str]) -> "Project":
-        """Return the project without some of its services."""
         return replace(self, services={name: one for name, one in self.services.items() if name not in names})
 
 

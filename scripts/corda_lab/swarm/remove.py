@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_words
-from corda_lab.lab.engine import Engine, outcomes, problems_of, run_docker
+from corda_lab.lab.engine import Engine, outcomes, output_of, problems_of, run_docker
 from corda_lab.swarm import access, bootstrap
 from corda_lab.swarm.deploy import LABEL, NAMESPACE
 from corda_lab.swarm.folder import StackFolder
@@ -65,18 +64,17 @@ def _noted(problems: list[Problem]) -> Iterator[None]:
 
 def _remove_container(name: str) -> None:
     if run_docker(["container", "inspect", name]).returncode == 0:
-        _require(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
+        output_of(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
 
 
 def _remove_plain(host: Engine, stack: str) -> None:
-    """Remove containers of loads and measurements whose command was killed. Raises LabError."""
     left = host.checked("ps", "--all", "--quiet", f"--filter=label={LABEL}={stack}").split()
     if left:
         host.checked("rm", "--force", "--volumes", *left)
 
 
 def _remove_stack(stack: str) -> None:
-    _require(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
+    output_of(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
 
 
 def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
@@ -108,7 +106,6 @@ def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
 
 
 def _networks(stack: str) -> list[str]:
-    """Return the overlays of the stack."""
     return run_docker(["network", "ls", f"--filter=label={NAMESPACE}={stack}", "--format={{.Name}}"]).stdout.split()
 
 
@@ -117,12 +114,9 @@ def _remove_network(name: str) -> None:
     deadline = time.monotonic() + NETWORK_SECONDS_MAX
     while run_docker(["network", "inspect", name]).returncode == 0:
         done = run_docker(["network", "rm", name])
-        if done.returncode != 0 and time.monotonic() > deadline:
-            raise LabError(
-                f"The overlay {name} was not removed: {last_words(done.stderr)}",
-                f"`docker network inspect --verbose {name}` shows what still uses it.",
-                exit_code=1,
-            )
+        if time.monotonic() > deadline:
+            remedy = f"`docker network inspect --verbose {name}` shows what still uses it."
+            output_of(done, f"The overlay {name} was not removed", remedy)
         time.sleep(NETWORK_POLL_SECONDS)
 
 
@@ -131,13 +125,6 @@ def _remove_volumes(run: Callable[[list[str]], CompletedProcess[str]], stack: st
     names: list[str] = []
     for label in (NAMESPACE, "com.docker.compose.project"):
         listed = run(["volume", "ls", "--quiet", f"--filter=label={label}={stack}"])
-        _require(listed, "The volumes could not be listed")
-        names += listed.stdout.split()
+        names += output_of(listed, "The volumes could not be listed").split()
     if names:
-        _require(run(["volume", "rm", "--force", *names]), "Volumes were not deleted")
-
-
-def _require(done: CompletedProcess[str], what: str) -> None:
-    """Raise LabError if a command has failed."""
-    if done.returncode != 0:
-        raise LabError(f"{what}: {last_words(done.stderr, 2)}", exit_code=1)
+        output_of(run(["volume", "rm", "--force", *names]), "Volumes were not deleted")

@@ -59,7 +59,6 @@ class StackFile:
 
     @property
     def reference(self) -> dict[str, str | int]:
-        """What the service says of it in the stack file."""
         uid, _, gid = self.user.partition(":")
         owner: dict[str, str | int] = {"uid": uid, "gid": gid or "0"} if self.kind is Kind.SECRET else {}
         return {"source": self.name, "target": self.target, **owner, "mode": self.mode}
@@ -92,7 +91,6 @@ class NetworkFiles:
 
     @cached_property
     def image_hash(self) -> str:
-        """A hash of these files with their names."""
         digest = hashlib.sha256()
         root = self.of(f"/{PUBLIC_VOLUME}")
         for path in self.image_files:
@@ -101,7 +99,6 @@ class NetworkFiles:
 
 
 def files_of(name: str, service: Service, project: Project, network: NetworkFiles) -> list[StackFile]:
-    """Return the secrets and configs of a service, in the order of its volumes. Raises LabError."""
     found: list[StackFile] = []
     written = project.bootstrapped
     for mount in service.get("volumes", ()):
@@ -151,7 +148,6 @@ def _stack_file(
 
 
 def _is_config(path: Path) -> bool:
-    """Return whether Swarm takes the file as a config or secret."""
     return 0 < path.stat().st_size <= BYTES_MAX
 
 

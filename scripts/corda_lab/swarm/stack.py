@@ -64,7 +64,6 @@ class DerivedService:
 
     @cached_property
     def files(self) -> list[StackFile]:
-        """Its secrets and configs."""
         found = files_of(self.name, self.service, self.derivation.project, self.derivation.network)
         if self._awaited:
             found.append(config_file(self.derivation.project, self.service, AWAIT, AWAIT_TARGET))
@@ -72,7 +71,6 @@ class DerivedService:
 
     @cached_property
     def image(self) -> StackImage:
-        """Its image in the registry."""
         registry = self.derivation.fitted.placement.fields.registry
         return stack_image(self.name, self.service["image"], registry, self.derivation.network.image_hash)
 
@@ -154,7 +152,6 @@ class DerivedService:
 
     @cached_property
     def _ports(self) -> list[Fragment]:
-        """Its ports that other machines are meant to reach."""
         return [
             {
                 "mode": "host",
@@ -231,20 +228,16 @@ class Stack:
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The names of its services."""
         return tuple(self.document["services"])
 
     def image_of(self, service: str) -> str:
-        """Return the image of a service, by its name in the registry."""
         return str(self.document["services"][service]["image"])
 
     def file_names(self, kind: Kind) -> frozenset[str]:
-        """Return the names that its secrets, or its configs, have in Swarm."""
         return frozenset(self.document[kind.value])
 
     @property
     def text(self) -> str:
-        """The stack file as YAML."""
         header = "# Derived from compose.yaml and a placement; docs/scale-out.md says how. Do not edit it.\n"
         header += f"#   docker stack deploy --compose-file FILE {self.name}\n"
         return header + yaml.dump(dict(self.document), Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)

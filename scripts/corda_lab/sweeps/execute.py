@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.lab import addresses
+from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import files, folders, stored
@@ -201,7 +201,7 @@ def execute(sweep: SweepFile, kept: store.Unfinished, settings: Settings, lab: L
     if not is_whole:
         return SweepResult(None, [f"step {key}: {message}" for key, message in runner.failed.items()])
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
-    link = addresses.link(settings, max(started_at, lab.started_at), time.time())
+    link = lifecycle.dashboard_link(settings, max(started_at, lab.started_at), time.time())
     folder = finish(sweep, kept, search, link)
     if link:
         ui.note(f"Grafana, since the last start of the lab: {link}")

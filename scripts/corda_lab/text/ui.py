@@ -1,5 +1,6 @@
 """Terminal output of the command line: phases with their duration, progress, warnings and errors."""
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -26,14 +27,28 @@ console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isat
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def say(text: str | Text, style: str | None = None) -> None:
+    """Print text as it is: square brackets are no markup."""
+    console.print(text, style=style, markup=False)
+
+
+def complain(text: str, style: str | None = None) -> None:
+    """As ``say``, on standard error."""
+    error_console.print(text, style=style, markup=False)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
 def note(text: str) -> None:
     """Print one line of progress under the current phase."""
-    console.print(f"    {text}", markup=False)
+    say(f"    {text}")
 
 
 def warn(text: str) -> None:
     """Print one line of warning under the current phase."""
-    console.print(f"    warning: {text}", style="yellow", markup=False)
+    say(f"    warning: {text}", "yellow")
 
 
 def print_error(error: LabError) -> None:
@@ -75,7 +90,7 @@ phase_times = PhaseTimes()
 @contextmanager
 def phase(title: str) -> Iterator[None]:
     """Print ``title`` when a phase begins, and the elapsed seconds when it ends or fails."""
-    console.print(f"==> {title}", style="bold", markup=False)
+    say(f"==> {title}", "bold")
     started = time.monotonic()
     outcome = "failed after"
     try:
@@ -87,7 +102,7 @@ def phase(title: str) -> Iterator[None]:
     finally:
         seconds = time.monotonic() - started
         phase_times.seconds[title] = round(seconds, 1)
-        console.print(f"    {outcome} {seconds:.1f} s", style="dim", markup=False)
+        say(f"    {outcome} {seconds:.1f} s", "dim")
 
 
 class Ticker:

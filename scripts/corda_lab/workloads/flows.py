@@ -20,7 +20,6 @@ def find_node(name: str, bridge: Bridge) -> Node:
 
 
 def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:
-    """Return the flows in the form that ``--json`` prints."""
     return [
         {
             "flow": flow.name,
@@ -56,19 +55,18 @@ def class_line(name: str, value: Parameter) -> str:
 
 
 def show(node: str, flows: list[Flow]) -> None:
-    """Print every flow, one line for each of its constructors, and one for each class of their arguments."""
     if not flows:
-        ui.console.print(f"{node} has no flows that can be started by RPC.", markup=False)
+        ui.say(f"{node} has no flows that can be started by RPC.")
         return
     for flow in flows:
-        ui.console.print(flow.name, style="bold", markup=False, highlight=False)
+        ui.say(flow.name, "bold")
         ways = [signature(parameters) for parameters in flow.constructors] or [
             "unknown parameters: the class file has no parameter names"
         ]
         for way in ways:
             # The terminal wraps long lines, so that names can be searched for and copied.
-            ui.console.print(f"    {way}", markup=False, highlight=False, soft_wrap=True)
+            ui.say(f"    {way}")
         for name, value in classes_of(flow).items():
-            ui.console.print(f"      {class_line(name, value)}", markup=False, highlight=False, soft_wrap=True)
+            ui.say(f"      {class_line(name, value)}")
     ui.console.print()
-    ui.console.print(f"To measure one: scripts/lab workload new --node {node} --flow {flows[0].name}", markup=False)
+    ui.say(f"To measure one: scripts/lab workload new --node {node} --flow {flows[0].name}")

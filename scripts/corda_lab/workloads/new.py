@@ -141,12 +141,10 @@ def by_preference(flow: Flow) -> list[tuple[Parameter, ...]]:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a YAML string. JSON strings are valid YAML."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def needs_counterparty(parameters: tuple[Parameter, ...], notary: str | None) -> bool:
-    """Return whether one of the example values refers to the counterparty."""
     return any("{{ counterparty }}" in text for one in parameters for text, _ in entry_lines(one, notary, ""))
 
 
@@ -250,12 +248,10 @@ def write(path: Path, text: str) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> LabError:
-    """Return the error of a file that cannot be written."""
     return LabError(f"{path}: cannot be written ({error.strerror})", "Check the folder's permissions.")
 
 
 def check_name(name: str) -> str:
-    """Return the name if it is valid for a workload file (without its suffix). Raises LabError if it is not."""
     if not NAME.fullmatch(name):
         raise LabError(
             f"--name: {name!r} is not a valid name", "Use at most 60 lower-case letters, digits, hyphens, underscores."

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from corda_lab.chaos import command, show
+from corda_lab.chaos import command
 from corda_lab.chaos.model import TRIAL, Trial, problems_of, store
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
@@ -74,11 +74,11 @@ def test_a_trial_fails_for_what_is_lost_or_cannot_be_told(found: dict[str, objec
 
 
 def test_a_trial_is_one_line_with_the_seed_that_repeats_it() -> None:
-    assert show.line(trial(restarted=("PartyA",))) == (
+    assert command.line(trial(restarted=("PartyA",))) == (
         "seed 100: 2 of 3 faults made, 400 ok, 9 unknown, 3 failed; unknown: 6 ok, 3 not started; "
         "started again: PartyA; audit: passed; passed"
     )
-    assert show.line(trial(problems=("value was made",))).endswith("FAILED: value was made")
+    assert command.line(trial(problems=("value was made",))).endswith("FAILED: value was made")
 
 
 def test_the_sums_tell_what_was_lost_from_what_was_doubled_and_what_was_made() -> None:
@@ -87,7 +87,7 @@ def test_the_sums_tell_what_was_lost_from_what_was_doubled_and_what_was_made() -
         for kind in (ViolationKind.CONSUMED_TWICE, ViolationKind.VALUE_NOT_CONSERVED, ViolationKind.VAULTS_DIFFER)
     )
     wrong = Audit(verdict="violations", violations=(MISSING, doubled, made, other))
-    sums = dict(zip(show.TITLES, show.sums([trial(), trial(audit=wrong, problems=("wrong",))]), strict=True))
+    sums = dict(zip(command.TITLES, command.sums([trial(), trial(audit=wrong, problems=("wrong",))]), strict=True))
     assert {name: sums[name] for name in ("trials", "acknowledged", "passed")} == {
         "trials": 2,
         "acknowledged": 800,

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.chaos import show
+from corda_lab.chaos import command
 from corda_lab.chaos.model import Trial, audit_problems
 from corda_lab.chaos.stranded import Explained, Logs, explained_by
 from corda_lab.errors import LabError
@@ -150,9 +150,9 @@ def test_it_is_shown_with_its_evidence_and_is_no_problem(tmp_path: Path) -> None
     found = explained(tmp_path, [*ISSUE, *PAY, *END])
     trial = Trial(seed=15, run="20261127T143052Z-chaos", audit=AUDIT, stranded=found.stranded)
     assert audit_problems(AUDIT, trial.stranded_ids) == []
-    sums = dict(zip(show.TITLES, show.sums([trial]), strict=True))
+    sums = dict(zip(command.TITLES, command.sums([trial]), strict=True))
     assert (sums["stranded"], sums["other"]) == (1, 0)
-    assert f"stranded by Corda: {PAID}" in show.line(trial)
+    assert f"stranded by Corda: {PAID}" in command.line(trial)
 
 
 def test_other_violations_of_the_same_trial_are_still_told(tmp_path: Path) -> None:

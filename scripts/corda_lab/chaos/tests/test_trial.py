@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from corda_lab.audit.requests import Load, requests_of
-from corda_lab.chaos import asked, command
+from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
 from corda_lab.chaos.model import TRIAL, Trial
 from corda_lab.chaos.trial import Made, Outcome
@@ -240,7 +240,7 @@ def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> 
         {"client_id": ["run-1", "run-3"], "node": ["PartyA", "PartyB"], "outcome": ["ok", "ok"], "tx_id": ["AA", "BB"]}
     )
     both = Subject("PartyA", (part("Iou"),), others=(Subject("PartyB", (part("Iou"),)),))
-    assert asked.ask(table, cast(Bridge, TwoNodes()), both, users=2)["run-2"] == FlowStatus("completed", "EF")
+    assert chaos_trial.ask(table, cast(Bridge, TwoNodes()), both, users=2)["run-2"] == FlowStatus("completed", "EF")
 
 
 def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
@@ -345,7 +345,7 @@ def test_gaps_unknown_ones_and_what_follows_the_last_row_are_asked_about() -> No
 
     schema = {"client_id": pl.String, "outcome": pl.String}
     killed = [("run-ab-1", "ok"), ("run-ab-2", "ok"), ("run-ab-4", "failed"), ("run-ab-5", "unknown")]
-    found = asked.open_clients(pl.DataFrame(killed, schema=schema, orient="row"), 2, status)
+    found = chaos_trial.open_clients(pl.DataFrame(killed, schema=schema, orient="row"), 2, status)
     assert sorted(numbers) == [3, 5, 6, 7, 8, 9, 10, 11]
     assert {client for client, one in found.items() if one.state == "completed"} == {"run-ab-3", "run-ab-6", "run-ab-8"}
-    assert asked.open_clients(pl.DataFrame(schema=schema), 2, status) == {}
+    assert chaos_trial.open_clients(pl.DataFrame(schema=schema), 2, status) == {}

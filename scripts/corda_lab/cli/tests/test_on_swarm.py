@@ -11,7 +11,7 @@ from corda_lab.cli import lab, status
 from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
-from corda_lab.host import probe
+from corda_lab.host import engine
 from corda_lab.lab import lifecycle as machine
 from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
@@ -134,7 +134,7 @@ def test_the_status_of_a_stack_is_that_of_its_tasks(tmp_path: Path, monkeypatch:
         esac""",
     )
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(probe, "probe", lambda: SimpleNamespace(state=probe.EngineState.READY))
+    monkeypatch.setattr(engine, "probe", lambda: SimpleNamespace(state=engine.EngineState.READY))
     settings = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "lab"})
     StackFolder.of("lab").note(DEPLOYED)
     state = status.gather(settings)

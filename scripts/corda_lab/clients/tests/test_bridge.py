@@ -162,7 +162,7 @@ def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
 
 
 def test_reports_what_the_bridge_sees_of_every_node(bridge: Bridge) -> None:
-    notary, party, absent = bridge.reports()
+    notary, party, absent = bridge.nodes().values()
     assert (notary.is_ready, notary.last_failure, absent.is_ready) == (True, None, False)
     assert (party.name, party.outstanding_flows) == ("PartyA", 3)
     assert party.last_failure is not None
@@ -172,7 +172,7 @@ def test_reports_what_the_bridge_sees_of_every_node(bridge: Bridge) -> None:
 def test_a_report_that_is_malformed_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ANSWERS, "/v1/nodes", (200, {"nodes": [{"name": "PartyA"}]}))
     with pytest.raises(LabError, match="about nodes cannot be parsed"):
-        bridge.reports()
+        bridge.nodes()
 
 
 def test_sends_the_token_if_there_is_one(bridge: Bridge) -> None:

@@ -7,8 +7,8 @@ from packaging.version import Version
 
 from bare import commands, consent, debian, dockerd, plugins, prepare
 from corda_lab.errors import LabError
-from corda_lab.host import engine, probe
-from corda_lab.host.probe import EngineState
+from corda_lab.host import engine
+from corda_lab.host.engine import EngineState
 from support.docker import docker_client
 
 
@@ -25,7 +25,7 @@ from support.docker import docker_client
     ],
 )
 def test_versions_are_read_as_packagers_write_them(text: str, version: str | None) -> None:
-    assert probe.parse_version(text) == (None if version is None else Version(version))
+    assert engine.parse_version(text) == (None if version is None else Version(version))
 
 
 @pytest.mark.parametrize(
@@ -45,24 +45,24 @@ def test_versions_are_read_as_packagers_write_them(text: str, version: str | Non
     ],
 )
 def test_failures_of_the_client_are_told_apart(words: str, state: str) -> None:
-    assert probe.classify_failure(words) is EngineState(state)
+    assert engine.classify_failure(words) is EngineState(state)
 
 
 def test_missing_client_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert probe.probe().state is EngineState.NO_CLIENT
+    assert engine.probe().state is EngineState.NO_CLIENT
 
 
 def test_running_engine_gives_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 20.10.24+dfsg1")
-    assert probe.probe() == probe.Probe(EngineState.READY, "20.10.24+dfsg1")
+    assert engine.probe() == engine.Probe(EngineState.READY, "20.10.24+dfsg1")
     assert engine.ensure_engine(install=False) == "20.10.24+dfsg1"
 
 
 def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
     monkeypatch.setattr(commands, "COMMAND_SECONDS_MAX", 0.2)
-    found = probe.probe()
+    found = engine.probe()
     assert found.state is EngineState.FAILED
     assert "no answer" in found.detail
 
@@ -144,5 +144,5 @@ def test_facts_are_taken_from_docker_info() -> None:
         "MemTotal": 8 * 2**30,
         "DockerRootDir": "/home/u/.local/share/docker",
     }
-    info = probe.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
-    assert info == probe.EngineInfo("27.1.1", "2.40.3", "0.29.1", 8 * 2**30, "/home/u/.local/share/docker")
+    info = engine.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
+    assert info == engine.EngineInfo("27.1.1", "2.40.3", "0.29.1", 8 * 2**30, "/home/u/.local/share/docker")

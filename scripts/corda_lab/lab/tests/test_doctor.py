@@ -35,7 +35,7 @@ def test_free_ports_are_free_and_different() -> None:
 
 
 def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int) -> None:
-    checks = doctor.check_ports(settings_with(BRIDGE_PORT=str(taken_port)), published={})
+    checks = list(doctor.check_ports(settings_with(BRIDGE_PORT=str(taken_port)), published={}))
     taken = checks[0]
     assert taken.level is Level.FAILURE
     assert f"(process {os.getpid()})" in taken.finding
@@ -45,19 +45,19 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
 
 def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = doctor.check_ports(settings, published={taken_port: Publisher("shop-web-1", "shop")})
+    checks = list(doctor.check_ports(settings, published={taken_port: Publisher("shop-web-1", "shop")}))
     assert checks[1].finding == "used by the container shop-web-1"
 
 
 def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = doctor.check_ports(settings, published={taken_port: Publisher("x-locust-1", settings.project)})
+    checks = list(doctor.check_ports(settings, published={taken_port: Publisher("x-locust-1", settings.project)}))
     assert checks[1].level is Level.OK
 
 
 def test_two_services_cannot_have_one_port() -> None:
     port = str(doctor.free_ports(1)[0])
-    checks = doctor.check_ports(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port), published={})
+    checks = list(doctor.check_ports(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port), published={}))
     assert [check.level for check in checks] == [Level.OK, Level.OK, Level.OK, Level.FAILURE]
     assert "GRAFANA_PORT" in checks[3].remedy
 
@@ -77,7 +77,7 @@ def test_reads_which_container_publishes_what() -> None:
 def test_the_folder_of_the_other_lab_that_holds_a_port_is_named() -> None:
     settings = settings_with()
     other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", "/home/me/lab")
-    found = doctor.check_ports(settings, published={settings.port("BRIDGE_PORT"): other})[0]
+    found = next(doctor.check_ports(settings, published={settings.port("BRIDGE_PORT"): other}))
     assert found.finding == "used by the container corda-lab-abc-bridge-1, started from /home/me/lab"
     assert re.search(r"BRIDGE_PORT=\d+ in \.env", found.remedy)
 
@@ -120,11 +120,12 @@ def test_finds_volumes_of_another_configuration() -> None:
 
 
 def test_one_error_tells_all_that_is_in_the_way() -> None:
-    assert doctor.blocking_error([ok("a", "fine"), Check("b", Level.WARNING, "hm")]) is None
-    error = doctor.blocking_error([failure("disk", "full", "free some"), failure("port 1", "taken", "stop it")])
-    assert error is not None
-    assert error.exit_code == 2
-    assert [str(problem) for problem in error.problems] == ["disk: full. free some", "port 1: taken. stop it"]
+    doctor.require_sound([ok("a", "fine"), Check("b", Level.WARNING, "hm")], shown=lambda _: True)
+    failures = [failure("disk", "full", "free some"), failure("port 1", "taken", "stop it")]
+    with pytest.raises(LabError) as raised:
+        doctor.require_sound(failures, shown=lambda _: True)
+    assert raised.value.exit_code == 2
+    assert [str(problem) for problem in raised.value.problems] == ["disk: full. free some", "port 1: taken. stop it"]
 
 
 def test_a_port_that_nobody_listens_on_has_no_owner() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import exposure, lifecycle
+from corda_lab.lab import checks, lifecycle
 from corda_lab.lab.checks import Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings, load_settings
@@ -18,7 +18,7 @@ def settings_with(**changes: str) -> Settings:
 
 
 def warnings_of(settings: Settings) -> list[str]:
-    return [check.name for check in exposure.examine(settings) if check.level is Level.WARNING]
+    return [check.name for check in checks.exposures(settings) if check.level is Level.WARNING]
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_versions_with_log4shell_are_called_out(version: str, expected: bool) ->
     assert warnings_of(settings) == ([f"Corda {version}"] if expected else [])
     own = settings.with_values({"CORDA_IMAGE": "own:1"})
     assert warnings_of(own) == warnings_of(settings)
-    findings = [check.finding for check in exposure.examine(own)]
+    findings = [check.finding for check in checks.exposures(own)]
     assert any("does not know whether this image has it" in finding for finding in findings) is expected
 
 
 def test_an_open_network_is_called_out() -> None:
     assert warnings_of(settings_with(INTERNAL_NETWORK="false")) == ["network"]
     with pytest.raises(LabError, match="INTERNAL_NETWORK: 'no' is neither true nor false"):
-        exposure.examine(settings_with(INTERNAL_NETWORK="no"))
+        list(checks.exposures(settings_with(INTERNAL_NETWORK="no")))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ def test_a_network_of_the_other_kind_is_removed_before_the_start(
     ],
 )
 def test_holes_of_old_engines_are_called_out(engine: str, loopback: bool, names: bool) -> None:
-    findings = [check.finding for check in exposure.examine_engine(engine)]
+    findings = [check.finding for check in checks.engine_exposures(engine)]
     assert any("127.0.0.1" in finding for finding in findings) == loopback
     assert any("CVE-2024-29018" in finding for finding in findings) == names

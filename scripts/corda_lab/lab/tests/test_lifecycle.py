@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host import processes
-from corda_lab.lab import addresses, cordapps, lifecycle
+from corda_lab.lab import cordapps, lifecycle
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -63,8 +63,8 @@ def test_ctrl_c_ends_the_command_and_goes_on_to_the_caller() -> None:
 
 def test_grafana_has_no_address_where_it_is_left_out() -> None:
     settings = load_settings(ENV_FILE, {})
-    assert addresses.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
-    assert "Grafana" not in addresses.urls(settings, without=["grafana"])
+    assert lifecycle.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
+    assert "Grafana" not in lifecycle.urls(settings, without=["grafana"])
 
 
 @pytest.mark.parametrize(

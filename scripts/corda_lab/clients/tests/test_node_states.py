@@ -2,24 +2,13 @@
 
 import math
 
-import pytest
+from corda_lab.clients.bridge import Node
+from corda_lab.clients.watch import NODE_SERIES, node_states, one_query, values_by_node
 
-from lab_workload.node_state import (
-    NODE_SERIES,
-    LastFailure,
-    NodeReport,
-    node_states,
-    one_query,
-    values_by_node,
-)
-
-FAILURE = {
-    "flow": "Iou",
-    "reason": "flow_exception",
-    "detail": "FlowException: below\n100",
-    "at": "2026-11-20T12:00:00.250Z",
+NODES = {
+    "Notary": Node("Notary", "O=Notary", 12, is_ready=True, is_notary=True, outstanding_flows=0),
+    "PartyA": Node("PartyA", "O=PartyA", 12, is_ready=False, is_notary=False, outstanding_flows=7),
 }
-REPORTS = [NodeReport("Notary", is_ready=True, outstanding_flows=0), NodeReport("PartyA", False, 7)]
 SERIES = {
     "node_up": {"Notary": 1.0, "PartyA": 0.0},
     "node_flows_in_flight": {"Notary": 2.0},
@@ -55,7 +44,7 @@ def test_values_that_differ_only_in_other_labels_are_added_up() -> None:
 
 
 def test_a_node_has_what_the_bridge_and_prometheus_say() -> None:
-    notary, party = node_states(REPORTS, SERIES)
+    notary, party = node_states(NODES, SERIES)
 
     assert (notary.health, notary.is_healthy, notary.flows_in_flight, notary.queue_messages) == ("ready", True, 2, 11)
     assert notary.heap_percent == 40
@@ -73,33 +62,16 @@ def test_without_the_bridge_the_nodes_are_those_that_prometheus_scrapes() -> Non
 
 
 def test_without_prometheus_a_node_has_what_the_bridge_says() -> None:
-    notary, party = node_states(REPORTS, None)
+    notary, party = node_states(NODES, {})
 
     assert [notary.health, party.health] == ["ready", "not ready"]
     assert (party.outstanding_flows, party.cpu_cores) == (7, None)
 
 
 def test_without_both_there_are_no_nodes() -> None:
-    assert node_states(None, None) == []
+    assert node_states(None, {}) == []
 
 
 def test_the_queues_of_a_node_without_an_rpc_queue_are_those_of_its_peers() -> None:
-    [state] = node_states(REPORTS[:1], {"artemis_queue_messages": {"Notary": 8.0}})
+    [state] = node_states({"Notary": NODES["Notary"]}, {"artemis_queue_messages": {"Notary": 8.0}})
     assert state.queue_messages == 8
-
-
-def test_a_report_has_the_last_failure_if_there_was_one() -> None:
-    entry = {"name": "PartyA", "ready": True, "outstandingFlows": 3}
-
-    assert NodeReport.of_json(entry) == NodeReport("PartyA", True, 3)
-    failure = NodeReport.of_json({**entry, "lastFailure": FAILURE}).last_failure
-    assert failure == LastFailure("Iou", "flow_exception", "FlowException: below\n100", 1795176000.25)
-    assert failure.text == "Iou: FlowException: below 100"
-
-
-@pytest.mark.parametrize(
-    "entry", [{}, {"name": "PartyA"}, {"name": "PartyA", "ready": True, "lastFailure": {**FAILURE, "at": "noon"}}]
-)
-def test_a_malformed_report_is_an_error(entry: dict[str, object]) -> None:
-    with pytest.raises((KeyError, ValueError)):
-        NodeReport.of_json(entry)
