@@ -336,19 +336,17 @@ def text_of(name: str) -> str:
     return (WORKLOADS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def conditioning_before(entry: StepEntry, origin: float, *, steady: bool) -> tuple[ConditioningEntry, pl.DataFrame]:
-    """A load that conditioned the nodes before a step. Its rows would ruin every value that they entered."""
-    frame = request_rows(entry.index, origin - 60, 45, 3.0, 30_000.0, errors_every=2, is_open=False)
-    before = ConditioningEntry(
+def conditioning_before(entry: StepEntry, *, steady: bool) -> ConditioningEntry:
+    """A load that conditioned the nodes before a step."""
+    return ConditioningEntry(
         workload=entry.workload,
         load=entry.load,
         seconds_min=45,
         seconds_max=150,
         seconds=40.0 + entry.index,
-        flows=frame.height,
+        flows=135,
         steady=steady,
     )
-    return before, frame
 
 
 def drops_of(end: RunEnd, origin: float, seconds: float) -> pl.Series:
@@ -444,7 +442,7 @@ class Simulator:
         found = build(self.sweep, self.file.fields, planned, self.origin)
         if planned.index in self.sweep.conditioned:
             steady = self.sweep.conditioned[planned.index]
-            found = found.after(*conditioning_before(found.step, self.origin, steady=steady))
+            found = found.after(conditioning_before(found.step, steady=steady), "")
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found

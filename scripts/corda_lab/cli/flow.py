@@ -10,9 +10,9 @@ import typer
 from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
-from corda_lab.report import waterfall, waterfall_text, waterfalls
+from corda_lab.report import waterfall, waterfalls
 from corda_lab.results import folders, stored
-from corda_lab.steps.spans import Waterfall
+from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
 
 FORMATS = (".svg", ".html")
@@ -80,8 +80,8 @@ def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
     for name, value in waterfall.identity(found):
         ui.console.print(f"{name:<12} {value}", markup=False)
     ui.console.print()
-    for line in waterfall_text.lines(found, ui.console.width):
+    for line in waterfall.lines(found, ui.console.width):
         ui.console.print(line, markup=False, soft_wrap=True)
-    ui.console.print(waterfall_text.LEGEND, style="dim", markup=False)
+    ui.console.print(waterfall.LEGEND, style="dim", markup=False)
     for note in (*found.notes, waterfall.CLOCK):
         ui.console.print(note, style="dim", markup=False)

@@ -117,22 +117,8 @@ def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> lis
 
 def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
     """The CPU that bridge, generator and Prometheus use, in cores."""
-    samples = (
-        metrics.filter(pl.col("name") == "lab_cpu_cores")
-        .with_columns(pl.col("labels").str.json_path_match("$.job").alias("job"))
-        .drop_nulls("job")
-        .sort("job", "time")
-    )
-    colours = {"bridge": "main", "locust": "second", "prometheus": "third"}
-    traces = [
-        Trace(
-            part["job"][0],
-            colours.get(part["job"][0], "faint"),
-            [round(at, 2) for at in part["time"] - origin],
-            rounded(part["value"], 4),
-        )
-        for part in samples.partition_by("job", maintain_order=True)
-    ]
+    by_job = metrics.with_columns(pl.col("labels").str.json_path_match("$.job").alias("node"))
+    traces = by_node(by_job, "lab_cpu_cores", origin)
     return Chart(
         "lab-cost",
         "The lab's own cost",

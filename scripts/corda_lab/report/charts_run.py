@@ -6,33 +6,15 @@ can follow the light or dark mode of the reader. Times are seconds since the loa
 
 import polars as pl
 
-from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
+from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rates, rounded
 from corda_lab.report.charts_resources import by_node, cpu, lab_cost, memory, queues
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.open_load import with_lag
+from corda_lab.steps.open_load import in_flight_levels, with_lag
 from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
 
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
 STEP_COUNT_MAX = 400
-
-
-def rate_trace(
-    times: pl.Series, name: str, colour: str, *, total_seconds: float, kind: str, dash: str = "solid"
-) -> Trace:
-    """Events per second, in bins. Each point is in the middle of its bin; the last bin may be shorter."""
-    width = bin_seconds(total_seconds)
-    edges = [float(edge) for edge in range(0, int(total_seconds) + 1, width)]
-    x, y = [], []
-    for start in edges:
-        length = min(width, total_seconds - start)
-        # A very short bin at the end would show an extreme rate.
-        if length < width / 2:
-            continue
-        count = int(((times >= start) & (times < start + length)).sum())
-        x.append(start + length / 2)
-        y.append(count / length)
-    return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
 
 
 STARTS = {
@@ -58,25 +40,24 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
         step.window.load_started_at,
         step.window.load_ended_at - step.window.load_started_at,
     )
-    done, failed = rows.filter(is_done()), rows.filter(~is_done())
+    width = bin_seconds(total)
+
+    def rate(times: pl.Series, name: str, colour: str, kind: str = "line", dash: str = "solid") -> Trace:
+        x, y = rates(times - origin, total, width)
+        return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
+
+    expected, failed = rows.filter(pl.col("outcome") == "expected"), rows.filter(~is_done())
     traces = [
-        rate_trace(rows["started_at"] - origin, "started", "second", total_seconds=total, kind="line", dash="dot"),
-        rate_trace(done["ended_at"] - origin, "completed (achieved)", "main", total_seconds=total, kind="area"),
+        rate(rows["started_at"], "started", "second", dash="dot"),
+        rate(rows.filter(is_done())["ended_at"], "completed (achieved)", "main", kind="area"),
+        *([rate(expected["ended_at"], "expected failures", "third")] if expected.height else []),
+        *([rate(failed["ended_at"], "failed or unknown", "bad")] if failed.height else []),
     ]
-    expected = rows.filter(pl.col("outcome") == "expected")
-    if expected.height:
-        traces.append(
-            rate_trace(expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line")
-        )
-    if failed.height:
-        traces.append(
-            rate_trace(failed["ended_at"] - origin, "failed or unknown", "bad", total_seconds=total, kind="line")
-        )
     mean = step.throughput_per_second
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. {STARTS[step.load.model]}",
+        f"Flows per second in bins of {width} s. {STARTS[step.load.model]}",
         "flows/s",
         traces,
         width="wide",
@@ -213,19 +194,9 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
     """Requests in flight at the generator, and flows in flight at each node."""
     origin = step.window.load_started_at
-    changes = pl.concat(
-        [
-            pl.DataFrame(
-                {"at": rows["started_at"] - origin, "change": 1}, schema={"at": pl.Float64, "change": pl.Int32}
-            ),
-            pl.DataFrame(
-                {"at": rows["ended_at"] - origin, "change": -1}, schema={"at": pl.Float64, "change": pl.Int32}
-            ),
-        ]
-    ).sort("at", "change")
-    levels = changes.with_columns(pl.col("change").cum_sum().alias("level"))
     total = step.window.load_ended_at - origin
     x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]
+    levels = in_flight_levels(rows).with_columns(pl.col("at") - origin)
     grid = pl.DataFrame({"at": x}).join_asof(levels, on="at", strategy="backward")
     traces = [Trace("generator, from the rows", "ink", x, rounded(grid["level"].fill_null(0).to_list()), kind="steps")]
     traces += by_node(metrics, "node_flows_in_flight", origin, dash="dash")

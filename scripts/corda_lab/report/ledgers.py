@@ -24,16 +24,11 @@ def state(audit: Audit | None) -> str:
     return "" if audit is None else STATES[audit.verdict]
 
 
-def tile(audit: Audit | None) -> dict[str, str]:
-    """The tile at the top of the report of a run."""
-    passed = audit is not None and audit.verdict == "passed"
-    return {
-        "name": "ledgers",
-        "value": "not audited" if audit is None else audit.verdict,
-        "unit": "",
-        "state": state(audit),
-        "detail": "" if audit is None else "every transaction, state and value" if passed else audit.summary,
-    }
+def detail(audit: Audit | None) -> str:
+    """What the tile of a run says below the verdict."""
+    if audit is None:
+        return ""
+    return "every transaction, state and value" if audit.verdict == "passed" else audit.summary
 
 
 def count_rows(audit: Audit) -> list[tuple[str, str]]:

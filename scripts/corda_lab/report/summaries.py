@@ -17,7 +17,7 @@ from corda_lab.analysis.points import Point, known_metrics, measured_metrics, po
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
-from corda_lab.report import trends
+from corda_lab.report import tables
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
@@ -46,7 +46,7 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
         ]
         notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
         notes += [Note("warning", str(flag)) for flag in step.flags]
-        return report_run.headline(step), report_run.sentences(run.environment(step), step), notes
+        return report_run.headline(step), report_run.sentences(step), notes
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points(run), samples)
     return found.headline, [f"**{name}:** {text}" for name, text in found.sentences], found.notes
@@ -75,7 +75,7 @@ def markdown(run: StoredRun) -> str:
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
-    lines += trends.markdown(run)
+    lines += tables.trends_markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
@@ -162,7 +162,7 @@ def data(run: StoredRun) -> str:
         "sentences": sentences,
         "notes": [note_words(note) for note in notes],
         "points": [point_data(point) for point in points(run)],
-        "trends": trends.data(run),
+        "trends": tables.trends_data(run),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 

@@ -28,15 +28,12 @@ TABLES: Mapping[str, str] = {
     "metrics": "metrics",
     "stages": "stage_rows",
     "drops": "drops",
-    "conditioning": "conditioning",
     "samples": "samples",
     "notary": "notary",
 }
 """The attributes of ``Measured`` that are tables, by the names of their files."""
 ALWAYS = ("requests", "metrics")
 """The tables that every step has, also without rows."""
-CONDITIONING_TABLE = "conditioning.parquet"
-"""The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 NOTARY_SCHEMA = pl.Schema({"tx_id": pl.String, "requested_at": pl.Float64})
 NO_NOTARY = pl.DataFrame(schema=NOTARY_SCHEMA)
 
@@ -54,8 +51,6 @@ class Measured:
     workload_text: str
     drops: pl.Series = field(default_factory=lambda: NO_DROPS)
     """The intended starts of the dropped arrivals of open load, in unix seconds."""
-    conditioning: pl.DataFrame | None = None
-    """The rows of the load that conditioned the nodes before this step, if there was one."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     audit: Audit | None = None
@@ -69,13 +64,13 @@ class Measured:
     logs: Path | None = None
     """The folder with the nodes' logs, if they were kept because this step failed."""
 
-    def after(self, entry: ConditioningEntry, requests: pl.DataFrame, workload_text: str = "") -> "Measured":
+    def after(self, entry: ConditioningEntry, workload_text: str) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
 
         No value of the step changes.
         """
         step = self.step.updated(conditioning=entry)
-        conditioned = replace(self, step=step, conditioning=requests, conditioning_text=workload_text)
+        conditioned = replace(self, step=step, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
@@ -232,7 +227,6 @@ def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     logs = folder / node_logs.FOLDER
     workload = folders.read_object(folder / "workload.json")
-    audited = audits.read(folder)
     try:
         tables = {
             name: pl.read_parquet(folder / f"{name}.parquet")
@@ -244,20 +238,19 @@ def read_step(folder: Path) -> Measured:
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
         ) from None
     return Measured(
-        folders.read_model(folder / "step.json", StepEntry),
-        tables["requests"],
-        tables["metrics"],
-        tables.get("stages"),
-        folders.read_model(folder / "environment.json", Environment),
-        str(workload.get("name")),
-        str(workload.get("text")),
-        tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
-        tables.get("conditioning"),
-        tables.get("samples", NO_SAMPLES),
-        next(iter(audited.values()), None),
-        conditioning_text=str(workload.get("conditioning") or ""),
-        notary=tables.get("notary", NO_NOTARY),
+        step=folders.read_model(folder / "step.json", StepEntry),
+        environment=folders.read_model(folder / "environment.json", Environment),
+        workload=str(workload["name"]),
+        workload_text=str(workload["text"]),
+        conditioning_text=str(workload["conditioning"]),
+        audit=next(iter(audits.read(folder).values()), None),
         logs=logs if logs.is_dir() else None,
+        requests=tables["requests"],
+        metrics=tables["metrics"],
+        stage_rows=tables.get("stages"),
+        drops=tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
+        samples=tables.get("samples", NO_SAMPLES),
+        notary=tables.get("notary", NO_NOTARY),
     )
 
 

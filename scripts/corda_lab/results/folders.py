@@ -33,10 +33,9 @@ RUN_FILES = (
     "summary.json",
 )
 """Files of every run. If its flows time their stages, it also has ``stages.parquet``; if its containers could be
-watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.parquet``; if a load conditioned the nodes,
-``conditioning.parquet``; if its ledgers were audited, ``audit.json``; if the notary has logged its transactions,
-``notary.parquet``; if there were faults, ``faults.json``; if nodes were profiled, the folder ``profiles``; if it
-failed, the nodes' ``logs/``."""
+watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.parquet``; if its ledgers were audited,
+``audit.json``; if the notary has logged its transactions, ``notary.parquet``; if there were faults, ``faults.json``; if
+nodes were profiled, the folder ``profiles``; if it failed, the nodes' ``logs/``."""
 
 FAULTS = "faults.json"
 """The faults of a run, and what became of them."""

@@ -45,6 +45,11 @@ class KeptLog(Part):
     errors: list[ErrorKind] = []
     others: int = 0
 
+    @property
+    def error_count(self) -> int:
+        """The errors of all kinds."""
+        return sum(kind.count for kind in self.errors) + self.others
+
 
 class KeptLogs(Part):
     """The content of ``logs.json``: why logs were kept, of which time (unix seconds), and which could not be read."""

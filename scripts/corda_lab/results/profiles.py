@@ -199,11 +199,17 @@ def load_words(flows: Flows | None) -> str:
     return f"load: {flows.per_second:.2f} flows/s ({flows.ended} ended in {flows.seconds:.0f} s)"
 
 
-def rows(profile: Profile) -> Sequence[tuple[str, str, str, str]]:
-    """The rows of the table of the largest components: share, name, value, hottest method."""
+def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
+    """The rows of the table of the largest components: share, name, value, meaning, hottest method."""
     return [
-        (percent(one.share_percent), one.name, value_words(profile.unit, one.value), hottest_words(one))
-        for one in profile.components[:TOP]
+        (
+            percent(component.share_percent),
+            component.name,
+            value_words(profile.unit, component.value),
+            component.meaning,
+            hottest_words(component),
+        )
+        for component in profile.components[:TOP]
     ]
 
 
@@ -220,8 +226,8 @@ def markdown(profile: Profile) -> str:
     if waiting := waiting_words(profile):
         lines += [f"{waiting.capitalize()}.", ""]
     lines += ["| share | component | value | what it does | hottest method |", "|---|---|---|---|---|"]
-    for (share, name, value, method), one in zip(rows(profile), profile.components, strict=False):
-        lines.append(f"| {share} | {name} | {value} | {one.meaning} | `{method}` |")
+    for *cells, method in rows(profile):
+        lines.append(f"| {' | '.join(cells)} | `{method}` |")
     if rest := rest_words(profile):
         lines += ["", f"{rest}."]
     lines += ["", ", ".join(f"{name} {value}" for name, value in profile.versions.items() if value)]

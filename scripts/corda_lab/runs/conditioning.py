@@ -1,16 +1,13 @@
 """Brings nodes to where they stay, before anything is measured.
 
 A node becomes several times as fast over its first few hundred flows. Without conditioning, the order of the points of
-a sweep is part of its result. The load that conditions the nodes is like any other, and its rows are kept. They enter
-no value that is reported.
+a sweep is part of its result. The load that conditions the nodes is like any other, but enters no value.
 """
 
 import math
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import polars as pl
 
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -38,11 +35,10 @@ from lab_workload.run_end import RunEnd
 
 @dataclass(frozen=True)
 class Conditioned:
-    """What a load that conditioned the nodes came to, and its rows."""
+    """What a load that conditioned the nodes came to."""
 
     entry: ConditioningEntry
-    requests: pl.DataFrame
-    workload_text: str = ""
+    workload_text: str
     """The file of its workload."""
 
 
@@ -83,7 +79,7 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
-    return Conditioned(entry, collected.requests, run.workload.source.path.read_text(encoding="utf-8"))
+    return Conditioned(entry, run.workload.source.path.read_text(encoding="utf-8"))
 
 
 def await_rest(lab: RunningLab, subject: Subject, identity: str, collected: Collected) -> None:

@@ -80,18 +80,6 @@ def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
 
 
 @contextmanager
-def load_containers(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
-    """Start the containers that generate the load. They and their files are always removed after the block."""
-    try:
-        with generating(compose, plan) as names:
-            yield names
-    finally:
-        with interrupts.held_back():
-            remove = f"rm -f {ROWS_DIRECTORY}/{plan.identity}.*"
-            compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
-
-
-@contextmanager
 def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load, and remove them after the block. Their files stay in the volume."""
     names = containers_of(compose, plan)

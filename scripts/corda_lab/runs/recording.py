@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import polars as pl
 from pydantic import TypeAdapter
 
 from corda_lab import errors
@@ -63,13 +62,6 @@ class Recording:
         """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
         try:
             evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
-        except OSError as error:
-            raise folders.unwritable(self.folder, error) from None
-
-    def keep(self, name: str, table: pl.DataFrame) -> None:
-        """Store a table that belongs to the load. Raises LabError if that is impossible."""
-        try:
-            table.write_parquet(self.folder / name)
         except OSError as error:
             raise folders.unwritable(self.folder, error) from None
 

@@ -1,4 +1,4 @@
-"""Samples the CPU time, memory and disk writes of the lab's containers every second, from before a load to after it.
+"""Samples the CPU time and memory of the lab's containers every second, from before a load to after it.
 
 The kernel's control groups are read on this machine: files of a few lines for each container, without Docker. If the
 engine runs in a virtual machine or on another host, they are not visible here, and there are no samples.
@@ -27,7 +27,7 @@ SAMPLES_MAX = 200_000
 
 THREAD = "sampler"
 
-Row = tuple[str, float, float, int, int | None]
+Row = tuple[str, float, float, int]
 """The values of ``SAMPLES_SCHEMA``."""
 
 
@@ -78,12 +78,9 @@ def read(watched: Mapping[str, Sequence[Meter]]) -> Iterator[Row]:
     for name, meters in watched.items():
         try:
             used = [meter.read() for meter in meters]
-            written = [meter.disk_written() for meter in meters]
         except (OSError, ValueError):
             continue
-        known = [each for each in written if each is not None]
-        disk = sum(known) if len(known) == len(written) else None
-        yield name, now, sum(cpu for cpu, _ in used), sum(memory for _, memory in used), disk
+        yield name, now, sum(cpu for cpu, _ in used), sum(memory for _, memory in used)
 
 
 @contextmanager

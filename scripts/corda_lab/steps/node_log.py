@@ -132,6 +132,11 @@ class ErrorKind:
     last_at: float
     example: str
 
+    @property
+    def words(self) -> str:
+        """The message and the exception, without the values in them."""
+        return self.message if self.exception is None else f"{self.message} – {self.exception}"
+
 
 @dataclass
 class Errors:

@@ -112,17 +112,19 @@ def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: 
     )
 
 
+def in_flight_levels(rows: pl.DataFrame) -> pl.DataFrame:
+    """The number of requests in flight (``level``) from each start or end on (``at``, unix seconds).
+
+    A request that ends when another one starts is no longer in flight.
+    """
+    starts = rows.select(pl.col("started_at").alias("at"), pl.lit(1, pl.Int32).alias("change"))
+    ends = rows.select(pl.col("ended_at").alias("at"), pl.lit(-1, pl.Int32).alias("change"))
+    return pl.concat([starts, ends]).sort("at", "change").select("at", pl.col("change").cum_sum().alias("level"))
+
+
 def max_in_flight(rows: pl.DataFrame) -> int:
-    """The most requests in flight at one moment. A request that ends when another one starts is no longer in flight."""
-    if rows.is_empty():
-        return 0
-    changes = pl.concat(
-        [
-            pl.DataFrame({"at": rows["started_at"], "change": 1}, schema={"at": pl.Float64, "change": pl.Int32}),
-            pl.DataFrame({"at": rows["ended_at"], "change": -1}, schema={"at": pl.Float64, "change": pl.Int32}),
-        ]
-    ).sort("at", "change")
-    return int(changes["change"].cum_sum().max() or 0)  # type: ignore[arg-type]
+    """The most requests in flight at one moment."""
+    return int(in_flight_levels(rows)["level"].max() or 0)  # type: ignore[arg-type]
 
 
 def generator_was_limit(values: OpenLoadEntry) -> Reason | None:

@@ -18,12 +18,10 @@ SAMPLES_SCHEMA = pl.Schema(
         "time": pl.Float64,
         "cpu_seconds": pl.Float64,
         "memory_bytes": pl.Int64,
-        "disk_written_bytes": pl.Int64,
     }
 )
 """The columns of ``samples.parquet``: the part of the lab (``PartyA``, ``PostgreSQL``, ``bridge``), unix seconds,
-CPU-seconds and bytes written since the start of its container, and the bytes that its processes have allocated. What
-the kernel does not tell is null."""
+CPU-seconds since the start of its container, and the bytes that its processes have allocated."""
 
 PARTS = (DATABASE, "bridge", "locust", "prometheus")
 """The parts of the lab that are watched besides the Corda nodes."""

@@ -132,7 +132,6 @@ class Runner:
             found = replace(
                 found,
                 step=found.step.updated(conditioning=self._conditioned.entry),
-                conditioning=self._conditioned.requests,
                 conditioning_text=self._conditioned.workload_text,
             )
         return found.with_step(placed(found.step, step, []))

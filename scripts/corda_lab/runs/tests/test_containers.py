@@ -96,7 +96,7 @@ def test_one_process_is_one_container_and_workers_stand_beside_their_master() ->
 def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: InstallDocker) -> None:
     running = f"/{DRIVER}-worker-1 running\n/{DRIVER}-worker-2 running"
     calls = docker({"State.Status": running, "ps --all": "strange", "{{.Id}}": "0123456789abcdef"})
-    with pytest.raises(KeyboardInterrupt), containers.load_containers(compose(), plan(TWO_WORKERS)):
+    with pytest.raises(KeyboardInterrupt), containers.generating(compose(), plan(TWO_WORKERS)):
         raise KeyboardInterrupt
     said = called(calls)
     started = [call for call in said if "run" in call]
@@ -141,7 +141,7 @@ def test_containers_are_removed_when_a_worker_does_not_start(docker: InstallDock
     calls = docker({"{{.Name}}": inspected})
     with (
         pytest.raises(LabError, match="worker-1 ended early"),
-        containers.load_containers(compose(), plan(TWO_WORKERS)),
+        containers.generating(compose(), plan(TWO_WORKERS)),
     ):
         pytest.fail("the block must not be entered")
     assert [call for call in called(calls) if call[:2] == ["rm", "--force"]]
