@@ -16,9 +16,9 @@ from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
 from corda_lab.stats.power import repeats_needed
 from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
+from lab_workload.subject import LoadPart, Subject
 
 WINDOW = Window(0.0, 10.0)
 

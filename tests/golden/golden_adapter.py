@@ -37,12 +37,12 @@ from corda_lab.results.manifest import Environment, GitState, Host, SearchOutcom
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
-from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, SetupEntry, StepEntry
+from corda_lab.steps.build import Observed, build_step
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import store as kept_sweeps
@@ -57,6 +57,7 @@ from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 from lab_workload.workload import load_workload
 
 Values = Iterator[Value]
@@ -132,7 +133,7 @@ def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> O
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
     own = rows.counted(requests, options.flows_after)
     flows = {part.name: part.flow for part in subject.parts}
-    machine = MachineUse(**read["machine"])
+    machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
     calibration = read["calibration"]
     samples = one.table("samples", step)

@@ -8,8 +8,8 @@ import polars as pl
 
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.runs import unknown
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
+from lab_workload.subject import Subject
 
 Answers = Mapping[str, FlowStatus]
 """What a node said, by client id."""

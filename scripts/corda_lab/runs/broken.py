@@ -25,10 +25,10 @@ from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.text.words import listed, short
 from corda_lab.workloads.resolve import read_workload
 from lab_workload.names import canonical
+from lab_workload.subject import LoadPart, Subject
 from lab_workload.workload import Workload
 
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")

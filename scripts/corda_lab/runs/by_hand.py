@@ -23,7 +23,6 @@ from corda_lab.results import evidence, folders
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.by_hand import (
@@ -40,6 +39,7 @@ from lab_workload.by_hand import (
     WebUiStatus,
 )
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 
 END_SUFFIX = ".end.json"
 NEWEST = "latest"
@@ -238,7 +238,7 @@ def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
         began_at=began_at(one.identity).isoformat(timespec="seconds"),
         workload=load.workload,
         options=TypeAdapter(LoadOptions).dump_python(options, mode="json"),
-        subject=TypeAdapter(Subject).dump_python(steps.subject_of(load), mode="json"),
+        subject=TypeAdapter(Subject).dump_python(load.subject, mode="json"),
     )
 
 

@@ -29,12 +29,12 @@ from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows, stages
-from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
 from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.entry import HostUse, StagesEntry, StepEntry, TransactionCheck
+from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.rows import Window
@@ -43,6 +43,7 @@ from corda_lab.text.words import listed
 from lab_workload.by_hand import Counters, LoadByHand, NodeCounters, WebUiStatus
 from lab_workload.problems import WorkloadError
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 from lab_workload.workload import Workload, load_workload
 
 COUNTED_SECONDS_MAX = 180.0
@@ -196,7 +197,7 @@ class Maker:
         collect.check_row_counts(frame, end)
         drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
-        load = _Load(about, end, one.after, frame, drops, steps.subject_of(about))
+        load = _Load(about, end, one.after, frame, drops, about.subject)
         ui.note(f"{frame.height:,} requests of {about.workload}, {end.stop_at - end.started_at:.0f} s")
         return replace(load, requests=self._resolved(load))
 
@@ -226,7 +227,7 @@ class Maker:
             end=load.end,
             counted=counted,
             warm_up=what.warm_up,
-            machine_use=lambda _: MachineUse(None, None, None, None),
+            machine_use=lambda _: HostUse(),
             stage_values=lambda window: self._without_other_clocks(
                 stage_values(load, own, timed, window, may_be_gone=bool(restarted))
             ),

@@ -26,11 +26,11 @@ from corda_lab.steps.build import warm_up_found
 from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_MAX, Conditioning
 from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import CHANCE_DEVIATIONS
 from corda_lab.text import ui
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from corda_lab.lab import endings
 from corda_lab.runs.running import RunningLab, ask_all, begin_asking
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Counts, Snapshot, difference
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text import ui
 from corda_lab.text.words import listed, plural, short
+from lab_workload.subject import Subject
 
 REST_SECONDS_MAX = 120.0
 """How long a lab may take to be at rest."""

@@ -29,16 +29,15 @@ from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import RunningLab, tell
-from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
+from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
-from corda_lab.steps.rows import Window
 from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
 
@@ -165,7 +164,7 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if is_here(lab.compose) else unknown_use,
+            machine_use=load.timeline.machine_use if is_here(lab.compose) else lambda _: HostUse(),
             stage_values=observer.stage_values(own, stage_rows),
             calibration=calibrated(before),
             readings=read,
@@ -193,11 +192,6 @@ def calibrated(before: Calibration | None) -> CalibrationEntry | None:
     if before is None:
         return None
     return CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
-
-
-def unknown_use(_window: Window) -> MachineUse:
-    """The use of a machine that is not this one."""
-    return MachineUse(busy_percent=None, stolen_percent=None, swapped_pages=None, cores=None)
 
 
 def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:

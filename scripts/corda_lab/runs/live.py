@@ -10,9 +10,9 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import node_logs
 from corda_lab.stats import steady
 from corda_lab.steps.load import LoadOptions, Stopping
-from corda_lab.steps.plan import Subject
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.subject import Subject
 
 RATE_SECONDS = 5
 

@@ -13,8 +13,8 @@ from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
 from corda_lab.steps.entry import DatabaseSize, StagesEntry
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
+from lab_workload.subject import Subject
 
 REST_BEFORE_SECONDS_MAX = 60.0
 

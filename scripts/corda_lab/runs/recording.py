@@ -20,9 +20,10 @@ from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.subject import Subject
 
 Value = TypeVar("Value")
 

@@ -16,8 +16,8 @@ from corda_lab.host import control_groups, machine
 from corda_lab.host.control_groups import Meter
 from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.engine import Container
-from corda_lab.steps.build import MachineUse
 from corda_lab.steps.costs import DATABASE
+from corda_lab.steps.entry import HostUse
 from corda_lab.steps.rows import Window
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
@@ -127,11 +127,14 @@ class Timeline:
         if pages is not None:
             self.swapped.append((now, pages))
 
-    def machine_use(self, window: Window) -> MachineUse:
+    def machine_use(self, window: Window) -> HostUse:
         """Return CPU utilisation, CPU steal and swapping of the host over the window."""
         cpu = self.cpu_between(window)
-        return MachineUse(
-            machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window), machine.cores()
+        return HostUse(
+            host_busy_percent=machine.busy_percent(*cpu),
+            host_stolen_percent=machine.stolen_percent(*cpu),
+            host_swapped_pages=self.swapped_pages(window),
+            host_cores=machine.cores(),
         )
 
     def swapped_pages(self, window: Window) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -9,11 +10,11 @@ from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.entry import (
-    PASSED,
     CalibrationEntry,
     ConditioningEntry,
     CostsEntry,
     GeneratorEntry,
+    HostUse,
     NodeValues,
     OpenLoadEntry,
     PartEntry,
@@ -29,24 +30,12 @@ from corda_lab.steps.entry import (
     WorkerEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
-
-
-@dataclass(frozen=True)
-class MachineUse:
-    """The utilisation of the host over a measuring window. Values that are not known are None."""
-
-    busy_percent: float | None
-    """Share of the CPU time of all cores. It includes ``stolen_percent``."""
-    stolen_percent: float | None
-    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
-    swapped_pages: int | None
-    cores: int | None
-    """The number of cores of the host."""
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -64,7 +53,7 @@ class Observed:
     counted: counts.Counts
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
-    machine_use: Callable[[Window], MachineUse]
+    machine_use: Callable[[Window], HostUse]
     """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
     """Returns the stages of the flows in a window of the load."""
@@ -205,11 +194,6 @@ def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, through
     return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
-def generator_cpu_percent(end: RunEnd) -> float:
-    """The peak CPU of the generator's busiest process, in % of one core."""
-    return max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)])
-
-
 def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
     """The values of each part, with its flow, weight and unit."""
     by_name = {part.name: part for part in subject.parts}
@@ -228,29 +212,13 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
     )
 
 
-def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEntry:
-    """The entry ``window`` of a step."""
-    return WindowEntry(
-        load_started_at=end.started_at,
-        spawned_at=end.spawned_at,
-        started_at=window.started_at,
-        ended_at=window.ended_at,
-        load_ended_at=end.ended_at,
-        warm_up_seconds=warm_up.cut_seconds,
-        seconds=window.seconds,
-    )
-
-
-def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) -> ResourcesEntry:
+def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> ResourcesEntry:
     """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``.
 
     The CPU cores come from counters. The rates that Prometheus computes reach back to before a short window.
     """
     return ResourcesEntry(
-        host_busy_percent=machine.busy_percent,
-        host_stolen_percent=machine.stolen_percent,
-        host_swapped_pages=machine.swapped_pages,
-        host_cores=machine.cores,
+        **host.fields(),
         node_cpu_cores=costs.counter_rise(metrics, "node_cpu_seconds_total", window),
         node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
         node_gc_share=mean_in_window(metrics, "node_gc_share", window),
@@ -291,10 +259,22 @@ def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLo
 def generator_entry(end: RunEnd) -> GeneratorEntry:
     """What is known of the generator and its workers."""
     return GeneratorEntry(
-        cpu_percent_max=generator_cpu_percent(end),
+        cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
         workers=[WorkerEntry(**vars(one)) for one in end.workers],
     )
+
+
+def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str, Any]:
+    """The fields of a step that say what was asked for."""
+    return {
+        "name": workload,
+        "workload": workload,
+        "flow": " + ".join(subject.flows),
+        "node": ", ".join(subject.nodes),
+        "counterparty": ", ".join(subject.counterparties) or None,
+        "load": options.entry(),
+    }
 
 
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
@@ -322,18 +302,20 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
     by_node = node_values(measured.requests, window, subject.nodes)
     if found is not None:
-        by_node = bursts.with_burst_shares(by_node, bursts.share_factor(values, found.bursts))
-        values = bursts.with_burst_throughput(values, found.bursts)
+        values, by_node = bursts.within_bursts(values, by_node, found.bursts)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
-        name=plan.workload.name,
-        workload=plan.workload.name,
-        flow=" + ".join(subject.flows),
-        node=", ".join(subject.nodes),
-        counterparty=", ".join(subject.counterparties) or None,
-        load=options.entry(),
+        **identity(plan.workload.name, options, subject),
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
-        window=window_entry(seen.end, window, measured.warm_up),
+        window=WindowEntry(
+            load_started_at=seen.end.started_at,
+            spawned_at=seen.end.spawned_at,
+            started_at=window.started_at,
+            ended_at=window.ended_at,
+            load_ended_at=seen.end.ended_at,
+            warm_up_seconds=measured.warm_up.cut_seconds,
+            seconds=window.seconds,
+        ),
         warm_up=measured.warm_up,
         by_node=by_node,
         open_load=open_load_of(options, seen, window),
@@ -348,9 +330,6 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         costs=costs_entry,
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
-        flags=[],
-        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=PASSED,
     )
     return judged(step)
 

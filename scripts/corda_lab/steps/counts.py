@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.steps.entry import CountsEntry, FlowCount, TransactionCheck, VaultCount
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import has_succeeded
 from corda_lab.text.words import short
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)

@@ -61,16 +61,16 @@ class Distribution(Entry):
     the others. ``p999`` (p99.9) is None for fewer than 1,000 values.
     """
 
-    count: int
+    count: int = 0
     unanswered: int = 0
-    mean: float | None
-    min: Time
-    p50: Time
-    p90: Time
-    p95: Time
-    p99: Time
+    mean: float | None = None
+    min: Time = None
+    p50: Time = None
+    p90: Time = None
+    p95: Time = None
+    p99: Time = None
     p999: Time = None
-    max: Time
+    max: Time = None
 
     def quantile(self, name: str) -> float | None:
         """The value with a name such as ``p95`` or ``max``."""
@@ -390,11 +390,11 @@ class StagesEntry(Entry):
     """
 
     reason: str | None
-    rows_dropped: dict[str, int]
-    flows: list[FlowStages]
-    responders: list[ResponderStages]
-    consensus_latency_ms: Distribution
-    consensus_left_out: int
+    rows_dropped: dict[str, int] = {}
+    flows: list[FlowStages] = []
+    responders: list[ResponderStages] = []
+    consensus_latency_ms: Distribution = Distribution()
+    consensus_left_out: int = 0
     clocks_left_out: list[str] = []
 
 
@@ -440,19 +440,19 @@ class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
     generator: int
-    bridge: int | None
-    node: int | None
-    vaults: dict[str, int | None]
-    flows: list[FlowCount]
-    vault_states: list[VaultCount]
+    bridge: int | None = None
+    node: int | None = None
+    vaults: dict[str, int | None] = {}
+    flows: list[FlowCount] = []
+    vault_states: list[VaultCount] = []
     transactions: list[TransactionCheck] = []
-    node_flows: dict[str, dict[str, int]]
+    node_flows: dict[str, dict[str, int]] = {}
     restarted: list[str] = []
     """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""
     at_rest: bool
-    rest_seconds: float
-    agree: bool
-    disagreements: list[Reason]
+    rest_seconds: float = 0.0
+    agree: bool = True
+    disagreements: list[Reason] = []
 
     @property
     def is_known(self) -> bool:
@@ -476,23 +476,30 @@ class WorkerEntry(Entry):
 class GeneratorEntry(Entry):
     """The generator. ``cpu_percent_max`` is the peak CPU of its busiest process, in % of one core."""
 
-    cpu_percent_max: float | None
-    exit_reason: str | None
-    workers: list[WorkerEntry]
+    cpu_percent_max: float | None = None
+    exit_reason: str | None = None
+    workers: list[WorkerEntry] = []
 
 
-class ResourcesEntry(Entry):
+class HostUse(Entry):
+    """The utilisation of the host over a measuring window. Values that are not known are None."""
+
+    host_busy_percent: float | None = None
+    """Share of the CPU time of all cores. It includes ``host_stolen_percent``."""
+    host_stolen_percent: float | None = None
+    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
+    host_swapped_pages: int | None = None
+    host_cores: int | None = None
+
+
+class ResourcesEntry(HostUse):
     """Means over the measuring window, of the host and by node. A value that is not known is None."""
 
-    host_busy_percent: float | None
-    host_stolen_percent: float | None
-    host_swapped_pages: int | None
-    node_cpu_cores: dict[str, float]
-    node_heap_used_bytes: dict[str, float]
-    node_gc_share: dict[str, float]
-    lab_cpu_cores: dict[str, float]
+    node_cpu_cores: dict[str, float] = {}
+    node_heap_used_bytes: dict[str, float] = {}
+    node_gc_share: dict[str, float] = {}
+    lab_cpu_cores: dict[str, float] = {}
     others_cpu_cores: float | None = None
-    host_cores: int | None = None
 
 
 class CalibrationEntry(Entry):
@@ -582,19 +589,16 @@ class UsageEntry(Entry):
 class ValidityEntry(Entry):
     """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
-    valid: bool
-    reasons: list[Reason]
-    machine: list[Reason]
+    valid: bool = True
+    reasons: list[Reason] = []
+    machine: list[Reason] = []
 
 
 class VerdictEntry(Entry):
     """Whether a step passed, and every reason why not."""
 
-    passed: bool
-    reasons: list[Reason]
-
-
-PASSED = VerdictEntry(passed=True, reasons=[])
+    passed: bool = True
+    reasons: list[Reason] = []
 
 
 class StepEntry(RequestValues):
@@ -615,7 +619,7 @@ class StepEntry(RequestValues):
     parts: tuple[PartEntry, ...]
     by_node: tuple[NodeValues, ...] = ()
     """The values of every node that started flows, if there were several."""
-    open_load: OpenLoadEntry | None
+    open_load: OpenLoadEntry | None = None
     bursts: BurstsEntry | None = None
     """None unless the requests start in bursts."""
     total_seconds: float | None = None
@@ -625,9 +629,9 @@ class StepEntry(RequestValues):
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
-    generator: GeneratorEntry
-    resources: ResourcesEntry
-    costs: CostsEntry
+    generator: GeneratorEntry = GeneratorEntry()
+    resources: ResourcesEntry = ResourcesEntry()
+    costs: CostsEntry = CostsEntry()
     usage: UsageEntry = UsageEntry()
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
@@ -635,12 +639,12 @@ class StepEntry(RequestValues):
     """What was done to the lab during the load, and what it cost."""
     restarted_after_faults: tuple[str, ...] = ()
     """The nodes that were started again after the load, because flows stayed in flight without that."""
-    flags: list[Reason]
+    flags: list[Reason] = []
     """Warnings: what a reader should know before quoting a value. The step still counts."""
     unsteady: list[Reason] = []
     """Why the throughput was not steady. The step still counts; each value is shown without it too."""
-    validity: ValidityEntry
-    verdict: VerdictEntry
+    validity: ValidityEntry = ValidityEntry()
+    verdict: VerdictEntry = VerdictEntry()
 
     index: int = 1
     key: str = "run"
@@ -652,7 +656,7 @@ class StepEntry(RequestValues):
     outcome: StepOutcome = "passed"
     broke: str | None = None
     """Which node ended under the load, and why, or what it left, if the step broke."""
-    thresholds: VerdictEntry = PASSED
+    thresholds: VerdictEntry = VerdictEntry()
     measured_again: list[Reason] = []
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0

@@ -31,8 +31,6 @@ ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
 
-NO_VALUES = Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
-
 ENTRY_STAGES = "entry_stages"
 """The column with the stages of a flow in the order in which it entered them; null in rows that do not list them. A
 null in the list means that the stages are not listed from there on."""
@@ -259,10 +257,6 @@ def stage_values(
         return StagesEntry(
             reason=why_none(list(flows.values()), stages, is_on=is_on),
             rows_dropped=dict(dropped),
-            flows=[],
-            responders=[],
-            consensus_latency_ms=distribution(pl.Series(dtype=pl.Float64)),
-            consensus_left_out=0,
         )
     transactions = window_transactions(requests, window)
     latencies = consensus_latency(stages, transactions)
@@ -282,10 +276,10 @@ def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
     """The entry without the values whose two times are those of different clocks."""
     left_out = [f"{name} of {table.part}" for table in found.flows if table.rows for name in ("start", "end")]
     left_out += ["consensus latency"] if found.consensus_latency_ms.count else []
-    no_times: dict[str, object] = {"start_ms": NO_VALUES, "start_share_percent": None}
-    no_times |= {"end_ms": NO_VALUES, "end_share_percent": None}
+    no_times: dict[str, object] = {"start_ms": Distribution(), "start_share_percent": None}
+    no_times |= {"end_ms": Distribution(), "end_share_percent": None}
     flows = [table.model_copy(update=no_times) for table in found.flows]
-    changes = {"flows": flows, "consensus_latency_ms": NO_VALUES, "clocks_left_out": left_out}
+    changes = {"flows": flows, "consensus_latency_ms": Distribution(), "clocks_left_out": left_out}
     return found.model_copy(update=changes)
 
 

@@ -31,7 +31,7 @@ from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
+from lab_workload.subject import Subject
 from support import runs, simulation
 from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 

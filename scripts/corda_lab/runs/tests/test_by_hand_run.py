@@ -68,7 +68,7 @@ class Lab:
             return Audit(verdict="passed", counts={"transactions": requests.height})
 
         def snapshot(*_: object) -> object:
-            return steps.snapshot_of(self.now, steps.subject_of(noted([steady(USERS)])))
+            return steps.snapshot_of(self.now, noted([steady(USERS)]).subject)
 
         def timed(_: Compose, begins: dict[str, int], folder: Path) -> list[Path]:
             assert set(begins.values()) == {0}

@@ -24,13 +24,13 @@ from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.recording import Recording
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.site import Machine
+from lab_workload.subject import Subject
 from support import simulation
 from support.docker import docker_client
 from support.entries import changed
