@@ -31,9 +31,9 @@ from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows, stages
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
-from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import HostUse, StagesEntry, StepEntry, TransactionCheck
+from corda_lab.steps.load import COLD_FLOWS
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions

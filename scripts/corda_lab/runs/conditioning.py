@@ -23,9 +23,8 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.build import warm_up_found
-from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_MAX, Conditioning
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import COLD_FLOWS, SECONDS_MAX, Conditioning, LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import CHANCE_DEVIATIONS
 from corda_lab.text import ui

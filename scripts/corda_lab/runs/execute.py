@@ -30,12 +30,11 @@ from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import RunningLab, tell
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.rows import counted as counted_rows

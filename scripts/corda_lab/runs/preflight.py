@@ -12,8 +12,7 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import by_hand, leftovers
-from corda_lab.steps.conditioning import Conditioning
-from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
+from corda_lab.steps.load import Conditioning, LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
