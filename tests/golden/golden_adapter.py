@@ -201,7 +201,7 @@ def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str
     )
     if "conditioning" not in read:
         return measured
-    before = ConditioningEntry(workload=options.workload, load=options.entry(), **read["conditioning"])
+    before = ConditioningEntry(workload=options.workload, load=options, **read["conditioning"])
     return measured.after(before, "")
 
 

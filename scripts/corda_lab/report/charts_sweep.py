@@ -245,8 +245,8 @@ def search_path(run: StoredRun) -> Chart:
         "search",
         "faint",
         x=[float(step.index) for step in steps],
-        y=[step.load.rate_per_second for step in steps],
-        labels=[f"step {step.index}: {step.load.rate_per_second:g}/s" for step in steps],
+        y=[step.load.rate for step in steps],
+        labels=[f"step {step.index}: {step.load.rate:g}/s" for step in steps],
         dash="dot",
     )
     marks = [
@@ -254,8 +254,8 @@ def search_path(run: StoredRun) -> Chart:
             name,
             colour,
             x=[float(step.index) for step in found],
-            y=[step.load.rate_per_second for step in found],
-            labels=[f"step {step.index}, {step.load.rate_per_second:g}/s: {why(step) or name}" for step in found],
+            y=[step.load.rate for step in found],
+            labels=[f"step {step.index}, {step.load.rate:g}/s: {why(step) or name}" for step in found],
             kind="points-only",
             symbol=symbol,
         )

@@ -20,8 +20,8 @@ from corda_lab.results.manifest import (
 )
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.build import conditioning_words
-from corda_lab.steps.entry import ConditioningEntry, LoadEntry, StepEntry
-from corda_lab.steps.load import burst_words, flows_words
+from corda_lab.steps.entry import ConditioningEntry, StepEntry
+from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, burst_words, flows_words
 from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import length, listed, plural
@@ -136,13 +136,13 @@ def machines(environment: Environment) -> str:
     return f"{plural(len(placed.hosts), 'host')} of the placement {placed.name}"
 
 
-def load_facts(load: LoadEntry) -> str:
+def load_facts(load: LoadOptions) -> str:
     """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, rate and pool; for bursts their size."""
     by = f", {plural(load.workers, 'worker')}" if load.workers else ""
     if load.model == "open":
         return (
-            f"open, {load.arrivals} arrivals at {load.rate_per_second:g}/s, pool of {load.users}, "
-            f"dropped when more than {load.late_max_seconds:g} s late{by}, seed {load.seed}"
+            f"open, {load.arrivals} arrivals at {load.rate:g}/s, pool of {load.users}, "
+            f"dropped when more than {LOAD_OPTIONS['late_max'].value(load):g} s late{by}, seed {load.seed}"
         )
     if load.model == "burst":
         return f"{burst_words(load)}, seed {load.seed}"
@@ -171,7 +171,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         *rerun_facts(run.manifest),
         ("Order", f"interleaved, seed {sweep.seed}; {plural(sweep.repeats, 'repeat')} of each point"),
         ("Labs", LABS[sweep.fresh]),
-        ("Conditioning", conditioning_plan(sweep.condition, (step.load.arrivals or "closed" for step in run.steps))),
+        ("Conditioning", conditioning_plan(sweep.condition, (step.load.arrivals for step in run.steps))),
         *(("Conditioned by", words) for words in conditionings(run.steps)),
         *([("Warm-up", f"{span(sweep.warm_up)} (method: {methods})")] if sweep.warm_up else []),
         ("Measuring window", until(sweep.measure)),

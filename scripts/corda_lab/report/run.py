@@ -36,7 +36,7 @@ from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
-from corda_lab.steps.load import burst_words
+from corda_lab.steps.load import LOAD_OPTIONS, burst_words
 from corda_lab.steps.rows import Window, counted
 from corda_lab.text.words import (
     STAGE_MEANINGS,
@@ -69,7 +69,7 @@ def achievement(step: StepEntry) -> str:
         return f"{burst_words(load)} {place} took {took:.2f} s {each}and achieved {flows}"
     if load.model == "closed":
         return f"{plural(load.users, 'user')} achieved {flows} {place}"
-    return f"At {load.rate_per_second:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
+    return f"At {load.rate:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
 
 
 def headline(step: StepEntry) -> str:
@@ -287,6 +287,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "fault_rows": faults.rows(step),
         "trend_rows": tables.trend_rows(run, step),
         "trend_titles": tables.TREND_TITLES,
+        "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),
         "replay": f"scripts/lab chaos {run.identity}",
         "burst_table": [] if step.bursts is None else tables.burst_rows(step.bursts),
         "stage_meanings": STAGE_MEANINGS,

@@ -239,7 +239,7 @@ class Maker:
         workload = workload_of(load.about, folder)
         timeout = int(self._lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
         plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
-        step = with_spawn_rate(build_step(plan, seen), load.about)
+        step = build_step(plan, seen)
         about = (self._environment, load.about.workload, load.about.workload_text)
         measured = Measured(step, load.requests, metrics, timed.rows, *about, drops=load.drops)
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
@@ -339,15 +339,6 @@ def workload_of(load: LoadByHand, folder: Path) -> Workload:
         return load_workload(directory, load.workload, (NOTARY, *PARTIES), load.chosen.overrides)
     except WorkloadError as error:
         raise LabError(problems=error.problems) from None
-
-
-def with_spawn_rate(step: StepEntry, load: LoadByHand) -> StepEntry:
-    """The step with the users per second that the form asked for; None if they are no whole number."""
-    if step.load.spawn_per_second is None:
-        return step
-    rate = load.chosen.spawn_per_second
-    asked = int(rate) if rate is not None and rate == int(rate) else None
-    return step.updated(load=step.load.model_copy(update={"spawn_per_second": asked}))
 
 
 def cold_nodes(load: _Load) -> list[Reason]:

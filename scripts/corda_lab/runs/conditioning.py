@@ -102,7 +102,7 @@ def entry_of(run: PreparedRun, collected: Collected, decided: WarmUp | None) -> 
     times = collected.requests.filter(rows.is_done())["ended_at"].sort().to_list()
     return ConditioningEntry(
         workload=run.workload.name,
-        load=options.entry(),
+        load=options,
         seconds_min=options.warm_up_seconds_min + options.duration_seconds,
         seconds_max=options.warm_up_seconds + options.duration_seconds,
         seconds=end.stop_at - end.started_at,

@@ -12,7 +12,8 @@ from corda_lab.lab.deployed import is_here
 from corda_lab.runs import counters, readings, stage_rows
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import DatabaseSize, StagesEntry
+from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps.load import DatabaseSize
 from corda_lab.steps.rows import Window
 from lab_workload.subject import Subject
 

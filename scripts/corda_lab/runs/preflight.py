@@ -178,9 +178,9 @@ def describe(plan: RunPlan) -> str:
 def title_of(options: LoadOptions) -> str:
     """Describe the load in a few words."""
     if options.is_burst:
-        return f"Load: {burst_words(options.entry())}"
+        return f"Load: {burst_words(options)}"
     if options.is_counted:
-        return f"Load: {plural(options.users, 'user')}, {flows_words(options.entry())}"
+        return f"Load: {plural(options.users, 'user')}, {flows_words(options)}"
     who = (
         f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
         if options.is_open

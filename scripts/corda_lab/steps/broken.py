@@ -20,7 +20,6 @@ from corda_lab.steps.entry import (
     WindowEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.rows import Window
 from lab_workload.subject import Subject
 
@@ -61,7 +60,7 @@ def why_overloaded(step: StepEntry) -> str | None:
     A load that the generator or the machine spoilt breaks nothing. Neither do bursts, which may just take long.
     """
     left = step.resolved.unknown
-    if step.load.arrivals not in OPEN_ARRIVALS or step.counts.at_rest or step.validity.machine:
+    if not step.load.is_open or step.counts.at_rest or step.validity.machine:
         return None
     if left == 0 or left < LEFT_SHARE_MIN * step.requests.total or validity.generator_limits(step):
         return None

@@ -273,7 +273,7 @@ def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str,
         "flow": " + ".join(subject.flows),
         "node": ", ".join(subject.nodes),
         "counterparty": ", ".join(subject.counterparties) or None,
-        "load": options.entry(),
+        "load": options,
     }
 
 

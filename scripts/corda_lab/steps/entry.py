@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason
 
 ParameterValue = bool | int | float | str | list[str] | None
@@ -78,45 +79,6 @@ class Distribution(Entry):
         return value
 
 
-DatabaseSize = Literal["file", "compacted"]
-"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
-
-
-class LoadEntry(Entry):
-    """The requested load. Fields that do not apply to its model are None."""
-
-    model: Literal["open", "closed", "burst"]
-    arrivals: Literal["constant", "poisson", "burst"] | None
-    rate_per_second: float | None
-    late_max_seconds: float | None
-    users: int
-    workers: int | None
-    pacing_seconds: float | None
-    spawn_per_second: int | None
-    seed: int
-    overrides: dict[str, str]
-    within_seconds: float | None = None
-    pool: int | None = None
-    bursts: int | None = None
-    rest_seconds: float | None = None
-    flows: int | None = None
-    flows_after: int | None = None
-    idle_after_seconds: float | None = None
-    database_size: DatabaseSize | None = None
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the load ends after a number of flows, and not after a time."""
-        return self.flows_max is not None
-
-    @property
-    def flows_max(self) -> int | None:
-        """The number of flows after which the load ends; None if it ends after a time."""
-        if self.bursts is not None:
-            return self.bursts * self.users
-        return None if self.flows is None else self.flows + (self.flows_after or 0)
-
-
 class SetupEntry(Entry):
     """One step of the set-up of a workload: the number of items that it prepared, and its duration."""
 
@@ -154,7 +116,7 @@ class ConditioningEntry(Entry):
     """
 
     workload: str
-    load: LoadEntry
+    load: LoadOptions
     seconds_min: float
     seconds_max: float
     seconds: float
@@ -610,7 +572,7 @@ class StepEntry(RequestValues):
     node: str
     """The node that started the flows; ``PartyA, PartyB`` if several did, in turn."""
     counterparty: str | None
-    load: LoadEntry
+    load: LoadOptions
     setup: list[SetupEntry]
     window: WindowEntry
     conditioning: ConditioningEntry | None = None

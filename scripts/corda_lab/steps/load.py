@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.steps.entry import DatabaseSize, LoadEntry
 from corda_lab.steps.faults import Fault
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
@@ -38,6 +37,9 @@ IDLE_AFTER_SECONDS_MAX = 600
 
 COUNTED_SECONDS_MAX = 3600.0
 """The longest time of a load that ends after a number of flows, unless ``--duration`` gives another."""
+
+DatabaseSize = Literal["file", "compacted"]
+"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
 
 LoadModel = Literal["open", "closed", "burst"]
 """Open load: requests start at the times of an endless schedule. Closed load: a request starts when its user is free.
@@ -85,8 +87,6 @@ class LoadOption(Option):
     """The value if the option is not given, unless it is the attribute's default. Durations are in seconds."""
     model: LoadModel | None = None
     """The only model of load that has the option; None if all have it."""
-    stored: str = ""
-    """The name of its field in ``LoadEntry``."""
     is_swept: bool = True
     """Whether it is a field of ``load`` in a sweep file. A sweep file has other fields for the rest."""
     is_generators: bool = False
@@ -137,7 +137,6 @@ class LoadOptions:
             "its requests.",
             at_least=1,
             at_most=USERS_MAX,
-            stored="users",
             label=lambda users: plural(users, "user"),
         ),
     ] = 20
@@ -182,7 +181,6 @@ class LoadOptions:
             above=0,
             at_most=RATE_MAX,
             model="open",
-            stored="rate_per_second",
             is_generators=True,
             label="{:g}/s".format,
         ),
@@ -196,7 +194,6 @@ class LoadOptions:
             at_least=0,
             at_most=LATE_MAX_SECONDS_LIMIT,
             model="open",
-            stored="late_max_seconds",
             is_generators=True,
             label="at most {:g} s late".format,
         ),
@@ -209,7 +206,6 @@ class LoadOptions:
             at_least=0,
             at_most=PACING_SECONDS_MAX,
             model="closed",
-            stored="pacing_seconds",
             is_generators=True,
             label="pacing of {:g} s".format,
         ),
@@ -222,7 +218,6 @@ class LoadOptions:
             above=0,
             at_most=WITHIN_SECONDS_MAX,
             model="burst",
-            stored="within_seconds",
             is_generators=True,
             label="started within {:g} s".format,
         ),
@@ -235,7 +230,6 @@ class LoadOptions:
             at_least=1,
             at_most=BURST_REQUESTS_MAX,
             model="burst",
-            stored="pool",
             label=lambda pool: f"pool of {pool}",
         ),
     ] = None
@@ -247,7 +241,6 @@ class LoadOptions:
             at_least=1,
             at_most=BURSTS_MAX,
             model="burst",
-            stored="bursts",
             is_swept=False,
             is_generators=True,
         ),
@@ -260,7 +253,6 @@ class LoadOptions:
             at_least=0,
             at_most=REST_SECONDS_MAX,
             model="burst",
-            stored="rest_seconds",
             is_generators=True,
             label="rest of {:g} s".format,
         ),
@@ -274,7 +266,6 @@ class LoadOptions:
             at_least=1,
             at_most=FLOWS_MAX,
             model="closed",
-            stored="flows",
             is_swept=False,
             is_generators=True,
         ),
@@ -287,7 +278,6 @@ class LoadOptions:
             at_least=0,
             at_most=FLOWS_MAX,
             model="closed",
-            stored="flows_after",
             is_swept=False,
             is_generators=True,
         ),
@@ -299,7 +289,6 @@ class LoadOptions:
             help="Worker processes of the generator, at most one per user. Default: a single process without workers.",
             at_least=1,
             at_most=WORKERS_MAX,
-            stored="workers",
             label=lambda workers: plural(workers, "worker"),
         ),
     ] = None
@@ -332,7 +321,6 @@ class LoadOptions:
             help="Seed for the workload's random values and for Poisson arrivals.",
             at_least=-SEED_LIMIT,
             at_most=SEED_LIMIT,
-            stored="seed",
             is_swept=False,
             is_generators=True,
         ),
@@ -344,7 +332,6 @@ class LoadOptions:
             help="Watch the lab at rest for so long after the load; 60s shows if memory is given back. Default: 0s.",
             at_least=0,
             at_most=IDLE_AFTER_SECONDS_MAX,
-            stored="idle_after_seconds",
         ),
     ] = None
     database_size: Annotated[
@@ -353,7 +340,6 @@ class LoadOptions:
             kind=Kind.CHOICE,
             choices=get_args(DatabaseSize),
             help="How the size of H2 databases is read: of their files, or of compacted copies of them. Default: file.",
-            stored="database_size",
         ),
     ] = None
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -428,16 +414,6 @@ class LoadOptions:
     def warm_up_seconds_min(self) -> float:
         """Minimum duration of the warm-up."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
-
-    def entry(self) -> LoadEntry:
-        """Return the load as stored in ``steps.json`` and ``run.json``. Options of the other model are None."""
-        return LoadEntry(
-            model=self.model,
-            arrivals=None if self.arrivals == "closed" else self.arrivals,
-            spawn_per_second=self.spawn_per_second if self.model == "closed" else None,
-            overrides=dict(self.overrides),
-            **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},
-        )
 
     def generator_arguments(self) -> list[str]:
         """Return the generator's command-line arguments for the options that have the same name there."""
@@ -520,15 +496,15 @@ def with_limit(options: LoadOptions, given: Collection[str]) -> LoadOptions:
     return replace(options, **attributes_of({name: value for name, value in own.items() if name not in given}))
 
 
-def burst_words(load: LoadEntry) -> str:
+def burst_words(load: LoadOptions) -> str:
     """``10 bursts of 70 requests within 1 s, rest 5 s``: a load of bursts."""
     pool = "" if load.pool is None or load.pool >= load.users else f", at most {load.pool} in flight"
-    rest = f", rest {load.rest_seconds:g} s" if (load.bursts or 0) > 1 else ""
-    bursts, requests = plural(load.bursts or 0, "burst"), plural(load.users, "request")
+    rest = f", rest {load.rest_seconds:g} s" if load.bursts > 1 else ""
+    bursts, requests = plural(load.bursts, "burst"), plural(load.users, "request")
     return f"{bursts} of {requests} within {load.within_seconds:g} s{pool}{rest}"
 
 
-def flows_words(load: LoadEntry) -> str:
+def flows_words(load: LoadOptions) -> str:
     """``400 flows after 2``: the number of flows after which a closed load ends."""
     after = f" after {load.flows_after:,}" if load.flows_after else ""
     return plural(load.flows or 0, "flow") + after

@@ -51,8 +51,9 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
     folder = store_sweep(tmp_path / "sweep", SimulatedSweep(vary={"load.users": [2, 8]}))
     content = folders.read_json(folder / "steps.json")
     for step in content["steps"]:
-        step["load"] = burst.load.model_dump(mode="json") | {"users": step["load"]["users"]}
-        step["bursts"] = burst.model_dump(mode="json")["bursts"]
+        stored_burst = burst.model_dump(mode="json")
+        step["load"] = stored_burst["load"] | {"users": step["load"]["users"]}
+        step["bursts"] = stored_burst["bursts"]
         step["latency_intended_ms"] = step["latency_ms"]
     folders.write_json(folder / "steps.json", content)
     report.render(folder)

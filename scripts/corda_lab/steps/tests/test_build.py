@@ -221,7 +221,6 @@ def test_an_open_load_that_the_system_carries_has_no_warning(stored_open_run: Ca
     assert step.open_load is not None
     assert step.open_load.offered == 750
     assert step.load.model == "open"
-    assert step.load.pacing_seconds is None
 
 
 def test_a_generator_that_starts_late_is_named_as_the_limit(stored_open_run: Callable[..., Path]) -> None:

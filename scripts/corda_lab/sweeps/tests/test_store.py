@@ -98,7 +98,7 @@ class Stub(sweeps_runner.Runner):
         measured = files.read_step(self._sample)
         changes = {
             "counts.at_rest": self._at_rest,
-            "load.rate_per_second": step.load.get("rate"),
+            "load.rate": step.load.get("rate"),
             "validity.machine": [SWAPPED] if self._spoilt > 0 else [],
         }
         self._spoilt -= 1
@@ -400,7 +400,7 @@ find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 @pytest.fixture
 def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
     """A search on a system that sustains a rate of 5."""
-    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate_per_second > 5 else [])
+    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate > 5 else [])
     monkeypatch.setattr(page, "render", lambda folder: folder)
     path = tmp_path / "search.yaml"
     path.write_text(SEARCH, encoding="utf-8")
