@@ -21,8 +21,6 @@ PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 
 
 class Look(TypedDict):
-    """The look of a group: its colour, dash and marker."""
-
     colour: str
     dash: str
     symbol: str
@@ -172,7 +170,6 @@ def rates(times: pl.Series, total_seconds: float, width: int) -> tuple[list[floa
 
 
 def rounded(values: Iterable[float | None], digits: int = 3) -> list[float | None]:
-    """The values with fewer digits, which makes the page smaller."""
     return [None if value is None else round(value, digits) for value in values]
 
 

@@ -65,7 +65,6 @@ def spans(run: StoredRun) -> list[dict[str, Any]]:
 
 
 def in_time(run: StoredRun) -> list[StepEntry]:
-    """The steps in the order in which they ran."""
     return sorted(run.steps, key=lambda step: step.window.load_started_at)
 
 
@@ -136,7 +135,6 @@ def nodes_over_run(
 
 
 def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> Chart:
-    """Throughput, CPU, heap, garbage collection and queues on one time axis, with phases and steps marked."""
     marked = spans(run)
     width, sampled = (
         bin_seconds(marked[-1]["end"], at_least=seconds, count_max=TIME_BIN_COUNT_MAX) for seconds in (2, 5)

@@ -42,7 +42,6 @@ def by_node(
 
 
 def queues(metrics: pl.DataFrame, origin: float) -> Chart:
-    """The number of messages in the queues of the broker of each node."""
     name = "artemis_queue_messages"
     kinds = {"inbound": ("solid", " in"), "peer": ("dot", " out")}
     labels = metrics.filter(pl.col("name") == name).with_columns(
@@ -116,7 +115,6 @@ def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> lis
 
 
 def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
-    """The CPU that bridge, generator and Prometheus use, in cores."""
     by_job = metrics.with_columns(pl.col("labels").str.json_path_match("$.job").alias("node"))
     traces = by_node(by_job, "lab_cpu_cores", origin)
     return Chart(

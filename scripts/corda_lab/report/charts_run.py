@@ -35,7 +35,6 @@ STARTS = {
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Started and completed flows per second, and those that ended otherwise."""
     origin, total = (
         step.window.load_started_at,
         step.window.load_ended_at - step.window.load_started_at,
@@ -66,7 +65,6 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Every request as a dot, or a random sample of them, and percentiles over bins."""
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
     column = step.judged_latency_column
@@ -111,7 +109,6 @@ def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Serie
 
 
 def latency_histogram(latency: pl.Series) -> Chart:
-    """The histogram of the latencies of requests."""
     return histogram(
         latency,
         "latency-histogram",
@@ -122,7 +119,6 @@ def latency_histogram(latency: pl.Series) -> Chart:
 
 
 def consensus_histogram(latency: pl.Series) -> Chart:
-    """The histogram of the consensus latencies of transactions."""
     return histogram(
         latency,
         "consensus-latency",
@@ -167,7 +163,6 @@ def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """The schedule lag of each request, by whether the pool had a free place for it."""
     origin = step.window.load_started_at
     pool = step.bursts.pool if step.bursts else step.load.users
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
@@ -192,7 +187,6 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
-    """Requests in flight at the generator, and flows in flight at each node."""
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
     x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]

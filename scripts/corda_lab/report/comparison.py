@@ -127,7 +127,6 @@ def headline(one: RunComparison, metric: str) -> str:
 
 
 def shares_start(run: StoredRun) -> bool:
-    """Whether several repeats of a shape used the same start of the lab."""
     return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
@@ -167,7 +166,6 @@ def rate_words(found: SearchResult) -> str:
 
 
 def chart(one: RunComparison, metric: str, number: int) -> Chart:
-    """The chart of the ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
     ends = [interval_shown(found.low, found.high) or (None, None) for found in known]
@@ -245,7 +243,6 @@ def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
 
 
 def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
-    """The row of a compared point, as text."""
     return {
         "label": row.second.label,
         "first": with_interval(row.first, metric),
@@ -256,7 +253,6 @@ def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
 
 
 def rates_row(rates: RateComparison) -> dict[str, str]:
-    """The row of two searches, as text."""
     return {
         "label": rates.label,
         "first": rate_words(rates.first),
@@ -267,7 +263,6 @@ def rates_row(rates: RateComparison) -> dict[str, str]:
 
 
 def rates_dict(rates: RateComparison) -> dict[str, Any]:
-    """The entry of two searches in ``compare.json``."""
     sides = {
         name: {"rate": found.rate, "low": found.low, "high": found.high}
         for name, found in (("first", rates.first), ("second", rates.second))

@@ -91,12 +91,10 @@ def web_ui_facts(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 def _clock(seconds: float) -> str:
-    """Unix seconds as a time of the day in UTC."""
     return f"{datetime.fromtimestamp(seconds, UTC):%H:%M:%S} UTC"
 
 
 def environment_facts(environment: Environment) -> list[tuple[str, str]]:
-    """The rows about software and machine that the reports of runs and sweeps share, as (name, text)."""
     versions = environment.versions
     java = ", ".join(f"{name} {version}" for name, version in versions.java.items())
     return [
@@ -109,7 +107,6 @@ def environment_facts(environment: Environment) -> list[tuple[str, str]]:
 
 
 def _machines(environment: Environment) -> list[tuple[str, str]]:
-    """The machine, or the hosts of a placement with what ran on each, as rows of a table of facts."""
     placed = environment.placement
     if placed is None:
         return [("Machine", machine(environment.host))]
@@ -129,7 +126,6 @@ NOT_ON_HOSTS = (
 
 
 def machines(environment: Environment) -> str:
-    """The machine, or the hosts of a placement, in one line."""
     placed = environment.placement
     if placed is None:
         return machine(environment.host)
@@ -164,7 +160,6 @@ LABS = {
 
 
 def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
-    """The plan of a sweep, as (name, text)."""
     sweep = run.sweep
     methods = listed(list(dict.fromkeys(step.warm_up.method for step in run.steps)))
     found = [
@@ -245,7 +240,6 @@ def until(planned: MeasurePlan | None) -> str:
 
 
 def interval_method(run: StoredRun) -> str:
-    """How the intervals were computed."""
     methods = {point.estimate(name).method for point in points(run) for name in COMPARED}
     known = sorted(method for method in methods if method)
     return (

@@ -25,19 +25,16 @@ def state(audit: Audit | None) -> str:
 
 
 def detail(audit: Audit | None) -> str:
-    """What the tile of a run says below the verdict."""
     if audit is None:
         return ""
     return "every transaction, state and value" if audit.verdict == "passed" else audit.summary
 
 
 def count_rows(audit: Audit) -> list[tuple[str, str]]:
-    """The counts of an audit as rows: what was counted, and how many."""
     return [(words, f"{audit.counts[name]:,}") for name, words in COUNTED.items() if name in audit.counts]
 
 
 def step_words(audit: Audit | None) -> tuple[str, str]:
-    """The cell of a step: its state and its words."""
     if audit is None:
         return "", "not audited"
     return state(audit), {"passed": "✓ passed", "violations": f"✗ {audit.summary}"}.get(audit.verdict, audit.summary)

@@ -49,7 +49,6 @@ from corda_lab.text.words import (
 
 
 def flow_names(step: StepEntry) -> list[str]:
-    """Short names of the flows that the load started, each once."""
     return list(dict.fromkeys(short(part.flow) for part in step.parts))
 
 
@@ -73,7 +72,6 @@ def achievement(step: StepEntry) -> str:
 
 
 def headline(step: StepEntry) -> str:
-    """The throughput and the latency of a run."""
     text = achievement(step)
     latency = step.judged_latency
     if latency.p50 is None:
@@ -111,13 +109,11 @@ def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict
 
 
 def failed_tile(failed: int, unknown: int, total: int) -> dict[str, str]:
-    """The tile of requests that failed."""
     detail = f"of {plural(total, 'request')}" + (f"; {unknown:,} with unknown outcome" if unknown else "")
     return tile("failed", f"{failed:,}", "", detail, "bad" if failed or unknown else "good")
 
 
 def tiles(step: StepEntry, audit: Audit | None) -> list[dict[str, str]]:
-    """The tiles at the top of the report."""
     requests, counted = step.requests, step.counts
     since = ", from the intended start" if step.has_intended_starts else ""
     done = f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s"
@@ -165,7 +161,6 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
 
 
 def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
-    """The table of facts about a run, as (name, text)."""
     load, law = step.load, step.littles_law
     deviation = law.deviation_percent
     return [
@@ -207,7 +202,6 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
 
 
 def time_words(step: StepEntry) -> str:
-    """The length of the warm-up and of the measuring window."""
     measured = f"measuring window {step.window.seconds:.0f} s"
     if not step.load.is_counted:
         return f"warm-up {warm_up_words(step.warm_up)}; {measured}"
@@ -253,14 +247,12 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
 
 
 def charts(run: StoredRun) -> list[Chart]:
-    """All charts of the report, in order."""
     step, rows = run.steps[0], run.table("requests")
     consensus = consensus_latencies(rows, run.stage_rows(), step)
     return charts_run.all_charts(rows, run.table("metrics"), run.samples(), step, consensus)
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """The variables of ``run.html``."""
     step = run.steps[0]
     environment = run.environment(step)
     drawn = [chart.as_dict() for chart in charts(run)]

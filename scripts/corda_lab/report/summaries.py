@@ -36,7 +36,6 @@ def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
 
 
 def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
-    """The headline, the sentences and the notes of a run or a sweep."""
     if not run.is_sweep:
         step = run.steps[0]
         notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
@@ -63,7 +62,6 @@ def cell(text: str) -> str:
 
 
 def markdown(run: StoredRun) -> str:
-    """The summary as Markdown: headline, sentences, warnings, and a table of points."""
     headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
@@ -87,7 +85,6 @@ def markdown(run: StoredRun) -> str:
 
 
 def names(run: StoredRun) -> list[str]:
-    """The names of all varied parameters of a run."""
     return list(dict.fromkeys(name for point in points(run) for name in point.values))
 
 
@@ -151,7 +148,6 @@ def _cell_of(value: float | None) -> str:
 
 
 def data(run: StoredRun) -> str:
-    """The summary as JSON."""
     headline, sentences, notes = conclusions_of(run)
     content = {
         "schema": SCHEMA,
@@ -168,7 +164,6 @@ def data(run: StoredRun) -> str:
 
 
 def point_data(point: Point) -> dict[str, Any]:
-    """The entry of a point in ``summary.json``, with the interval of every value."""
     return {
         "label": point.label,
         "workload": point.workload,

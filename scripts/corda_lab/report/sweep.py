@@ -42,7 +42,6 @@ METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
-    """The tiles at the top of the report."""
     valid = sum(step.validity.valid for step in run.steps)
     count = len(run.steps)
     # What failed in a step that broke is its result.
@@ -99,7 +98,6 @@ def interval_words(point: Point, metric: str) -> str:
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """The rows of the table of points."""
     metrics = known_metrics(all_points)
     return [
         {
@@ -128,7 +126,6 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
 
 
 def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """The rows of the table of saturation: the utilisation of each resource at each point."""
     return [
         {"label": point.label, "is_best": conclusion.is_top(point), "uses": conclusion.uses[point.key]}
         for point in all_points
@@ -136,7 +133,6 @@ def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[s
 
 
 def step_rows(run: StoredRun) -> list[dict[str, Any]]:
-    """The rows of the table of steps, in the order of execution, with the details of each step."""
     origin = charts_over_time.origin_of(run)
     found = []
     audits = run.audits()
@@ -203,7 +199,6 @@ def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
 
 
 def four_counts(step: StepEntry) -> list[str]:
-    """The four counts as text: generator, bridge, node, vaults."""
     counted = step.counts
     vaults = ", ".join(f"{node} {count_words(count)}" for node, count in counted.vaults.items()) or "–"
     return [count_words(count) for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
@@ -291,7 +286,6 @@ def badge(run: StoredRun) -> tuple[str, str]:
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """The variables of ``sweep.html``."""
     all_points = points(run)
     rows = run.table("requests", charts_over_time.ROW_COLUMNS)
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))

@@ -163,7 +163,6 @@ def _change(trend: Trend, per_hour: float) -> str:
 
 
 def trends_markdown(run: StoredRun) -> Iterator[str]:
-    """The lines of the tables in ``summary.md``: one for each long step."""
     for step in run.steps:
         if rows := trend_rows(run, step):
             yield from ("", f"**Trends over step {step.index}:** {step.label or step.workload}")

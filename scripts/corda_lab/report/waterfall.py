@@ -27,7 +27,6 @@ ROLES = {CLIENT: "node-locust", BRIDGE: "node-bridge"}
 
 
 def role_of(actor: str) -> str:
-    """The colour of an actor, as a role of the palette."""
     if actor in ROLES:
         return ROLES[actor]
     role = f"node-{actor.lower()}"
@@ -55,7 +54,6 @@ def largest_words(waterfall: Waterfall) -> str:
 
 
 def identity(waterfall: Waterfall) -> list[tuple[str, str]]:
-    """Who the request was: names and values."""
     known = (
         ("started", iso(waterfall.started_at)),
         ("flow id", waterfall.flow_id),

@@ -34,7 +34,6 @@ def by_identity(run: StoredRun, identity: str) -> Waterfall:
 
 
 def view(found: Waterfall, title: str) -> dict[str, object]:
-    """A waterfall as the page shows it."""
     headline = waterfall.headline(found)
     return {
         "title": title,
@@ -48,14 +47,12 @@ def view(found: Waterfall, title: str) -> dict[str, object]:
 
 
 def title_of(one: Chosen) -> str:
-    """What a chosen request is."""
     if one.choice == "failed":
         return "A failed request" if one.of == 1 else f"A failed request, of {one.of:,}"
     return f"The {one.choice} of {plural(one.of, 'request')}"
 
 
 def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
-    """The waterfalls in the report of a run."""
     window = Window(step.window.started_at, step.window.ended_at)
     rows = run.table("requests")
     found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)

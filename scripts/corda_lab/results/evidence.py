@@ -77,7 +77,6 @@ def begin(folder: Path, load: LoadFile, texts: Texts) -> None:
 
 
 def note(folder: Path, name: str, content: object) -> None:
-    """Add a JSON file."""
     folders.write_json(folder / name, content)
 
 
@@ -94,7 +93,6 @@ def rows_files(folder: Path) -> list[Path]:
 
 
 def count_rows(paths: Iterable[Path]) -> int:
-    """Return the number of whole rows in some files."""
     found = 0
     for path in paths:
         with path.open("rb") as file:
@@ -104,7 +102,6 @@ def count_rows(paths: Iterable[Path]) -> int:
 
 
 def end(folder: Path, outcome: Outcome, reason: str, *, rows: int | None) -> None:
-    """Write why there is no run."""
     content = EndFile(outcome=outcome, reason=reason, rows=rows, ended_at=folders.now())
     folders.write_json(folder / END, content.model_dump(mode="json"))
 

@@ -74,7 +74,6 @@ class Measured:
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
-        """A copy with further warnings."""
         return self.with_step(self.step.updated(flags=[*self.step.flags, *warnings]))
 
     def with_audit(self, audit: Audit) -> "Measured":
@@ -91,7 +90,6 @@ class Measured:
         return audited.with_step(self.step.updated(verdict=failed))
 
     def with_step(self, step: StepEntry) -> "Measured":
-        """A copy with another entry."""
         return replace(self, step=step)
 
 
@@ -110,7 +108,6 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
 
 
 def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
-    """The manifest of a run of one step."""
     found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
     return found.model_copy(update={"load": load, "rerun": rerun})
 
@@ -157,7 +154,6 @@ def workload_files(steps: Iterable[Measured]) -> dict[str, str]:
 
 
 def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
-    """The table with the index of the step as first column."""
     return frame.select(pl.lit(step.index, dtype=pl.Int32).alias("step"), pl.all())
 
 
@@ -210,7 +206,6 @@ def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
 
 
 def write_step(folder: Path, measured: Measured) -> None:
-    """Write the files of one step of a running sweep."""
     for name, table in tables_of(measured).items():
         table.write_parquet(folder / f"{name}.parquet")
     if measured.logs is not None:
@@ -255,5 +250,4 @@ def read_step(folder: Path) -> Measured:
 
 
 def command_line() -> str:
-    """The command of this process, starting with ``scripts/lab``."""
     return shlex.join(["scripts/lab", *sys.argv[1:]])

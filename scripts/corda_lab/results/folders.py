@@ -182,7 +182,6 @@ def point_latest(run: Path) -> None:
 
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
-    """The folders of all runs, oldest first."""
     return _folders_of_runs(results or RESULTS)
 
 
@@ -293,12 +292,10 @@ def has_folder(path: Path) -> bool:
 
 
 def unfinished_folder(*, results: Path | None = None) -> Path:
-    """The folder of all unfinished runs and sweeps."""
     return (results or RESULTS) / UNFINISHED
 
 
 def unfinished_folders(*, results: Path | None = None) -> list[Path]:
-    """The folders of the unfinished runs and sweeps, oldest first."""
     return _folders_of_runs(unfinished_folder(results=results))
 
 
@@ -308,7 +305,6 @@ def is_run(folder: Path) -> bool:
 
 
 def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
-    """The folders of the unfinished sweeps, oldest first."""
     return [folder for folder in unfinished_folders(results=results) if not is_run(folder)]
 
 

@@ -47,7 +47,6 @@ class KeptLog(Part):
 
     @property
     def error_count(self) -> int:
-        """The errors of all kinds."""
         return sum(kind.count for kind in self.errors) + self.others
 
 
@@ -106,7 +105,6 @@ def write_log(folder: Path, node: str, text: BoundedText) -> str:
 
 
 def write_index(folder: Path, kept: KeptLogs) -> None:
-    """Write ``logs.json`` beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     folders.write_json(folder / INDEX, kept.model_dump(mode="json"))
 

@@ -101,7 +101,6 @@ def measured(lab: RunningLab, attempt: Attempt, reason: str) -> Measured:
 
 
 def _rows(folder: Path | None) -> pl.DataFrame:
-    """Return the rows that were written until the load ended. Empty if the load had not begun."""
     if folder is not None and (files := evidence.rows_files(folder)):
         return rows.read_rows(files)
     return pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})

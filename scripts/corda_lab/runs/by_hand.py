@@ -99,7 +99,6 @@ class UncollectedLoad:
         return "ready" if self.end is not None and self.load is not None else "cut off"
 
     def listed(self, number: int) -> ListedLoad:
-        """Its line in ``lab list``."""
         return ListedLoad(
             run=self.identity,
             number=number,
@@ -153,7 +152,6 @@ class HandLoads:
 
 
 def began_at(identity: str) -> datetime:
-    """Return when a load by hand began, from its id."""
     found = IDENTITY.fullmatch(identity)
     assert found is not None
     return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
@@ -267,7 +265,6 @@ def keep_all(settings: Settings) -> None:
 
 
 def told_kept(loads: Sequence[UncollectedLoad]) -> None:
-    """Say that loads stay in the volume of a lab that is stopped."""
     if loads:
         ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
 

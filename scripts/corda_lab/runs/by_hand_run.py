@@ -77,8 +77,6 @@ class Made:
 
 @dataclass(frozen=True)
 class _Load:
-    """A load that has ended, and its files."""
-
     about: LoadByHand
     end: RunEnd
     after: Counters | None
@@ -93,7 +91,6 @@ class _Load:
 
     @property
     def last(self) -> Counters:
-        """The last counters that were read."""
         return self.after or self.about.before
 
 
@@ -295,14 +292,12 @@ class Maker:
 
 
 def is_of(identity: str, load: str) -> bool:
-    """Return whether a stored run was made of a load by hand."""
     manifest = folders.read_object(folders.find_run(identity) / "run.json")
     web_ui = manifest.get("web_ui")
     return isinstance(web_ui, dict) and web_ui.get("id") == load
 
 
 def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
-    """What is measured of a load. Raises LabError."""
     completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
     return steps.measured(load.about, load.end, completions, wanted)
 
@@ -358,7 +353,6 @@ def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
 
 
 def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> Manifest:
-    """The manifest of the run, which says how its load was started."""
     return files.single(identity, measured, what.repeat).model_copy(
         update={
             "started": "web UI",

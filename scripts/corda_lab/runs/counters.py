@@ -143,7 +143,6 @@ class Rest:
 
     @property
     def seconds(self) -> float:
-        """How long ago the load ended."""
         return round(max(0.0, time.time() - self.ended_at), 3)
 
     def wait(self, lab: RunningLab, *, since: float) -> bool:

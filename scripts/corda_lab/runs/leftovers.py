@@ -171,7 +171,6 @@ def last_answer(folder: Path) -> float | None:
 
 
 def is_stored(identity: str) -> bool:
-    """Return whether a run has its results."""
     return (folders.unfinished_folder().parent / identity / "run.json").is_file()
 
 

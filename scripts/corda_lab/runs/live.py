@@ -54,12 +54,10 @@ class LiveRate:
 
     @property
     def in_flight(self) -> float:
-        """Flows in flight at the last reading."""
         return self._in_flight
 
     @property
     def done(self) -> float:
-        """Flows that were done between the first and the last reading."""
         return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
 
     def _done(self, completed: float, failed: float) -> float:

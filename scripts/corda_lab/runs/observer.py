@@ -51,7 +51,6 @@ class Observer:
 
     @property
     def before(self) -> counts.Snapshot:
-        """The counters of bridge, nodes and vaults before the load."""
         return self._before
 
     def count(self, requests: pl.DataFrame, since: float, rest: counters.Rest) -> counts.Counts:
@@ -99,5 +98,4 @@ class Observer:
         )
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
-        """Return the readings from which costs are computed: before the load, and now."""
         return self._costs, readings.read(self._compose, list(self._nodes), self._database_size)

@@ -169,14 +169,12 @@ def check_own_limit(
 
 
 def describe(plan: RunPlan) -> str:
-    """Describe in one line which flows a run starts, and where."""
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
     return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {', '.join(subject.nodes)}{to}"
 
 
 def title_of(options: LoadOptions) -> str:
-    """Describe the load in a few words."""
     if options.is_burst:
         return f"Load: {burst_words(options)}"
     if options.is_counted:

@@ -39,7 +39,6 @@ class NodeReading:
 
 
 def parse_node(text: str) -> NodeReading:
-    """Parse the output of ``NODE_COMMAND``."""
     sent = received = file = None
     for line in text.splitlines():
         name, colon, rest = line.partition(":")

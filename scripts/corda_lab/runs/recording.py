@@ -40,7 +40,6 @@ class Recording:
 
     @property
     def rows(self) -> Path:
-        """The folder for the files of the load generator and the stage rows of the nodes."""
         return self.folder / evidence.ROWS
 
     def begin(self, compose: Deployed, plan: RunPlan, environment: Environment) -> None:
@@ -101,7 +100,6 @@ class Recording:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a load has no result, in one line."""
     return errors.reason_of(error) if isinstance(error, Exception) else evidence.INTERRUPTED
 
 

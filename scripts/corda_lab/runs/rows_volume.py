@@ -32,7 +32,6 @@ Found = TypeVar("Found")
 
 
 def name_of(project: str) -> str:
-    """The name of the volume of a lab."""
     return f"{project}_locust-rows"
 
 
@@ -111,7 +110,6 @@ class RowsVolume:
         return done.stdout
 
     def _files_at(self, place: list[str]) -> list[str]:
-        """Return the name of every file."""
         names = self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
         return [name for name in names if not name.startswith(".")]
 

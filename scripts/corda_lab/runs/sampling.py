@@ -54,7 +54,6 @@ class Sampler:
         self._done.wait(max(0.0, moment - time.time()))
 
     def stop(self) -> None:
-        """End the sampling."""
         self._done.set()
         if self._thread is not None:
             self._thread.join()
@@ -121,14 +120,12 @@ class Timeline:
     swapped: list[tuple[float, int]] = field(default_factory=list)
 
     def note(self) -> None:
-        """Take a reading now."""
         now, pages = time.time(), machine.swapped_pages()
         self.cpu.append((now, machine.cpu_time()))
         if pages is not None:
             self.swapped.append((now, pages))
 
     def machine_use(self, window: Window) -> HostUse:
-        """Return CPU utilisation, CPU steal and swapping of the host over the window."""
         cpu = self.cpu_between(window)
         return HostUse(
             host_busy_percent=machine.busy_percent(*cpu),

@@ -170,7 +170,6 @@ def measuring_window(end: RunEnd, warm_up_seconds: float, until: float | None = 
 
 
 def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str, float]:
-    """The mean of a metric over the window, by node."""
     samples = metrics.filter(
         (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
     )
@@ -195,7 +194,6 @@ def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, through
 
 
 def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
-    """The values of each part, with its flow, weight and unit."""
     by_name = {part.name: part for part in subject.parts}
     return tuple(
         PartEntry(
@@ -257,7 +255,6 @@ def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLo
 
 
 def generator_entry(end: RunEnd) -> GeneratorEntry:
-    """What is known of the generator and its workers."""
     return GeneratorEntry(
         cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
@@ -266,7 +263,6 @@ def generator_entry(end: RunEnd) -> GeneratorEntry:
 
 
 def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str, Any]:
-    """The fields of a step that say what was asked for."""
     return {
         "name": workload,
         "workload": workload,

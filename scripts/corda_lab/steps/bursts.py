@@ -35,7 +35,6 @@ def bursts_values(requests: pl.DataFrame, stages: pl.DataFrame | None, load: Loa
 
 
 def rows_of_bursts(requests: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
-    """The rows of each burst of ``size`` requests, in their order."""
     yield from requests.sort("intended_at", "request_id").iter_slices(size)
 
 
@@ -141,7 +140,6 @@ CLOCKS = {"generator": "", "RPC client": "rpc_", "node": "node_"}
 
 
 def clocks_of(values: BurstsEntry) -> list[ClockMeans]:
-    """The means over the bursts on each clock."""
     fields = ("total_seconds", "throughput_per_second", "latency_mean_ms")
     return [ClockMeans(name, *(values.mean(prefix + field) for field in fields)) for name, prefix in CLOCKS.items()]
 

@@ -32,7 +32,6 @@ class WantedWindow:
 
     @property
     def is_given(self) -> bool:
-        """Whether the user wants anything."""
         return self.warm_up_seconds is not None or self.duration_seconds is not None
 
 
@@ -47,7 +46,6 @@ class Stretch:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
         return self.ended_at - self.began_at
 
     @property
@@ -57,7 +55,6 @@ class Stretch:
 
     @property
     def full_seconds(self) -> float:
-        """How long all users were running."""
         return 0.0 if self.spawned_at is None else self.seconds - self.spawning_seconds
 
 

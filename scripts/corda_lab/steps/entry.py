@@ -74,7 +74,6 @@ class Distribution(Entry):
     max: Time = None
 
     def quantile(self, name: str) -> float | None:
-        """The value with a name such as ``p95`` or ``max``."""
         value: float | None = getattr(self, name)
         return value
 
@@ -155,8 +154,6 @@ class OutcomeValues(Entry):
 
 
 class PartValues(OutcomeValues):
-    """The values of one part of a workload, computed from the rows."""
-
     name: str
     throughput_states_per_second: float | None
 
@@ -201,8 +198,6 @@ class LittlesLaw(Entry):
 
 
 class Steadiness(Entry):
-    """The throughput in the first and the second half of the measuring window."""
-
     first_half_per_second: float
     second_half_per_second: float
     change_percent: float | None
@@ -308,8 +303,6 @@ class BurstsEntry(Entry):
 
 
 class StageLine(Entry):
-    """The time of one stage over many flows."""
-
     stage: str
     mean_ms: float | None
     p50_ms: float | None
@@ -336,8 +329,6 @@ class FlowStages(Entry):
 
 
 class ResponderStages(Entry):
-    """The stages of the responders of one flow class on one node."""
-
     flow: str
     node: str
     rows: int
@@ -508,7 +499,6 @@ class CostsEntry(Entry):
     """None if no size was read."""
 
     def of(self, name: str) -> dict[str, float]:
-        """The cost with this name, by node."""
         value: dict[str, float] = getattr(self, name)
         return value
 
@@ -543,7 +533,6 @@ class UsageEntry(Entry):
     """The most RPC requests that waited in the queue ``rpc.server``."""
 
     def of(self, name: str) -> dict[str, float]:
-        """The value with this name, by node or part of the lab."""
         value: dict[str, float] = getattr(self, name)
         return value
 
@@ -557,8 +546,6 @@ class ValidityEntry(Entry):
 
 
 class VerdictEntry(Entry):
-    """Whether a step passed, and every reason why not."""
-
     passed: bool = True
     reasons: list[Reason] = []
 
@@ -639,10 +626,8 @@ class StepEntry(RequestValues):
 
     @property
     def judged_latency(self) -> Distribution:
-        """The latency that counts, in ms."""
         latency: Distribution = getattr(self, self.judged_latency_column)
         return latency
 
     def updated(self, **changes: Any) -> "StepEntry":
-        """A copy with some fields replaced."""
         return self.model_copy(update=changes)

@@ -107,7 +107,6 @@ class LoadOption(Option):
         return self.default if given is None else given
 
     def is_given(self, options: "LoadOptions") -> bool:
-        """Return whether the value differs from the default."""
         return bool(getattr(options, self.attribute) != getattr(LoadOptions, self.attribute))
 
 
@@ -351,17 +350,14 @@ class LoadOptions:
 
     @property
     def unprofiled(self) -> "LoadOptions":
-        """The load without a profile of it."""
         return replace(self, profile=())
 
     @property
     def is_open(self) -> bool:
-        """Whether this is open load, in which requests start at the times of an endless schedule."""
         return self.model == "open"
 
     @property
     def is_burst(self) -> bool:
-        """Whether the requests start in bursts."""
         return self.model == "burst"
 
     @property
@@ -371,7 +367,6 @@ class LoadOptions:
 
     @property
     def model(self) -> LoadModel:
-        """The model of load: open, closed or burst."""
         return _MODELS.get(self.arrivals, "open")
 
     @property
@@ -397,7 +392,6 @@ class LoadOptions:
 
     @property
     def total_seconds(self) -> int:
-        """Duration of the whole load: warm-up and measuring window."""
         return int(self.warm_up_seconds + self.duration_seconds)
 
     @property
@@ -412,7 +406,6 @@ class LoadOptions:
 
     @property
     def warm_up_seconds_min(self) -> float:
-        """Minimum duration of the warm-up."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
 
     def generator_arguments(self) -> list[str]:

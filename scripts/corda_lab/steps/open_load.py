@@ -65,12 +65,10 @@ class OwnLag:
 
     @property
     def late(self) -> int:
-        """The number of requests with a larger lag."""
         return int((self.lags_ms > self.allowed_ms).sum())
 
 
 def own_lag(timed: pl.DataFrame) -> OwnLag:
-    """The lag of the generator over rows that ``with_lag`` has made."""
     answered = timed.filter(is_done())["latency_intended_ms"]
     median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
     lags = timed.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()

@@ -251,7 +251,6 @@ def failures_by_kind(rows: pl.DataFrame, outcome: Outcome) -> list[FailureKind]:
 
 
 def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
-    """The number of rows by outcome."""
     found = dict(rows["outcome"].value_counts().iter_rows())
     return {name: found.get(name, 0) for name in OUTCOMES}
 

@@ -40,7 +40,6 @@ ENTRY_SCHEMA = pl.Schema({ENTRY_STAGES: pl.List(pl.String()), ENTRY_OFFSETS: pl.
 
 
 def column_of(stage: str) -> str:
-    """The column with the milliseconds of a stage."""
     return f"stage_{stage}_ms"
 
 
@@ -215,12 +214,10 @@ def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Wi
 
 
 def are_timed(flows: Iterable[str]) -> bool:
-    """Whether any of these flow classes times its own stages."""
     return any(flow.startswith(LAB_PACKAGE) for flow in flows)
 
 
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
-    """Why there is no stage table, in a sentence."""
     if not are_timed(flows):
         return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
     if not is_on:

@@ -212,7 +212,6 @@ def of_request(request: Row, stages: pl.DataFrame | None, requested_at: Mapping[
 
 
 def _late_start(scene: _Scene) -> list[Span]:
-    """The time from the intended start of a request to its real one, if there was any."""
     intended = number(scene.request, "intended_at")
     if intended is None or scene.ms(intended) > -GAP_MS_MIN:
         return []
@@ -268,7 +267,6 @@ def _flow(scene: _Scene, notes: list[str]) -> tuple[_Branch | None, str | None]:
 
 
 def _rows(table: pl.DataFrame) -> list[Row]:
-    """The rows of a table, by the time of their creation."""
     return list(table.sort("created_at").iter_rows(named=True))
 
 
@@ -289,7 +287,6 @@ def _flow_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) ->
 
 
 def _stages_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) -> _Branch:
-    """A flow with its stages in order."""
     created, ended = number(row, "created_at") or 0.0, number(row, "ended_at") or 0.0
     node = text(row, "node") or "node"
     role, outcome = text(row, "role") or "", text(row, "outcome") or ""
@@ -377,7 +374,6 @@ def _place(branch: _Branch) -> tuple[float, float]:
 
 
 def _flat(branch: _Branch, depth: int) -> Iterator[Span]:
-    """A span and all that is in it."""
     start, end = round(branch.start_ms, 3), round(branch.end_ms, 3)
     yield Span(branch.actor, branch.name, branch.kind, depth, start, end, branch.note, branch.is_path)
     for child in branch.children:
