@@ -31,7 +31,7 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, files, folders, stored
-from corda_lab.results.evidence import LoadFile, Texts
+from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, GitState, Host, SearchOutcome, Versions
 from corda_lab.results.stored import StoredRun
@@ -330,7 +330,7 @@ def unfinished_values(one: Case) -> Values:
     )
     with tempfile.TemporaryDirectory() as results:
         folder = folders.unfinished_folder(results=Path(results)) / load.id
-        evidence.begin(folder, load, Texts("workload: iou\n", _environment(content["lab"], {})))
+        evidence.begin(folder, load, "workload: iou\n", _environment(content["lab"], {}))
         requests = one.table("requests", 1)
         assert requests is not None
         requests.write_ndjson(folder / evidence.ROWS / f"{load.id}.ndjson")

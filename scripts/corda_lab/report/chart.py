@@ -13,9 +13,7 @@ from corda_lab.steps.rows import QUANTILES, nearest_rank
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
-
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
-
 
 PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 
@@ -37,19 +35,14 @@ def look_of(place: int) -> Look:
 
 BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 
-
 BIN_COUNT_MAX = 40
-
 
 HISTOGRAM_BIN_COUNT = 40
 
-
 MIB = 1024**2
-
 
 INTERVAL_REACH_MAX = 2.0
 """An axis ends at this multiple of its largest value, even if an interval extends further."""
-
 
 CUT = "Intervals that extend beyond the chart are in the table."
 

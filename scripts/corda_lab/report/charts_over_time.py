@@ -14,7 +14,6 @@ from corda_lab.steps.rows import Window, ended_within, is_done
 TIME_BIN_COUNT_MAX = 1500
 """Most bins of a chart of the whole run. More bins than a screen has pixels would not be visible."""
 
-
 ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
 """Columns of ``requests.parquet`` that the report of a sweep reads."""
 

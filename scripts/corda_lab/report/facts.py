@@ -34,7 +34,6 @@ NOTE_TITLES: Mapping[Kind, str] = {
 }
 """What the reports put in front of a note, by its kind."""
 
-
 MORE_FILES = (
     "samples.parquet",
     "stages.parquet",

@@ -56,23 +56,19 @@ def note_words(note: Note) -> str:
     return f"{NOTE_TITLES[note.kind]}: {note.text}"
 
 
-def cell(text: str) -> str:
-    """Escape text for a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def markdown(run: StoredRun) -> str:
     headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
     lines += [f"- ⚠ {note_words(note)}" for note in notes]
     metrics = known_metrics(points(run))
-    titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
-    lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
+    titles = [METRICS[name].title.removeprefix("latency ") for name in metrics]
+    rows = []
     for point in points(run):
-        values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
-        lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
+        valid = f"{len(point.valid)} of {len(point.steps)}{broke}"
+        rows.append([point.label, *(with_interval(point, name) for name in metrics), valid])
+    lines += tables.markdown(("point", *titles, "valid steps"), rows)
     lines += tables.trends_markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [

@@ -220,7 +220,8 @@ def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
     evidence.sync_rows(folder)
     if one.load is not None:
         (folder / "workload.yaml").write_text(one.load.workload_text, encoding="utf-8")
-        evidence.note(folder, evidence.LOAD, _load_file(one, one.load).model_dump(mode="json", by_alias=True))
+        load = _load_file(one, one.load).model_dump(mode="json", by_alias=True)
+        folders.write_json(folder / evidence.LOAD, load)
     rows = evidence.count_rows(evidence.rows_files(folder))
     evidence.end(folder, "interrupted", reason, rows=rows)
     volume.delete(one.identity)

@@ -94,22 +94,6 @@ class _Load:
         return self.after or self.about.before
 
 
-@dataclass(frozen=True)
-class _Collected:
-    """The stage rows that the nodes have written since their containers began, and whether they write any now."""
-
-    paths: Sequence[Path]
-    is_on: bool
-
-
-@dataclass(frozen=True)
-class _Timed:
-    """The stage rows of a load, None if there are none, and whether the nodes write any now."""
-
-    rows: pl.DataFrame | None
-    is_on: bool
-
-
 def report(wanted: Wanted, settings: Settings) -> list[Made]:
     """Make a run of the wanted load, or of all. Raises LabError; then the loads that are left are still there."""
     lifecycle.require_engine()
@@ -152,6 +136,7 @@ class Maker:
         self._environment = environment
         self._status = status
         self._scratch = scratch
+        self._writes_stages = False
 
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
@@ -214,7 +199,7 @@ class Maker:
         counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
         counted = replace(counted, transactions=self._transactions(load, now))
         restarted = self._restarted(load, now)
-        timed = self._timed(load, folder)
+        stage_table = self._stage_rows(load, folder)
         metrics = self._metrics(load)
         own = rows.counted(load.requests, what.options.flows_after)
         seen = Observed(
@@ -226,11 +211,11 @@ class Maker:
             warm_up=what.warm_up,
             machine_use=lambda _: HostUse(),
             stage_values=lambda window: self._without_other_clocks(
-                stage_values(load, own, timed, window, may_be_gone=bool(restarted))
+                stage_values(load, own, stage_table, window, is_on=self._writes_stages, may_be_gone=bool(restarted))
             ),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
-            stage_rows=timed.rows,
+            stage_rows=stage_table,
             measured_until=what.until,
         )
         workload = workload_of(load.about, folder)
@@ -238,7 +223,7 @@ class Maker:
         plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
         step = build_step(plan, seen)
         about = (self._environment, load.about.workload, load.about.workload_text)
-        measured = Measured(step, load.requests, metrics, timed.rows, *about, drops=load.drops)
+        measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops)
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
@@ -268,20 +253,20 @@ class Maker:
             names.append(RESTARTED_GENERATOR)
         return names
 
-    def _timed(self, load: _Load, folder: Path) -> _Timed:
-        """Return the stage rows of the time of a load."""
-        collected, paths = self._collected, []
-        for path in collected.paths:
+    def _stage_rows(self, load: _Load, folder: Path) -> pl.DataFrame | None:
+        """Return the stage rows of the time of a load; None if there are none."""
+        until, paths = load.at_rest_at + stage_rows.FLUSH_SECONDS, []
+        for path in self._stage_files:
             paths.append(folder / path.name)
-            until = load.at_rest_at + stage_rows.FLUSH_SECONDS
             stage_rows.copy_between(path, paths[-1], load.end.started_at, until)
-        return _Timed(stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX), collected.is_on)
+        return stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX)
 
     @cached_property
-    def _collected(self) -> _Collected:
-        """The stage rows of all loads. Every load had ended before the first run is made."""
+    def _stage_files(self) -> list[Path]:
+        """All stage rows since the containers of the nodes began. Every load had ended before the first run is made."""
         begins = dict.fromkeys(stage_rows.offsets(self._lab.compose, list(self._nodes)), 0)
-        return _Collected(stage_rows.collect(self._lab.compose, begins, self._scratch), bool(begins))
+        self._writes_stages = bool(begins)
+        return stage_rows.collect(self._lab.compose, begins, self._scratch)
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load. Those of a load that has just ended must have arrived first."""
@@ -303,14 +288,20 @@ def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
 
 
 def stage_values(
-    load: _Load, requests: pl.DataFrame, timed: _Timed, window: Window, *, may_be_gone: bool
+    load: _Load,
+    requests: pl.DataFrame,
+    stage_table: pl.DataFrame | None,
+    window: Window,
+    *,
+    is_on: bool,
+    may_be_gone: bool,
 ) -> StagesEntry:
     """The entry ``stages`` of the step. ``may_be_gone`` is whether the containers of the nodes may be others now."""
     before, after = load.about.before.nodes, load.after.nodes if load.after else {}
     flows = {part.name: part.flow for part in load.subject.parts}
     dropped = dropped_rows(before, after)
-    values = stages.stage_values(requests, timed.rows, window, flows, is_on=timed.is_on, dropped=dropped)
-    if timed.rows is None and timed.is_on and may_be_gone and stages.are_timed(flows.values()):
+    values = stages.stage_values(requests, stage_table, window, flows, is_on=is_on, dropped=dropped)
+    if stage_table is None and is_on and may_be_gone and stages.are_timed(flows.values()):
         return values.model_copy(update={"reason": STAGES_GONE})
     return values
 

@@ -53,7 +53,7 @@ class Recording:
             subject=TypeAdapter(Subject).dump_python(plan.subject, mode="json"),
         )
         text = plan.workload.source.path.read_text(encoding="utf-8")
-        evidence.begin(self.folder, load, evidence.Texts(text, environment))
+        evidence.begin(self.folder, load, text, environment)
         self._stack.enter_context(folders.in_progress(self.folder))
         self._load = (compose, plan.identity)
         self._began_at = time.time()
@@ -61,7 +61,7 @@ class Recording:
     def note(self, name: str, kind: type[Value], value: Value) -> None:
         """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
         try:
-            evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
+            folders.write_json(self.folder / name, TypeAdapter(kind).dump_python(value, mode="json"))
         except OSError as error:
             raise folders.unwritable(self.folder, error) from None
 

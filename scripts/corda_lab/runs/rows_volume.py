@@ -27,7 +27,6 @@ KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)
 _TITLE = "== "
 """What the name of a file begins with, before its text. No line of an indented JSON file begins with it."""
 
-
 Found = TypeVar("Found")
 
 

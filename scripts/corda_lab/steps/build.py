@@ -136,8 +136,18 @@ def conditioning_words(before: ConditioningEntry) -> str:
     return f"{before.flows:,} {before.workload} flows in {before.seconds:.0f} s, {how}"
 
 
-def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:
-    """The end of the warm-up of a load that ran to its limit. ``times`` has its completions, in unix seconds."""
+def warm_up_found(
+    options: LoadOptions,
+    times: list[float],
+    started_at: float,
+    stopped_at: float,
+    *,
+    window_seconds: float | None = None,
+) -> steady.WarmUp:
+    """The end of the warm-up of a load that is known until ``stopped_at``. ``times`` has its completions, in seconds.
+
+    ``window_seconds`` is the length of a window that must be steady; None is that of the load.
+    """
     limits = {"seconds_min": options.warm_up_seconds_min, "seconds_max": options.warm_up_seconds}
     bin_seconds = steady.bin_seconds_for(stopped_at - started_at)
     change_percent_max = options.stopping.change_percent_max if options.stopping else None
@@ -149,7 +159,7 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
         times,
         started_at=started_at,
         stopped_at=stopped_at,
-        window_seconds=options.duration_seconds,
+        window_seconds=window_seconds or options.duration_seconds,
         change_percent_max=change_percent_max,
         bin_seconds=bin_seconds,
         **limits,

@@ -20,7 +20,6 @@ ParameterValue = bool | int | float | str | list[str] | None
 Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
 
-
 StepOutcome = Literal["passed", "broke"]
 """How a step ended. broke: a node ended, or was left overloaded, which the sweep allows. It is valid without values."""
 

@@ -52,12 +52,10 @@ _MODEL_REMEDIES: Mapping[LoadModel, str] = {
     "burst": "Add --arrivals burst.",
 }
 
-
 _MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
 """The model of load by arrivals. All others are open load."""
 
 _ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
-
 
 INITIATORS, ALL = "initiators", "all"
 """What can be profiled besides a node by its name: the nodes that start the flows, or all nodes."""
@@ -436,7 +434,6 @@ COUNTED_OPTIONS = tuple(
     option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
 )
 """The options of loads that end after a number of flows."""
-
 
 WARM_UP_MAX = LoadOption(
     name="warm_up_max",

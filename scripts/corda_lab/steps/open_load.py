@@ -148,10 +148,8 @@ ACHIEVED_SHARE_MIN = 0.95
 """The smallest share of the arrivals in the window that must be completed in it. It is not a share of the rate, because
 by chance a tenth more or fewer may arrive in a minute."""
 
-
 UNFINISHED_MAX = 3
 """This many arrivals may be in flight at the end of the window, whatever their share."""
-
 
 DROPPED_SHARE_MAX = 0.001
 

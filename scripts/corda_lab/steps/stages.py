@@ -24,7 +24,6 @@ LAB_PACKAGE = "org.cordalab."
 DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
-
 ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 """The fields of a stage row that are texts."""
 

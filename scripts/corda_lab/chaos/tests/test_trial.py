@@ -108,7 +108,7 @@ def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
     load = evidence.LoadFile(
         id=RUN_IDENTITY, command="lab chaos", began_at="now", workload="iou", options={}, subject={}
     )
-    evidence.begin(folder, load, evidence.Texts("workload: iou\n", ENVIRONMENT))
+    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
     *first, last, _ = SIMULATED
     kept: list[dict[str, Any]] = [*first, {**last, "outcome": "unknown", "tx_id": None}]
     simulation.write_rows(folder / evidence.ROWS / f"{RUN_IDENTITY}.ndjson", kept)

@@ -20,7 +20,7 @@ def samples_of(container: str, percent: Iterable[float], memory: float = 0, *, s
     rows, seconds = [], 0.0
     for number, each in enumerate(percent):
         seconds += each / 100
-        rows.append((container, start + number, seconds, int(memory * MIB), None))
+        rows.append((container, start + number, seconds, int(memory * MIB)))
     return pl.DataFrame(rows, schema=usage.SAMPLES_SCHEMA, orient="row")
 
 
