@@ -43,7 +43,7 @@ from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
-from corda_lab.steps.usage import NO_SAMPLES
+from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
@@ -265,7 +265,7 @@ MEASURED = (
     *("latency_ms", "latency_intended_ms", "bridge_flow_ms", "bridge_rpc_ms", "node_latency_ms"),
     *("parts", "by_node", "open_load", "bursts", "stages"),
     *("failures", "unknown_outcomes", "expected_failures", "resolved", "counts"),
-    *("generator", "resources", "costs", "usage", "faults", "restarted_after_faults"),
+    *("generator", "resources", "faults", "restarted_after_faults"),
 )
 """The fields of a step with measured values. The others are what was asked for."""
 JUDGED = ("outcome", "flags", "unsteady", "validity", "verdict", "thresholds")
@@ -280,6 +280,12 @@ def load_values(one: Case) -> Values:
         yield from _of("load", "calibration.slowdown", step.calibration and step.calibration.slowdown)
         for name in (*MEASURED, *JUDGED):
             yield from _of("load", name, getattr(step, name))
+        for group in ("costs", "usage"):
+            for name, by_part in getattr(step, group).items():
+                if ALL not in by_part:
+                    yield from _of("load", f"{group}.{name}", by_part)
+        yield Value("load", "usage.cpu_peaks_of_nodes", "", step.usage.get("cpu_peaks_of_nodes", {}).get(ALL))
+        yield Value("load", "costs.database_read", "", step.database_read)
         yield from _named_values("load", step)
         for point in points(run):
             yield from _saturation("load", run, point)

@@ -28,7 +28,6 @@ from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import (
     ConditioningEntry,
-    CostsEntry,
     FlowCount,
     FlowStages,
     HostUse,
@@ -36,6 +35,7 @@ from corda_lab.steps.entry import (
     StagesEntry,
     StepEntry,
     ValidityEntry,
+    Values,
     VaultCount,
 )
 from corda_lab.steps.load import LoadOptions
@@ -387,22 +387,22 @@ NOT_VALID = ValidityEntry(valid=False, reasons=[reason("generator_failed")], mac
 """The validity of a step that a test declares invalid."""
 
 
-def cost_entry(seed: int) -> CostsEntry:
+def cost_entry(seed: int) -> Values:
     """Plausible costs of one flow, without those per state."""
     wobble = 1 + 0.03 * noise(seed + 77)
-    return CostsEntry(
-        cpu_seconds_per_flow={
+    return {
+        "cpu_seconds_per_flow": {
             "Notary": 0.004 * wobble,
             "PartyA": 0.041 * wobble,
             "PartyB": 0.03 * wobble,
             "bridge": 0.003,
             "locust": 0.002,
         },
-        allocated_bytes_per_flow={"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
-        sent_bytes_per_flow={"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
-        database_bytes_per_flow={"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
-        database_bytes_per_state={},
-    )
+        "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
+        "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
+        "database_bytes_per_flow": {"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
+        "database_bytes_per_state": {},
+    }
 
 
 def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:

@@ -90,14 +90,14 @@ def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
     steps = [step for point in all_points for step in point.valid]
     in_server = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
     hints = []
-    if in_server and all(DATABASE in step.costs.cpu_seconds_per_flow for step in in_server):
+    if in_server and all(DATABASE in step.costs["cpu_seconds_per_flow"] for step in in_server):
         hints.append("The CPU time of PostgreSQL is measured over the whole load too.")
     elif in_server:
         hints.append(
             "The CPU time of PostgreSQL was not measured and is missing from these values. H2 runs inside the nodes, "
             "so in comparison PostgreSQL looks cheaper than it is."
         )
-    if any(step.costs.database_read == "file" for step in steps):
+    if any(step.database_read == "file" for step in steps):
         hints.append(
             "H2 lets its file grow in leaps, so its growth in a short run says little; "
             "`database_size` of a load can measure compacted copies."

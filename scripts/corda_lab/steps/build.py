@@ -12,7 +12,6 @@ from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows,
 from corda_lab.steps.entry import (
     CalibrationEntry,
     ConditioningEntry,
-    CostsEntry,
     GeneratorEntry,
     HostUse,
     NodeValues,
@@ -24,6 +23,7 @@ from corda_lab.steps.entry import (
     StagesEntry,
     StepEntry,
     ValidityEntry,
+    Values,
     VerdictEntry,
     WarmUpEntry,
     WindowEntry,
@@ -193,13 +193,13 @@ def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]
     return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
 
 
-def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
+def others_cpu_cores(resources: ResourcesEntry, flow_costs: Values, throughput: float) -> float | None:
     """The cores of the machine that processes outside the lab used; None if this is not known."""
     busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
     if busy is None or stolen is None or cores is None or not resources.node_cpu_cores:
         return None
     own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
-    database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
+    database = flow_costs["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * throughput
     return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
@@ -295,7 +295,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     values = measured_values(subject, seen, measured, states)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
     counted = seen.counted.entry()
-    costs_entry = costs.cost_values(
+    flow_costs = costs.cost_values(
         values,
         states,
         window,
@@ -304,7 +304,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         transactions=counted.transactions,
         load_started_at=seen.end.started_at,
     )
-    others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
+    others = others_cpu_cores(resources, flow_costs, values.throughput_per_second)
     found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
     by_node = node_values(measured.requests, window, subject.nodes)
     if found is not None:
@@ -333,7 +333,8 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         counts=counted,
         generator=generator_entry(seen.end),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
-        costs=costs_entry,
+        costs=flow_costs,
+        database_read=costs.database_read(*seen.readings),
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
     )

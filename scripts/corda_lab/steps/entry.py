@@ -481,59 +481,8 @@ DatabaseRead = Literal["file", "compacted", "server"]
 large objects."""
 
 
-class CostsEntry(Entry):
-    """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
-
-    cpu_seconds_per_flow: dict[str, float] = {}
-    allocated_bytes_per_flow: dict[str, float] = {}
-    gc_seconds_per_flow: dict[str, float] = {}
-    sent_bytes_per_flow: dict[str, float] = {}
-    received_bytes_per_flow: dict[str, float] = {}
-    disk_written_bytes_per_flow: dict[str, float] = {}
-    checkpoints_per_flow: dict[str, float] = {}
-    database_bytes_per_flow: dict[str, float] = {}
-    database_bytes_per_state: dict[str, float] = {}
-    database_bytes_per_transaction: dict[str, float] = {}
-    database_read: DatabaseRead | None = None
-    """None if no size was read."""
-
-    def of(self, name: str) -> dict[str, float]:
-        value: dict[str, float] = getattr(self, name)
-        return value
-
-
-class UsageEntry(Entry):
-    """What nodes and other parts of the lab used in the measuring window, by name. See ``steps.usage``.
-
-    What was not measured is empty.
-    """
-
-    cpu_percent: dict[str, float] = {}
-    """Mean, in % of one core."""
-    cpu_percent_max: dict[str, float] = {}
-    """The highest over one second, in % of one core."""
-    cpu_peaks: dict[str, int] = {}
-    """Separate peaks of the CPU, second by second."""
-    cpu_peaks_of_nodes: int | None = None
-    """Separate peaks of the CPU of all Corda nodes together."""
-    resident_bytes: dict[str, float] = {}
-    """Mean of the memory that the processes have allocated."""
-    resident_max_bytes: dict[str, float] = {}
-    resident_after_bytes: dict[str, float] = {}
-    """The same memory 60 seconds after the end of the load."""
-    heap_floor_bytes: dict[str, float] = {}
-    """The least heap that was left after a collection, in the second half of the window."""
-    heap_used_max_bytes: dict[str, float] = {}
-    gc_percent: dict[str, float] = {}
-    """Share of the time that was spent in garbage collection."""
-    rpc_connections: dict[str, float] = {}
-    """The most connections that were open at the RPC broker of a node."""
-    rpc_queue_depth: dict[str, float] = {}
-    """The most RPC requests that waited in the queue ``rpc.server``."""
-
-    def of(self, name: str) -> dict[str, float]:
-        value: dict[str, float] = getattr(self, name)
-        return value
+Values = dict[str, dict[str, float]]
+"""Values by name, and for each by node or other part of the lab. What was not measured is empty or missing."""
 
 
 class ValidityEntry(Entry):
@@ -579,8 +528,12 @@ class StepEntry(RequestValues):
     counts: CountsEntry
     generator: GeneratorEntry = GeneratorEntry()
     resources: ResourcesEntry = ResourcesEntry()
-    costs: CostsEntry = CostsEntry()
-    usage: UsageEntry = UsageEntry()
+    costs: Values = {}
+    """The cost of one flow. See ``steps.costs``."""
+    database_read: DatabaseRead | None = None
+    """How the sizes of databases in ``costs`` were read; None if there are none."""
+    usage: Values = {}
+    """What nodes and other parts of the lab used in the measuring window. See ``steps.usage``."""
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()

@@ -187,7 +187,7 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     assert row["totals"][0] == f"{words.amount(1000 * alone)} ms"
     assert "The CPU time of PostgreSQL was not measured" in report_text(folder)
     for step in run.steps:
-        step.costs.cpu_seconds_per_flow["PostgreSQL"] = 0.01
+        step.costs["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
     (row,) = tables.cost_rows(points.points(run))
     assert row["totals"][0] == f"{words.amount(1000 * alone + 10)} ms"
     assert tables.database_hint(run, points.points(run)) == (
