@@ -16,9 +16,9 @@ from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
 from corda_lab.stats.power import repeats_needed
 from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.rows import Window
 from corda_lab.sweeps.search import Search
+from lab_workload.subject import LoadPart, Subject
 
 WINDOW = Window(0.0, 10.0)
 
@@ -328,11 +328,12 @@ def test_how_many_repeats() -> None:
 
 
 def test_the_soak() -> None:
-    found = slope_of([number / 6 for number in range(12)], [301, 299] * 6)
+    times, values = [number / 6 for number in range(12)], [301.0, 299.0] * 6
+    found, in_percent = slope_of(times, values), slope_of(times, [value / 3 for value in values])
     assert found is not None
+    assert in_percent is not None
     assert (found.n, found.n_effective) == (12, 12)
     assert found.estimate == pytest.approx(-0.252, abs=0.0005)
-    in_percent = found.scaled(100 / 300)
     assert (in_percent.low, in_percent.high) == pytest.approx((-0.49, 0.32), abs=0.005)
     assert in_percent.verdict(2.0) == "within"
     assert (in_percent.high - in_percent.low) / 2 == pytest.approx(0.40, abs=0.005)

@@ -9,8 +9,8 @@ import pytest
 
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.load import LoadOptions, with_limit
-from corda_lab.steps.plan import LoadPart
 from lab_workload.load import ALL_FAILED
+from lab_workload.subject import LoadPart
 from support import simulation
 from support.runs import plan_of, store
 from support.sweeps import SimulatedSweep, store_sweep

@@ -31,19 +31,19 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, files, folders, stored
-from corda_lab.results.evidence import LoadFile, Texts
+from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, GitState, Host, SearchOutcome, Versions
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
-from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, SetupEntry, StepEntry
+from corda_lab.steps.build import Observed, build_step
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
-from corda_lab.steps.usage import NO_SAMPLES
+from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import execute, plan, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
@@ -57,6 +57,7 @@ from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 from lab_workload.workload import load_workload
 
 Values = Iterator[Value]
@@ -132,7 +133,7 @@ def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> O
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
     own = rows.counted(requests, options.flows_after)
     flows = {part.name: part.flow for part in subject.parts}
-    machine = MachineUse(**read["machine"])
+    machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
     calibration = read["calibration"]
     samples = one.table("samples", step)
@@ -200,8 +201,8 @@ def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str
     )
     if "conditioning" not in read:
         return measured
-    before = ConditioningEntry(workload=options.workload, load=options.entry(), **read["conditioning"])
-    return measured.after(before, requests)
+    before = ConditioningEntry(workload=options.workload, load=options, **read["conditioning"])
+    return measured.after(before, "")
 
 
 @contextmanager
@@ -264,7 +265,7 @@ MEASURED = (
     *("latency_ms", "latency_intended_ms", "bridge_flow_ms", "bridge_rpc_ms", "node_latency_ms"),
     *("parts", "by_node", "open_load", "bursts", "stages"),
     *("failures", "unknown_outcomes", "expected_failures", "resolved", "counts"),
-    *("generator", "resources", "costs", "usage", "faults", "restarted_after_faults"),
+    *("generator", "resources", "faults", "restarted_after_faults"),
 )
 """The fields of a step with measured values. The others are what was asked for."""
 JUDGED = ("outcome", "flags", "unsteady", "validity", "verdict", "thresholds")
@@ -279,6 +280,12 @@ def load_values(one: Case) -> Values:
         yield from _of("load", "calibration.slowdown", step.calibration and step.calibration.slowdown)
         for name in (*MEASURED, *JUDGED):
             yield from _of("load", name, getattr(step, name))
+        for group in ("costs", "usage"):
+            for name, by_part in getattr(step, group).items():
+                if ALL not in by_part:
+                    yield from _of("load", f"{group}.{name}", by_part)
+        yield Value("load", "usage.cpu_peaks_of_nodes", "", step.usage.get("cpu_peaks_of_nodes", {}).get(ALL))
+        yield Value("load", "costs.database_read", "", step.database_read)
         yield from _named_values("load", step)
         for point in points(run):
             yield from _saturation("load", run, point)
@@ -329,7 +336,7 @@ def unfinished_values(one: Case) -> Values:
     )
     with tempfile.TemporaryDirectory() as results:
         folder = folders.unfinished_folder(results=Path(results)) / load.id
-        evidence.begin(folder, load, Texts("workload: iou\n", _environment(content["lab"], {})))
+        evidence.begin(folder, load, "workload: iou\n", _environment(content["lab"], {}))
         requests = one.table("requests", 1)
         assert requests is not None
         requests.write_ndjson(folder / evidence.ROWS / f"{load.id}.ndjson")

@@ -14,12 +14,12 @@ from lab_workload.by_hand import (
     Counters,
     LoadByHand,
     NodeCounters,
-    StartedPart,
     UsersChange,
     VaultCounter,
 )
 from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, REST_SECONDS_DEFAULT, SEED_DEFAULT, WITHIN_SECONDS_DEFAULT
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import LoadPart, Subject
 from support import simulation
 
 IDENTITY = "web-20231114T221320Z"
@@ -76,8 +76,7 @@ def counters(read_at: float, flows: int, **changes: Any) -> Counters:
 
 def noted(users: Sequence[UsersChange], chosen: ChosenLoad = CLOSED, *, before: Counters | None = None) -> LoadByHand:
     """What the generator notes when a load begins."""
-    part = StartedPart(
-        node="PartyA",
+    part = LoadPart(
         name="Iou",
         flow=IOU,
         flow_short="Iou",
@@ -95,7 +94,7 @@ def noted(users: Sequence[UsersChange], chosen: ChosenLoad = CLOSED, *, before: 
         workload_text=WORKLOAD,
         form={"user_count": str(users[0].users), "spawn_rate": "20", "workload": "iou", "node": ""},
         chosen=chosen,
-        parts=[part],
+        subject=Subject("PartyA", (part,)),
         users=list(users),
         setup=[],
         before=before or counters(simulation.ORIGIN - 1, 1000),

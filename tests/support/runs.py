@@ -14,9 +14,11 @@ from corda_lab.runs import recording, stage_rows
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import HostUse
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import LoadPart, RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import LoadPart, Subject
 from lab_workload.workload import load_workload
 from support import simulated_metrics, simulation
 
@@ -117,7 +119,7 @@ def measured_of(
         end=end,
         counted=counted or simulation.agreeing_counts(simulated),
         warm_up=warm_up,
-        machine_use=lambda _: build.MachineUse(None, None, None, None),
+        machine_use=lambda _: HostUse(),
         stage_values=lambda window: stages.stage_values(own, stage_frame, window, flows, is_on=True, dropped={}),
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),

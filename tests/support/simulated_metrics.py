@@ -68,7 +68,7 @@ def metrics_frame(rows: list[dict[str, Any]], end: RunEnd) -> pl.DataFrame:
     return pl.DataFrame(list(metric_rows(rows, end)), schema=METRICS_SCHEMA)
 
 
-def sample_rows(end: RunEnd) -> Iterator[tuple[str, float, float, int, int | None]]:
+def sample_rows(end: RunEnd) -> Iterator[tuple[str, float, float, int]]:
     """Samples of the containers each second, from before the load to after it, with values like those of a real lab."""
     source = random.Random(11)
     scale = {"Notary": 0.25, "PartyA": 1.0, "PartyB": 0.6, "PartyC": 0.02, "bridge": 0.11, "locust": 0.05}
@@ -78,7 +78,7 @@ def sample_rows(end: RunEnd) -> Iterator[tuple[str, float, float, int, int | Non
         for name, share in scale.items():
             cpu_seconds[name] += (share if ORIGIN < at <= end.ended_at else 0.01) * source.uniform(0.6, 1.0)
             memory = int((700 + 200 * share + 2 * second) * 1024**2)
-            yield name, at, cpu_seconds[name], memory, int(1e6 * cpu_seconds[name])
+            yield name, at, cpu_seconds[name], memory
 
 
 def samples_frame(end: RunEnd) -> pl.DataFrame:

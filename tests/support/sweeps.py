@@ -28,13 +28,14 @@ from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import (
     ConditioningEntry,
-    CostsEntry,
     FlowCount,
     FlowStages,
+    HostUse,
     StageLine,
     StagesEntry,
     StepEntry,
     ValidityEntry,
+    Values,
     VaultCount,
 )
 from corda_lab.steps.load import LoadOptions
@@ -305,7 +306,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         end=end,
         counted=agreeing(succeeded),
         warm_up=None,
-        machine_use=lambda _: step_build.MachineUse(None, None, None, None),
+        machine_use=lambda _: HostUse(),
         stage_values=lambda _: stages,
         calibration=None,
         readings=(nothing, nothing),
@@ -336,19 +337,17 @@ def text_of(name: str) -> str:
     return (WORKLOADS / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def conditioning_before(entry: StepEntry, origin: float, *, steady: bool) -> tuple[ConditioningEntry, pl.DataFrame]:
-    """A load that conditioned the nodes before a step. Its rows would ruin every value that they entered."""
-    frame = request_rows(entry.index, origin - 60, 45, 3.0, 30_000.0, errors_every=2, is_open=False)
-    before = ConditioningEntry(
+def conditioning_before(entry: StepEntry, *, steady: bool) -> ConditioningEntry:
+    """A load that conditioned the nodes before a step."""
+    return ConditioningEntry(
         workload=entry.workload,
         load=entry.load,
         seconds_min=45,
         seconds_max=150,
         seconds=40.0 + entry.index,
-        flows=frame.height,
+        flows=135,
         steady=steady,
     )
-    return before, frame
 
 
 def drops_of(end: RunEnd, origin: float, seconds: float) -> pl.Series:
@@ -388,22 +387,22 @@ NOT_VALID = ValidityEntry(valid=False, reasons=[reason("generator_failed")], mac
 """The validity of a step that a test declares invalid."""
 
 
-def cost_entry(seed: int) -> CostsEntry:
+def cost_entry(seed: int) -> Values:
     """Plausible costs of one flow, without those per state."""
     wobble = 1 + 0.03 * noise(seed + 77)
-    return CostsEntry(
-        cpu_seconds_per_flow={
+    return {
+        "cpu_seconds_per_flow": {
             "Notary": 0.004 * wobble,
             "PartyA": 0.041 * wobble,
             "PartyB": 0.03 * wobble,
             "bridge": 0.003,
             "locust": 0.002,
         },
-        allocated_bytes_per_flow={"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
-        sent_bytes_per_flow={"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
-        database_bytes_per_flow={"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
-        database_bytes_per_state={},
-    )
+        "allocated_bytes_per_flow": {"PartyA": 9.1e6 * wobble, "PartyB": 6.4e6 * wobble},
+        "sent_bytes_per_flow": {"PartyA": 21_000 * wobble, "PartyB": 12_000 * wobble},
+        "database_bytes_per_flow": {"PartyA": 7_300 * wobble, "PartyB": 7_100 * wobble},
+        "database_bytes_per_state": {},
+    }
 
 
 def sweep_file(sweep: SimulatedSweep, folder: Path, find_max: Mapping[str, Any] | None) -> SweepFile:
@@ -444,7 +443,7 @@ class Simulator:
         found = build(self.sweep, self.file.fields, planned, self.origin)
         if planned.index in self.sweep.conditioned:
             steady = self.sweep.conditioned[planned.index]
-            found = found.after(*conditioning_before(found.step, self.origin, steady=steady))
+            found = found.after(conditioning_before(found.step, steady=steady), "")
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found

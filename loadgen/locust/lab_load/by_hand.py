@@ -13,7 +13,7 @@ from pathlib import Path
 import gevent
 
 from lab_load.bridge_client import BridgeClient
-from lab_load.counters import CounterReader, Place
+from lab_load.counters import CounterReader
 from lab_load.generator_settings import MEBIBYTE, GeneratorSettings
 from lab_load.kept_loads import kept_loads, make_room, remove, run_of_command_line
 from lab_load.load_plan import LoadPlan, requests_of
@@ -23,11 +23,11 @@ from lab_workload.by_hand import (
     LOAD_SUFFIX,
     ChosenLoad,
     LoadByHand,
-    StartedPart,
     UsersChange,
 )
 from lab_workload.problems import LoadError
 from lab_workload.run_end import PreparedStep
+from lab_workload.subject import subject_of
 
 REST_BEFORE_SECONDS_MAX = 10.0
 """How long a load waits for the last flows of its set-up."""
@@ -89,7 +89,7 @@ class ByHand:
         spawn_per_second: float | None,
     ) -> None:
         """Read the counters before a load, right after its set-up. Raises ``LoadError``."""
-        parts = _parts(plan)
+        subject = subject_of(plan.bound)
         try:
             text = plan.workload.source.path.read_text(encoding="utf-8")
         except OSError as error:
@@ -102,10 +102,10 @@ class ByHand:
             workload_text=text,
             form=dict(form),
             chosen=_chosen(plan, spawn_per_second),
-            parts=parts,
+            subject=subject,
             users=[UsersChange(plan.extent.users, time.time())],
             setup=list(setup),
-            before=self._reader.read(_places(parts), seconds_max=REST_BEFORE_SECONDS_MAX),
+            before=self._reader.read(subject.vault_places, seconds_max=REST_BEFORE_SECONDS_MAX),
         )
 
     def begin(self) -> None:
@@ -171,7 +171,7 @@ class ByHand:
         users = max(change.users for change in load.users)
         try:
             after = self._reader.read(
-                _places(load.parts), seconds_max=REST_AFTER_SECONDS_MAX + REST_SECONDS_PER_USER * users
+                load.subject.vault_places, seconds_max=REST_AFTER_SECONDS_MAX + REST_SECONDS_PER_USER * users
             )
             write_whole(after_path(self._settings.rows, load.id), after.as_dict())
             logger.info("For a report of %s: scripts/lab report web-ui", load.id)
@@ -188,33 +188,6 @@ def after_path(directory: Path, identity: str) -> Path:
 
 def _write_load(directory: Path, load: LoadByHand) -> None:
     write_whole(directory / f"{load.id}{LOAD_SUFFIX}", load.as_dict())
-
-
-def _places(parts: Sequence[StartedPart]) -> list[Place]:
-    """Return every (class of state, node) that a part changes, each once."""
-    places = ((state, node) for part in parts for state, nodes in part.changes.items() for node in nodes)
-    return list(dict.fromkeys(places))
-
-
-def _parts(plan: LoadPlan) -> list[StartedPart]:
-    found = []
-    for node in plan.bound:
-        for one in node.parts:
-            part, counterparty = one.part, one.counterparty.name if one.counterparty else None
-            found.append(
-                StartedPart(
-                    node=node.roles.node.name,
-                    name=part.name,
-                    flow=one.flow.name,
-                    flow_short=one.flow.short_name,
-                    counterparty=counterparty,
-                    weight=part.weight,
-                    unit=part.unit,
-                    states_per_flow=part.states_per_flow,
-                    changes=part.vault_changes(node.roles.node.name, counterparty),
-                )
-            )
-    return found
 
 
 def _chosen(plan: LoadPlan, spawn_per_second: float | None) -> ChosenLoad:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from lab_workload.load import Arrivals
 from lab_workload.run_end import PreparedStep
+from lab_workload.subject import Subject
 
 IDENTITY = re.compile(r"web-(\d{8}T\d{6}Z)(?:-(\d+))?")
 """The id of a load by hand: the time of its start, and a number if another one started in the same second."""
@@ -87,22 +88,6 @@ class UsersChange:
 
 
 @dataclass(frozen=True)
-class StartedPart:
-    """One kind of request that one node starts, as the workload was bound to the network."""
-
-    node: str
-    name: str
-    flow: str
-    flow_short: str
-    counterparty: str | None
-    weight: float
-    unit: str
-    states_per_flow: int | None
-    changes: dict[str, dict[str, int]]
-    """How each success changes the vaults: class of state → node → change of the number of unconsumed states."""
-
-
-@dataclass(frozen=True)
 class ChosenLoad:
     """The options of a load by hand, as they were understood. Empty names are chosen by the workload."""
 
@@ -138,7 +123,8 @@ class LoadByHand:
     form: dict[str, str]
     """The fields of the form of the web UI, as they were sent."""
     chosen: ChosenLoad
-    parts: list[StartedPart]
+    subject: Subject
+    """What it starts, as the workload was bound to the network."""
     users: list[UsersChange]
     """The numbers of users, in order: the first, and one for each change while the load ran."""
     setup: list[PreparedStep]

@@ -47,8 +47,8 @@ def test_options_and_counters_before_and_after_are_noted(locust: Locust, bridge:
     assert load.chosen.overrides == {"iouValue": "5"}
     assert (load.chosen.arrivals, load.chosen.pacing_seconds, load.chosen.seed) == ("closed", 0.1, SEED_DEFAULT)
     assert load.chosen.spawn_per_second == 50
-    (part,) = load.parts
-    assert (part.node, part.flow, part.flow_short, part.counterparty) == ("PartyB", IOU, "Iou", "PartyC")
+    (part,) = load.subject.parts
+    assert (load.subject.node, part.flow, part.flow_short, part.counterparty) == ("PartyB", IOU, "Iou", "PartyC")
     assert part.changes == {STATE: {"PartyB": 1, "PartyC": 1}}
     assert (load.before.at_rest, after.at_rest) == (True, True)
     assert load.before.missing == after.missing == []

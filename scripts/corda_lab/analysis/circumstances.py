@@ -10,6 +10,7 @@ from corda_lab.analysis.points import Point
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.words import plural
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
@@ -36,6 +37,10 @@ KINDS = (
     "settings",
 )
 """Kinds of differences between the environments of two runs, the most important first."""
+
+
+NOT_COMPARED = frozenset({"duration", "warm_up", "node", "nodes", "counterparty", "name"})
+"""Options of a load that are compared as the place and the measuring of a step, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,9 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
     # Every repeat adds 1 to the seed, and any repeat may come first here.
     first_seed = step.load.seed - (step.repeat - 1)
     # A search chooses its own rates, and each of its steps adds 1 to the seed.
-    searched_rate = {"rate_per_second": "searched"} if run.sweep.find_max else {"seed": first_seed}
-    load = {**step.load.model_dump(), "seed": run.sweep.seed, **searched_rate}
+    searched_rate = {"rate": "searched"} if run.sweep.find_max else {"seed": first_seed}
+    asked = {name: option.value(step.load) for name, option in LOAD_OPTIONS.items() if name not in NOT_COMPARED}
+    load = {**asked, "overrides": step.load.overrides, "seed": run.sweep.seed, **searched_rate}
     return {
         **surroundings(environment),
         "load": dict(flat({**load, **place, **workload})),

@@ -86,8 +86,8 @@ def summary(run: StoredRun) -> RunSummary:
         label=top.label if top is not None and run.is_sweep else None,
         rates_confirmed_per_second={found.label: found.rate for found in search} or None,
         users=shown.load.users,
-        arrivals=first.load.arrivals,
-        rate_per_second=shown.load.rate_per_second,
+        arrivals=None if first.load.model == "closed" else first.load.arrivals,
+        rate_per_second=shown.load.rate,
         **{
             field: top.estimate(name).value if top else METRICS[name].of(first) if is_single else None
             for name, field in values.items()

@@ -13,7 +13,7 @@ from typing import Literal
 
 from corda_lab.errors import LabError
 from corda_lab.steps.entry import BurstEntry, StepEntry
-from corda_lab.steps.usage import PARTS
+from corda_lab.steps.usage import ALL, PARTS
 
 ByNode = Callable[[StepEntry], Mapping[str, float]]
 Total = Callable[[StepEntry], float | None]
@@ -76,16 +76,16 @@ def _over_nodes(by_node: ByNode, together: Callable[[Iterable[float]], float]) -
 
 
 def _cost(name: str) -> ByNode:
-    return lambda step: step.costs.of(name)
+    return lambda step: step.costs.get(name, {})
 
 
 def _database(name: str) -> ByNode:
     """The growth of databases, if it was read in a way that can be relied on: the file of H2 grows in leaps."""
-    return lambda step: step.costs.of(name) if step.costs.database_read in ("compacted", "server") else {}
+    return lambda step: step.costs.get(name, {}) if step.database_read in ("compacted", "server") else {}
 
 
 def _usage(name: str) -> ByNode:
-    return lambda step: step.usage.of(name)
+    return lambda step: step.usage.get(name, {})
 
 
 def _latency(name: str) -> Total:
@@ -157,12 +157,12 @@ def _flows_past_wait(step: StepEntry) -> float | None:
 
 
 def _resident_after_ratio(step: StepEntry) -> Mapping[str, float]:
-    after, peak = step.usage.resident_after_bytes, step.usage.resident_max_bytes
+    after, peak = (step.usage.get(name, {}) for name in ("resident_after_bytes", "resident_max_bytes"))
     return {name: value / peak[name] for name, value in after.items() if peak.get(name)}
 
 
 def _resident_after_ratio_of_nodes(step: StepEntry) -> float | None:
-    after, peak = step.usage.resident_after_bytes, step.usage.resident_max_bytes
+    after, peak = (step.usage.get(name, {}) for name in ("resident_after_bytes", "resident_max_bytes"))
     nodes = [name for name in after if NODE.fullmatch(name) and peak.get(name)]
     return sum(after[name] for name in nodes) / sum(peak[name] for name in nodes) if nodes else None
 
@@ -248,7 +248,7 @@ _ALL = (
         "",
         "",
         "slower",
-        lambda step: step.usage.cpu_peaks_of_nodes,
+        lambda step: step.usage.get("cpu_peaks_of_nodes", {}).get(ALL),
         _usage("cpu_peaks"),
     ),
     _by_node("cpu_seconds_per_flow", "CPU per flow", "s", _cost("cpu_seconds_per_flow")),

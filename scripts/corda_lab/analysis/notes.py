@@ -82,7 +82,7 @@ def speed_notes(all_points: Sequence[Point]) -> list[Note]:
     """A warning for each point whose repeats ran on a processor of different speed, by the bridge's own CPU time."""
     found = []
     for point in all_points:
-        costs = [step.costs.cpu_seconds_per_flow.get(BRIDGE) for step in point.valid]
+        costs = [step.costs.get("cpu_seconds_per_flow", {}).get(BRIDGE) for step in point.valid]
         known = sorted(1000 * cost for cost in costs if cost)
         if known and known[-1] > BRIDGE_COST_RATIO_MAX * known[0]:
             took = f"took {amount(known[0])} to {amount(known[-1])} CPU-ms"

@@ -130,7 +130,7 @@ def points(run: StoredRun) -> list[Point]:
         first = steps[0]
         values = dict(first.point)
         if run.sweep.find_max:
-            values[RATE] = first.load.rate_per_second
+            values[RATE] = first.load.rate
         label = _label(run, first)
         group = {key: value for key, value in values.items() if key not in curves.told}
         group |= {"workload": first.workload} if curves.by_workload else {}
@@ -177,12 +177,12 @@ def _label(run: StoredRun, step: StepEntry) -> str:
     label = str(step.label or step.workload)
     if not run.sweep.find_max:
         return label
-    rate = value_words(RATE, step.load.rate_per_second)
+    rate = value_words(RATE, step.load.rate)
     return f"{rate}, {label}" if step.point else rate
 
 
 def _probed_rate(run: StoredRun, step: StepEntry) -> Any:
-    return step.load.rate_per_second if run.sweep.find_max else None
+    return step.load.rate if run.sweep.find_max else None
 
 
 def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
@@ -249,7 +249,7 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
         shares = {(step.workload, tuple(part.states_per_flow for part in step.parts)) for step in steps}
         if len(shares) > len({workload for workload, _ in shares}):
             return "states"
-    is_one_rate = all(step.open_load for step in steps) and len({step.load.rate_per_second for step in steps}) == 1
+    is_one_rate = all(step.open_load for step in steps) and len({step.load.rate for step in steps}) == 1
     if is_one_rate and not any(arrival_problems(step) for step in steps):
         return "p95"
     return "throughput"

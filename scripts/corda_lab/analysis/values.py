@@ -128,7 +128,7 @@ def stage_means(point: Point) -> dict[str, float]:
 
 def costs_of(point: Point, name: str) -> dict[str, float]:
     """Mean of one cost over the valid steps of a point, by node. Empty if it could not be measured."""
-    return node_means([step.costs.of(name) for step in point.valid if step.costs.of(name)])
+    return node_means([step.costs[name] for step in point.valid if step.costs.get(name)])
 
 
 LAB_PARTS = ("bridge", "locust", "prometheus")

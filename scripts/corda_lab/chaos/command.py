@@ -24,10 +24,10 @@ from corda_lab.runs import preflight
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import KINDS, Choice, FaultKind, choices, drawn, known_targets, links_of, load_seconds
 from corda_lab.steps.load import SEED_LIMIT, LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 from lab_workload.names import canonical, did_you_mean, names_in
+from lab_workload.subject import Subject
 
 WARM_UP_SECONDS = 2.0
 NAME = "chaos"

@@ -28,9 +28,9 @@ from corda_lab.runs import execute, faulty, unknown
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.resolutions import COLUMNS, Resolution, Resolved, with_resolutions
 from corda_lab.text import ui
+from lab_workload.subject import Subject
 
 AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. Ledgers grow from trial to trial."""

@@ -9,9 +9,9 @@ import typer
 from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
-from corda_lab.report import waterfall, waterfall_text, waterfalls
+from corda_lab.report import waterfall, waterfalls
 from corda_lab.results import folders, stored
-from corda_lab.steps.spans import Waterfall
+from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
 
 FORMATS = (".svg", ".html")
@@ -79,8 +79,8 @@ def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
     for name, value in waterfall.identity(found):
         ui.say(f"{name:<12} {value}")
     ui.console.print()
-    for line in waterfall_text.lines(found, ui.console.width):
+    for line in waterfall.lines(found, ui.console.width):
         ui.say(line)
-    ui.say(waterfall_text.LEGEND, "dim")
+    ui.say(waterfall.LEGEND, "dim")
     for note in (*found.notes, waterfall.CLOCK):
         ui.say(note, "dim")

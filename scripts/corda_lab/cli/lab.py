@@ -24,7 +24,7 @@ from corda_lab.lab.checks import Check, Level
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.runs import by_hand, leftovers, start
+from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.text import ui
@@ -116,7 +116,7 @@ def up(
             raise LabError("--recover is not for a lab on several hosts", "Leave it out, or start a new network.")
         _start_stack(settings, placement, images=forced_images(images))
     else:
-        start.start(settings, forced_images(images), recover=recover)
+        leftovers.start_lab(settings, forced_images(images), recover=recover)
     lifecycle.print_urls(settings)
 
 

@@ -65,8 +65,8 @@ def _show_profile(found: Profile, path: Path) -> None:
         ui.say(waiting)
     ui.console.print()
     table = tables.table("share", "component", "value", "hottest method", numbers=["share", "value"])
-    for row in profiles.rows(found):
-        table.add_row(*map(escape, row))
+    for share, name, value, _, method in profiles.rows(found):
+        table.add_row(*map(escape, (share, name, value, method)))
     tables.show(table)
     ui.console.print()
     if found.flows is not None and found.flows.is_idle:

@@ -17,7 +17,7 @@ from corda_lab.lab import lifecycle, project
 from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.results import folders
-from corda_lab.runs import conditioning, execute, start
+from corda_lab.runs import conditioning, execute, leftovers
 from corda_lab.runs.running import machine_only
 from corda_lab.steps.load import INITIATORS, LOAD_OPTIONS, RUN_OPTIONS, LoadOptions
 from corda_lab.sweeps import rerun
@@ -69,7 +69,7 @@ def quickstart() -> None:
     settings = load_settings()
     machine_only(settings)
     folders.require_writable()
-    start.start(settings, None)
+    leftovers.start_lab(settings, None)
     options = load_options("iou", QUICKSTART)
     before = conditioning.before_run(options, QUICKSTART_CONDITIONING_SECONDS_MAX)
     folder, step = execute.execute(options, settings, before=before)

@@ -82,7 +82,7 @@ def _show_profiles(folder: Path) -> None:
         if found is None or entry.file is None:
             line("profile", escape(f"{entry.node}: failed: {entry.problem}"))
             continue
-        shares = [f"{share} {name}" for share, name, _, _ in profiles.rows(found)[:COMPONENTS_SHOWN]]
+        shares = [f"{share} {name}" for share, name, *_ in profiles.rows(found)[:COMPONENTS_SHOWN]]
         line("profile", escape(f"{entry.node}: {', '.join(shares) or 'nothing was sampled'}"))
         line("", str(folder / entry.file))
 

@@ -17,7 +17,8 @@ from corda_lab.figures.verdict import NOT_TESTABLE
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.report import page, plan_facts
+from corda_lab.report import page
+from corda_lab.report.facts import LABS, conditioning_plan, until
 from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.text.words import listed, plural
@@ -208,13 +209,13 @@ def conditions(judged: Judged) -> str:
     constants = ", ".join(
         filter(None, (value_words(name, value) for name, value in given.items() if name not in SAID_SHAPES))
     )
-    measured = plan_facts.until(planned.measure)
+    measured = until(planned.measure)
     return "; ".join(
         (
             *filter(None, (", ".join(shapes_words(names)), constants)),
             *([f"each point for {measured}"] if measured else []),
-            f"conditioned: {plan_facts.conditioning_plan(planned.condition, arrivals)}",
-            f"labs: {plan_facts.LABS[planned.fresh]}",
+            f"conditioned: {conditioning_plan(planned.condition, arrivals)}",
+            f"labs: {LABS[planned.fresh]}",
         )
     )
 

@@ -1,4 +1,4 @@
-"""Reads CPU time, memory and disk writes of containers from the kernel's control groups, version 1 or 2.
+"""Reads CPU time and memory of containers from the kernel's control groups, version 1 or 2.
 
 The name of the control group of a container's main process contains the container's id. If the engine runs in a virtual
 machine or on another host, that process is not visible here, and CPU time and memory are unknown.
@@ -15,14 +15,10 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Meter:
-    """The files in which the kernel counts the CPU time, the memory and the disk writes of a container.
-
-    ``disk`` is None if the kernel does not count them.
-    """
+    """The files in which the kernel counts the CPU time and the memory of a container."""
 
     cpu: Path
     memory: Path
-    disk: Path | None = None
 
     def read(self) -> tuple[float, int]:
         """Return CPU-seconds since the container's start, and bytes of memory now. Raises OSError or ValueError."""
@@ -30,13 +26,6 @@ class Meter:
             parse_usage(self.cpu.read_text(encoding="ascii")),
             parse_memory(self.memory.read_text(encoding="ascii")),
         )
-
-    def disk_written(self) -> int | None:
-        """Return the bytes written to disks since the container's start; None if unknown. Raises OSError, ValueError.
-
-        Version 1 counts only what a process writes itself, not what the kernel writes for it later.
-        """
-        return parse_disk(self.disk.read_text(encoding="ascii")) if self.disk else None
 
 
 def meters_by_name(containers: Sequence[str]) -> dict[str, Meter]:
@@ -62,8 +51,7 @@ def meter(container: str, pid: int) -> Meter | None:
         return None
     cpu = next((path for path in usage_files(container, groups, mounts) if path.exists()), None)
     memory = next((path for path in memory_files(container, groups, mounts) if path.exists()), None)
-    disk = next((path for path in disk_files(container, groups, mounts) if path.exists()), None)
-    return Meter(cpu, memory, disk) if cpu and memory else None
+    return Meter(cpu, memory) if cpu and memory else None
 
 
 def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
@@ -79,12 +67,6 @@ def memory_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
     """Yield the files that may contain the container's memory. The arguments are those of ``usage_files``."""
     for _, folder in _folders(container, groups, mounts, "memory"):
         yield folder / "memory.stat"
-
-
-def disk_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
-    """Yield the files that may contain what the container has written. The arguments are those of ``usage_files``."""
-    for version, folder in _folders(container, groups, mounts, "blkio"):
-        yield folder / ("io.stat" if version == 2 else "blkio.throttle.io_service_bytes")
 
 
 def _folders(container: str, groups: str, mounts: str, controller: str) -> Iterator[tuple[int, Path]]:
@@ -130,17 +112,3 @@ def parse_memory(text: str) -> int:
     if value is None:
         raise ValueError("memory.stat has neither total_rss nor anon")
     return int(value)
-
-
-def parse_disk(text: str) -> int:
-    """Return the bytes written, in ``io.stat`` or ``blkio.throttle.io_service_bytes``, over all disks.
-
-    Raises ValueError.
-    """
-    written = 0
-    for fields in map(str.split, text.splitlines()):
-        # Version 2: "8:0 rbytes=4096 wbytes=8192 …". Version 1: "8:0 Write 8192".
-        if len(fields) == 3 and fields[1] == "Write":
-            written += int(fields[2])
-        written += sum(int(field.removeprefix("wbytes=")) for field in fields if field.startswith("wbytes="))
-    return written

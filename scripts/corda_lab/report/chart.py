@@ -1,6 +1,7 @@
 """Charts as data: traces, bins and looks. ``report.js`` and ``print_charts`` draw them."""
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypedDict
@@ -12,16 +13,12 @@ from corda_lab.steps.rows import QUANTILES, nearest_rank
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
-
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
-
 
 PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 
 
 class Look(TypedDict):
-    """The look of a group: its colour, dash and marker."""
-
     colour: str
     dash: str
     symbol: str
@@ -38,19 +35,14 @@ def look_of(place: int) -> Look:
 
 BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 
-
 BIN_COUNT_MAX = 40
-
 
 HISTOGRAM_BIN_COUNT = 40
 
-
 MIB = 1024**2
-
 
 INTERVAL_REACH_MAX = 2.0
 """An axis ends at this multiple of its largest value, even if an interval extends further."""
-
 
 CUT = "Intervals that extend beyond the chart are in the table."
 
@@ -148,14 +140,29 @@ def _axis_max(drawn: Iterable[tuple[Sequence[Any], Sequence[float | None] | None
     return limit if reach > limit > 0 else None
 
 
-def bin_seconds(total_seconds: float, *, at_least: int = 1) -> int:
-    """The smallest width in ``BIN_SECONDS`` that gives at most ``BIN_COUNT_MAX`` bins."""
-    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= BIN_COUNT_MAX]
+def bin_seconds(total_seconds: float, *, at_least: int = 1, count_max: int = BIN_COUNT_MAX) -> int:
+    """The smallest width in ``BIN_SECONDS`` that gives at most ``count_max`` bins; the largest if none does."""
+    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= count_max]
     return fitting[0] if fitting else BIN_SECONDS[-1]
 
 
+def rates(times: pl.Series, total_seconds: float, width: int) -> tuple[list[float], list[float]]:
+    """The middle of each bin, and the events per second in it. ``times`` are seconds from the begin of the first bin.
+
+    The last bin may be shorter.
+    """
+    counts = dict((times / width).floor().cast(pl.Int64).value_counts().iter_rows())
+    x, y = [], []
+    for place in range(math.ceil(total_seconds / width)):
+        length = min(width, total_seconds - place * width)
+        # A very short bin at the end would show an extreme rate.
+        if length >= width / 2:
+            x.append(place * width + length / 2)
+            y.append(counts.get(place, 0) / length)
+    return x, y
+
+
 def rounded(values: Iterable[float | None], digits: int = 3) -> list[float | None]:
-    """The values with fewer digits, which makes the page smaller."""
     return [None if value is None else round(value, digits) for value in values]
 
 

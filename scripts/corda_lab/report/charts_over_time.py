@@ -6,14 +6,13 @@ from typing import Any
 import polars as pl
 
 from corda_lab.report import faults
-from corda_lab.report.chart import BIN_SECONDS, DASHES, MIB, Chart, Mark, Trace, bin_seconds, histogram
+from corda_lab.report.chart import DASHES, MIB, Chart, Mark, Trace, bin_seconds, histogram, rates, rounded
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window, ended_within, is_done
 
 TIME_BIN_COUNT_MAX = 1500
 """Most bins of a chart of the whole run. More bins than a screen has pixels would not be visible."""
-
 
 ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
 """Columns of ``requests.parquet`` that the report of a sweep reads."""
@@ -44,27 +43,28 @@ def origin_of(run: StoredRun) -> float:
     return min(float(step.window.load_started_at) for step in run.steps)
 
 
+def span_of(step: StepEntry, origin: float) -> dict[str, Any]:
+    """The phases and faults of a step on a time axis, in seconds from its ``origin`` (unix seconds)."""
+    window = step.window
+    return {
+        "start": round(window.load_started_at - origin, 1),
+        "warm_up_end": round(window.started_at - origin, 1),
+        "stop": round(window.ended_at - origin, 1),
+        "end": round(window.load_ended_at - origin, 1),
+        "faults": faults.bands(step, origin),
+    }
+
+
 def spans(run: StoredRun) -> list[dict[str, Any]]:
     """The steps and their phases on the time axis, in seconds from its start."""
     origin = origin_of(run)
     return [
-        {
-            "name": str(step.index),
-            "is_valid": step.validity.valid,
-            "start": round(step.window.load_started_at - origin, 1),
-            "warm_up_end": round(step.window.started_at - origin, 1),
-            "stop": round(step.window.ended_at - origin, 1),
-            "end": round(step.window.load_ended_at - origin, 1),
-            "faults": faults.bands(step, origin),
-        }
-        for step in sorted(run.steps, key=lambda step: float(step.window.load_started_at))
+        {"name": str(step.index), "is_valid": step.validity.valid, **span_of(step, origin)} for step in in_time(run)
     ]
 
 
-def whole_width(total_seconds: float, *, at_least: float) -> float:
-    """The smallest bin width, in seconds and at least ``at_least``, that gives at most ``TIME_BIN_COUNT_MAX`` bins."""
-    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= TIME_BIN_COUNT_MAX]
-    return float(fitting[0] if fitting else total_seconds / TIME_BIN_COUNT_MAX)
+def in_time(run: StoredRun) -> list[StepEntry]:
+    return sorted(run.steps, key=lambda step: step.window.load_started_at)
 
 
 def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], list[float | None]]:
@@ -82,44 +82,21 @@ def with_gaps(frame: pl.DataFrame, digits: int) -> tuple[list[float | None], lis
     return x, y
 
 
-def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: float) -> Trace:
-    """Flows completed per second over all steps, in bins of ``width`` seconds. A step's last bin may be shorter."""
+def completed_over_run(rows: pl.DataFrame, run: StoredRun, width: int) -> Trace:
+    """Flows completed per second over all steps, in bins of ``width`` seconds, with gaps between the steps."""
     origin = origin_of(run)
-    edges = pl.DataFrame(
-        [
-            (int(step.index), step.window.load_started_at - origin, step.window.load_ended_at - origin)
-            for step in run.steps
-        ],
-        schema={"step": pl.Int32, "from": pl.Float64, "to": pl.Float64},
-        orient="row",
-    )
-    grid = edges.select(
-        "step",
-        "from",
-        "to",
-        pl.int_ranges(0, ((pl.col("to") - pl.col("from")) / width).ceil().cast(pl.Int64).clip(1)).alias("bin"),
-    ).explode("bin")
-    counts = (
-        rows.filter(is_done())
-        .select("step", "ended_at")
-        .join(edges, on="step")
-        .group_by("step", ((pl.col("ended_at") - origin - pl.col("from")) / width).floor().cast(pl.Int64).alias("bin"))
-        .agg(pl.len().alias("count"))
-    )
-    begin = pl.col("from") + pl.col("bin") * width
-    length = pl.min_horizontal(pl.lit(width), pl.col("to") - begin)
-    drawn = (
-        grid.join(counts, on=["step", "bin"], how="left")
-        # A very short bin at the end would show an extreme rate.
-        .filter(length >= width / 2)
-        .select(
-            "step",
-            (begin + length / 2).alias("at"),
-            (pl.col("count").fill_null(0).cast(pl.Float64) / length).alias("y"),
-        )
-        .sort("at")
-    )
-    x, y = with_gaps(drawn, 2)
+    ends = {part["step"][0]: part["ended_at"] for part in rows.filter(is_done()).partition_by("step")}
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for step in in_time(run):
+        window = step.window
+        times = ends.get(step.index, pl.Series(dtype=pl.Float64)) - window.load_started_at
+        at, rate = rates(times, window.load_ended_at - window.load_started_at, width)
+        if x:
+            x.append(x[-1])
+            y.append(None)
+        x += [round(window.load_started_at - origin + seconds, 1) for seconds in at]
+        y += rounded(rate, 2)
     return Trace("flows completed", "main", x, y, kind="line", panel=0, is_in_legend=True)
 
 
@@ -157,16 +134,16 @@ def nodes_over_run(
 
 
 def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> Chart:
-    """Throughput, CPU, heap, garbage collection and queues on one time axis, with phases and steps marked."""
     marked = spans(run)
-    width = whole_width(marked[-1]["end"], at_least=1)
-    sampled = whole_width(marked[-1]["end"], at_least=5)
+    width, sampled = (
+        bin_seconds(marked[-1]["end"], at_least=seconds, count_max=TIME_BIN_COUNT_MAX) for seconds in (2, 5)
+    )
     nodes = samples["node"].drop_nulls().unique().sort().to_list()
     looks = {
         node: {"colour": f"node-{node.lower()}", "dash": DASHES[place % len(DASHES)]}
         for place, node in enumerate(nodes)
     }
-    traces = [completed_over_run(rows, run, max(width, 2.0))]
+    traces = [completed_over_run(rows, run, width)]
     for place, panel in enumerate(PANELS, start=1):
         of_queue = pl.col("labels").str.contains(f'"{panel.queue}"', literal=True)
         frame = samples.filter(of_queue) if panel.queue else samples
@@ -192,18 +169,9 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
     """The throughput over time and the latency histogram of one step. ``rows`` has the rows of this step."""
     window = step.window
     origin, total = window.load_started_at, window.load_ended_at - window.load_started_at
-    width = bin_seconds(total)
     done = rows.filter(is_done())
-    counts = dict(done.group_by(((pl.col("ended_at") - origin) / width).floor().cast(pl.Int64)).len().iter_rows())
-    places = [place for place in range(int(total // width) + 1) if min(width, total - place * width) >= width / 2]
-    lengths = [min(width, total - place * width) for place in places]
-    flows = Trace(
-        "completed",
-        "main",
-        [round(place * width + length / 2, 1) for place, length in zip(places, lengths, strict=True)],
-        [round(counts.get(place, 0) / length, 2) for place, length in zip(places, lengths, strict=True)],
-        kind="area",
-    )
+    x, y = rates(done["ended_at"] - origin, total, bin_seconds(total))
+    flows = Trace("completed", "main", rounded(x, 1), rounded(y, 2), kind="area")
     measured = ended_within(done, Window(window.started_at, window.ended_at))
     latency = measured[step.judged_latency_column].drop_nulls().sort()
     mean_rate = step.throughput_per_second
@@ -218,11 +186,4 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
         ),
         histogram(latency, "step-latency", "Latency distribution", "", "requests"),
     ]
-    span = {
-        "start": 0,
-        "warm_up_end": round(window.started_at - origin, 1),
-        "stop": round(window.ended_at - origin, 1),
-        "end": round(total, 1),
-        "faults": faults.bands(step, origin),
-    }
-    return {"charts": [chart.as_dict() for chart in drawn], "span": span}
+    return {"charts": [chart.as_dict() for chart in drawn], "span": span_of(step, origin)}

@@ -4,36 +4,20 @@ A chart is plain data: traces with x and y, and names for their colours. The pag
 can follow the light or dark mode of the reader. Times are seconds since the load began.
 """
 
+import math
+
 import polars as pl
 
-from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rounded
-from corda_lab.report.charts_resources import by_node, cpu, lab_cost, memory, queues
+from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rates, rounded
+from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.open_load import with_lag
+from corda_lab.steps.open_load import in_flight_levels, with_lag
 from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
+from corda_lab.steps.usage import PARTS, cpu_rates
 
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
 STEP_COUNT_MAX = 400
-
-
-def rate_trace(
-    times: pl.Series, name: str, colour: str, *, total_seconds: float, kind: str, dash: str = "solid"
-) -> Trace:
-    """Events per second, in bins. Each point is in the middle of its bin; the last bin may be shorter."""
-    width = bin_seconds(total_seconds)
-    edges = [float(edge) for edge in range(0, int(total_seconds) + 1, width)]
-    x, y = [], []
-    for start in edges:
-        length = min(width, total_seconds - start)
-        # A very short bin at the end would show an extreme rate.
-        if length < width / 2:
-            continue
-        count = int(((times >= start) & (times < start + length)).sum())
-        x.append(start + length / 2)
-        y.append(count / length)
-    return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
-
 
 STARTS = {
     "open": (
@@ -53,30 +37,28 @@ STARTS = {
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Started and completed flows per second, and those that ended otherwise."""
     origin, total = (
         step.window.load_started_at,
         step.window.load_ended_at - step.window.load_started_at,
     )
-    done, failed = rows.filter(is_done()), rows.filter(~is_done())
+    width = bin_seconds(total)
+
+    def rate(times: pl.Series, name: str, colour: str, kind: str = "line", dash: str = "solid") -> Trace:
+        x, y = rates(times - origin, total, width)
+        return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
+
+    expected, failed = rows.filter(pl.col("outcome") == "expected"), rows.filter(~is_done())
     traces = [
-        rate_trace(rows["started_at"] - origin, "started", "second", total_seconds=total, kind="line", dash="dot"),
-        rate_trace(done["ended_at"] - origin, "completed (achieved)", "main", total_seconds=total, kind="area"),
+        rate(rows["started_at"], "started", "second", dash="dot"),
+        rate(rows.filter(is_done())["ended_at"], "completed (achieved)", "main", kind="area"),
+        *([rate(expected["ended_at"], "expected failures", "third")] if expected.height else []),
+        *([rate(failed["ended_at"], "failed or unknown", "bad")] if failed.height else []),
     ]
-    expected = rows.filter(pl.col("outcome") == "expected")
-    if expected.height:
-        traces.append(
-            rate_trace(expected["ended_at"] - origin, "expected failures", "third", total_seconds=total, kind="line")
-        )
-    if failed.height:
-        traces.append(
-            rate_trace(failed["ended_at"] - origin, "failed or unknown", "bad", total_seconds=total, kind="line")
-        )
     mean = step.throughput_per_second
     return Chart(
         "throughput",
         "Throughput",
-        f"Flows per second in bins of {bin_seconds(total)} s. {STARTS[step.load.model]}",
+        f"Flows per second in bins of {width} s. {STARTS[step.load.model]}",
         "flows/s",
         traces,
         width="wide",
@@ -85,7 +67,6 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """Every request as a dot, or a random sample of them, and percentiles over bins."""
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
     column = step.judged_latency_column
@@ -130,7 +111,6 @@ def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Serie
 
 
 def latency_histogram(latency: pl.Series) -> Chart:
-    """The histogram of the latencies of requests."""
     return histogram(
         latency,
         "latency-histogram",
@@ -141,7 +121,6 @@ def latency_histogram(latency: pl.Series) -> Chart:
 
 
 def consensus_histogram(latency: pl.Series) -> Chart:
-    """The histogram of the consensus latencies of transactions."""
     return histogram(
         latency,
         "consensus-latency",
@@ -186,7 +165,6 @@ def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    """The schedule lag of each request, by whether the pool had a free place for it."""
     origin = step.window.load_started_at
     pool = step.bursts.pool if step.bursts else step.load.users
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
@@ -211,21 +189,10 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
-    """Requests in flight at the generator, and flows in flight at each node."""
     origin = step.window.load_started_at
-    changes = pl.concat(
-        [
-            pl.DataFrame(
-                {"at": rows["started_at"] - origin, "change": 1}, schema={"at": pl.Float64, "change": pl.Int32}
-            ),
-            pl.DataFrame(
-                {"at": rows["ended_at"] - origin, "change": -1}, schema={"at": pl.Float64, "change": pl.Int32}
-            ),
-        ]
-    ).sort("at", "change")
-    levels = changes.with_columns(pl.col("change").cum_sum().alias("level"))
     total = step.window.load_ended_at - origin
     x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]
+    levels = in_flight_levels(rows).with_columns(pl.col("at") - origin)
     grid = pl.DataFrame({"at": x}).join_asof(levels, on="at", strategy="backward")
     traces = [Trace("generator, from the rows", "ink", x, rounded(grid["level"].fill_null(0).to_list()), kind="steps")]
     traces += by_node(metrics, "node_flows_in_flight", origin, dash="dash")
@@ -273,3 +240,120 @@ def all_charts(
         queues(metrics, origin),
         lab_cost(metrics, origin),
     ]
+
+
+SECONDS_DRAWN_MAX = 400
+"""The most points of a trace of samples. In a longer load, each covers several seconds."""
+LONGEST = 86_400.0
+"""Seconds; more than any load lasts."""
+
+LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
+"""What is watched, but not under test."""
+
+
+def by_node(
+    metrics: pl.DataFrame, name: str, origin: float, *, scale: float = 1.0, dash: str = "solid", suffix: str = ""
+) -> list[Trace]:
+    """One trace per node of a metric, multiplied by ``scale``. Series that differ in other labels are summed."""
+    samples = (
+        metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null())
+        .group_by("node", "time")
+        .agg(pl.col("value").sum())
+        .sort("node", "time")
+    )
+    return [
+        Trace(
+            f"{part['node'][0]}{suffix}",
+            f"node-{part['node'][0].lower()}",
+            [round(at, 2) for at in part["time"] - origin],
+            rounded(part["value"] * scale, 4),
+            dash=dash,
+        )
+        for part in samples.partition_by("node", maintain_order=True)
+    ]
+
+
+def queues(metrics: pl.DataFrame, origin: float) -> Chart:
+    name = "artemis_queue_messages"
+    kinds = {"inbound": ("solid", " in"), "peer": ("dot", " out")}
+    labels = metrics.filter(pl.col("name") == name).with_columns(
+        pl.col("labels").str.json_path_match("$.queue").alias("queue")
+    )
+    traces = [
+        trace
+        for kind, (dash, suffix) in kinds.items()
+        for trace in by_node(labels.filter(pl.col("queue") == kind), name, origin, dash=dash, suffix=suffix)
+    ]
+    return Chart(
+        "queues",
+        "Artemis queue depth",
+        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero "
+        "are good. Rising values show a node that does not keep up.",
+        "messages",
+        traces,
+    )
+
+
+def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
+    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``.
+
+    Of long loads, it has means over bins.
+    """
+    origin = step.window.load_started_at
+    width = max(1, math.ceil((step.window.load_ended_at - origin) / SECONDS_DRAWN_MAX))
+    tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))
+    bins = (
+        tested.with_columns((((pl.col("time") - origin) / width).floor() * width).alias("bin"))
+        .group_by("container", "bin")
+        .agg(pl.col(column).mean().alias("value"))
+        .drop_nulls()
+        .sort("container", "bin")
+    )
+    return [
+        Trace(
+            str(part["container"][0]),
+            f"node-{part['container'][0].lower()}",
+            part["bin"].to_list(),
+            rounded(part["value"] * scale, 4),
+        )
+        for part in bins.partition_by("container", maintain_order=True)
+    ]
+
+
+def cpu(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> Chart:
+    """The CPU of every node: each second, or without samples as rates over 20 s."""
+    origin = step.window.load_started_at
+    rates = cpu_rates(samples, Window(origin - 1, origin + LONGEST))
+    traces = each_second(rates, "percent", step, scale=1 / 100) or by_node(metrics, "node_cpu_cores", origin)
+    return Chart(
+        "cpu",
+        "CPU",
+        "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
+        "cores",
+        traces,
+    )
+
+
+def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> list[Chart]:
+    """The memory of every node: each second, or without samples every 5 s. Empty if neither was stored."""
+    origin = step.window.load_started_at
+    traces = each_second(samples, "memory_bytes", step, scale=1 / MIB)
+    traces = traces or by_node(metrics, "node_resident_bytes", origin, scale=1 / MIB)
+    caption = (
+        "Memory that the processes of each node have allocated: the heap, and what the JVM needs besides. It rises "
+        "until the heap has its largest size, and a JVM hardly ever gives it back."
+    )
+    return [Chart("memory", "Memory", caption, "MiB", traces)] if traces else []
+
+
+def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
+    by_job = metrics.with_columns(pl.col("labels").str.json_path_match("$.job").alias("node"))
+    traces = by_node(by_job, "lab_cpu_cores", origin)
+    return Chart(
+        "lab-cost",
+        "The lab's own cost",
+        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot "
+        "use these cores.",
+        "cores",
+        traces,
+    )

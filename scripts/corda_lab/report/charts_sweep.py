@@ -26,7 +26,6 @@ share of its height."""
 
 
 def over_x(chart: Chart, run: StoredRun, points: Sequence[Point]) -> Chart:
-    """The chart of a curve with its x axis: title, kind and ticks."""
     name = x_name(run)
     if name is None:
         return replace(chart, x_title="", axis="category")
@@ -41,12 +40,10 @@ def over_x(chart: Chart, run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def is_numeric(point: Point) -> bool:
-    """Whether the x of the point is a number."""
     return isinstance(point.x, int | float) and not isinstance(point.x, bool)
 
 
 def place_of(point: Point) -> float | str:
-    """The place of the point on the x axis: a number, or the name of a category."""
     return float(point.x) if is_numeric(point) else str(point.x)
 
 
@@ -62,12 +59,10 @@ def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | Non
 
 
 def is_drawn(value: float | None) -> bool:
-    """Whether a value has a place on an axis."""
     return value is not None and math.isfinite(value)
 
 
 def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
-    """The values of the points of a group, with their intervals."""
     known = [(point, point.estimate(metric)) for point in points]
     # A latency of requests that were not answered has no place on an axis; the table of points shows it.
     known = [(point, found) for point, found in known if is_drawn(found.value)]
@@ -150,7 +145,6 @@ def is_rate(run: StoredRun) -> bool:
 
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
-    """The p95 latency against throughput, in the order of x."""
     is_search = bool(run.sweep.find_max)
     curves = [point for point in points if point.phase == "measure"] or list(points)
     estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
@@ -220,7 +214,6 @@ def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[s
 
 
 def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
-    """The caption of the chart of p95 against throughput."""
     what = "p95 latency against throughput of each point."
     if curve_kind(points) == "intervals":
         return f"{what} {BETTER}"
@@ -233,7 +226,6 @@ def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
 
 
 def search_path(run: StoredRun) -> Chart:
-    """The rates that a search tried, in order, each with its result."""
     steps = sorted(run.steps, key=lambda step: int(step.index))
     kinds = {
         "sustained": ("good", "circle", [s for s in steps if s.phase == "probe" and step_holds(s)]),
@@ -245,8 +237,8 @@ def search_path(run: StoredRun) -> Chart:
         "search",
         "faint",
         x=[float(step.index) for step in steps],
-        y=[step.load.rate_per_second for step in steps],
-        labels=[f"step {step.index}: {step.load.rate_per_second:g}/s" for step in steps],
+        y=[step.load.rate for step in steps],
+        labels=[f"step {step.index}: {step.load.rate:g}/s" for step in steps],
         dash="dot",
     )
     marks = [
@@ -254,8 +246,8 @@ def search_path(run: StoredRun) -> Chart:
             name,
             colour,
             x=[float(step.index) for step in found],
-            y=[step.load.rate_per_second for step in found],
-            labels=[f"step {step.index}, {step.load.rate_per_second:g}/s: {why(step) or name}" for step in found],
+            y=[step.load.rate for step in found],
+            labels=[f"step {step.index}, {step.load.rate:g}/s: {why(step) or name}" for step in found],
             kind="points-only",
             symbol=symbol,
         )
@@ -367,7 +359,6 @@ def breakdowns(points: Sequence[Point]) -> list[Chart]:
 
 
 def curves(run: StoredRun, points: Sequence[Point]) -> list[Chart]:
-    """The curves of a sweep: throughput, latency, and latency against throughput."""
     bars = (
         f"Bars are {100 * CONFIDENCE:g} % intervals over the valid repeats; "
         "a hollow point has too few repeats for an interval."

@@ -24,20 +24,22 @@ def run(step: StepEntry) -> str:
 
     A load that ends after a number of flows has no times.
     """
+    load = step.load
     times = {"duration": round(step.window.seconds), "warm_up": round(step.window.warm_up_seconds)}
-    values = {
-        **({} if step.load.is_counted else times),
-        "arrivals": step.load.arrivals,
+    own = {
+        **(dict.fromkeys(times) if load.is_counted else times),
+        "arrivals": None if load.model == "closed" else load.arrivals,
         "node": None if step.by_node else step.node,
-        "nodes": tuple(one.node for one in step.by_node) or None,
+        "nodes": tuple(values.node for values in step.by_node) or None,
         # The counterparties of a mix are those of its parts, and of several nodes those of the ring that they form.
         "counterparty": step.counterparty if "," not in (step.counterparty or "") else None,
+        "name": None,
     }
     words = ["scripts/lab", "run", step.workload]
     for option in LOAD_OPTIONS.values():
-        value = getattr(step.load, option.stored) if option.stored else values.get(option.name)
+        value = own[option.name] if option.name in own else option.value(load)
         words += [] if value is None else option.words(option.text(value))
-    for name, value in step.load.overrides.items():
+    for name, value in load.overrides.items():
         # A field of the load that has the same name would be meant otherwise.
         words += ["--set", f"workload.{name}={value}" if name in LOAD_OPTIONS else f"{name}={value}"]
     return shlex.join(words)

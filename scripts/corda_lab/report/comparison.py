@@ -15,9 +15,8 @@ from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
 from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.analysis.wording import ratio_words
 from corda_lab.paths import RESULTS
-from corda_lab.report import page
+from corda_lab.report import page, tables
 from corda_lab.report.chart import Chart, Mark, Trace, bounded, look_of, rounded
-from corda_lab.report.summaries import cell
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
@@ -25,7 +24,6 @@ from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.text.words import listed, plural
 
 FOLDER = "comparisons"
-
 
 NAME_LENGTH_MAX = 200
 
@@ -64,10 +62,8 @@ def markdown(found: Comparison) -> str:
             f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.environment_differences
         ]
         lines += ["", headline(one, found.metric)]
-        lines += markdown_table(
-            ("point", "baseline", "contender", "ratio", "verdict"),
-            shown_rows(one, found.metric),
-        )
+        rows = [list(row.values()) for row in shown_rows(one, found.metric)]
+        lines += tables.markdown(("point", "baseline", "contender", "ratio", "verdict"), rows)
         lines += [""] if one.alone else []
         lines += [f"- not compared: {label}" for label in one.alone]
     if found.threshold is not None:
@@ -88,7 +84,7 @@ def html(found: Comparison) -> str:
             "environment_differences": one.environment_differences,
             "headline": headline(one, found.metric),
             "charts": drawn,
-            "tables": tables(one),
+            "tables": tables_of(one),
             "alone": one.alone,
         }
         for one, drawn in zip(found.others, charts, strict=True)
@@ -127,7 +123,6 @@ def headline(one: RunComparison, metric: str) -> str:
 
 
 def shares_start(run: StoredRun) -> bool:
-    """Whether several repeats of a shape used the same start of the lab."""
     return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
@@ -167,7 +162,6 @@ def rate_words(found: SearchResult) -> str:
 
 
 def chart(one: RunComparison, metric: str, number: int) -> Chart:
-    """The chart of the ratios with their intervals, point by point."""
     rows = [row for row in one.rows[metric] if row.difference is not None]
     known = [row.difference for row in rows if row.difference is not None]
     ends = [interval_shown(found.low, found.high) or (None, None) for found in known]
@@ -230,7 +224,7 @@ def environment_headline(one: RunComparison) -> str:
     return f"The environments differ ({kinds}), which may explain any difference below."
 
 
-def tables(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
+def tables_of(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
     """The tables of a comparison, as (title, rows): the confirmed rates of searches, then one table for each metric."""
     found = [
         (METRICS[metric].title, [row_dict(row, metric) for row in rows]) for metric, rows in one.rows.items() if rows
@@ -245,7 +239,6 @@ def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
 
 
 def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
-    """The row of a compared point, as text."""
     return {
         "label": row.second.label,
         "first": with_interval(row.first, metric),
@@ -256,7 +249,6 @@ def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
 
 
 def rates_row(rates: RateComparison) -> dict[str, str]:
-    """The row of two searches, as text."""
     return {
         "label": rates.label,
         "first": rate_words(rates.first),
@@ -267,18 +259,11 @@ def rates_row(rates: RateComparison) -> dict[str, str]:
 
 
 def rates_dict(rates: RateComparison) -> dict[str, Any]:
-    """The entry of two searches in ``compare.json``."""
     sides = {
         name: {"rate": found.rate, "low": found.low, "high": found.high}
         for name, found in (("first", rates.first), ("second", rates.second))
     }
     return {"label": rates.label, **sides, "ratio": rates.ratio, "verdict": rates.verdict}
-
-
-def markdown_table(titles: Sequence[str], rows: Sequence[dict[str, str]]) -> list[str]:
-    """The lines of a Markdown table, after an empty line."""
-    lines = ["", f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
-    return lines + [f"| {' | '.join(cell(text) for text in row.values())} |" for row in rows]
 
 
 def point_dict(one: RunComparison, number: int) -> dict[str, Any]:

@@ -24,25 +24,17 @@ def state(audit: Audit | None) -> str:
     return "" if audit is None else STATES[audit.verdict]
 
 
-def tile(audit: Audit | None) -> dict[str, str]:
-    """The tile at the top of the report of a run."""
-    passed = audit is not None and audit.verdict == "passed"
-    return {
-        "name": "ledgers",
-        "value": "not audited" if audit is None else audit.verdict,
-        "unit": "",
-        "state": state(audit),
-        "detail": "" if audit is None else "every transaction, state and value" if passed else audit.summary,
-    }
+def detail(audit: Audit | None) -> str:
+    if audit is None:
+        return ""
+    return "every transaction, state and value" if audit.verdict == "passed" else audit.summary
 
 
 def count_rows(audit: Audit) -> list[tuple[str, str]]:
-    """The counts of an audit as rows: what was counted, and how many."""
     return [(words, f"{audit.counts[name]:,}") for name, words in COUNTED.items() if name in audit.counts]
 
 
 def step_words(audit: Audit | None) -> tuple[str, str]:
-    """The cell of a step: its state and its words."""
     if audit is None:
         return "", "not audited"
     return state(audit), {"passed": "✓ passed", "violations": f"✗ {audit.summary}"}.get(audit.verdict, audit.summary)

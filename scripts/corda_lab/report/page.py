@@ -20,7 +20,6 @@ from corda_lab.results.stored import StoredRun
 
 
 def plotly_js() -> str:
-    """The source of Plotly.js, from the installed ``plotly`` package."""
     return (importlib.resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
 
 
@@ -35,7 +34,6 @@ def html(template: str, content: Mapping[str, Any]) -> str:
 
 
 def page(run: StoredRun) -> str:
-    """The HTML of the report of a run or a sweep."""
     if run.is_sweep:
         return html("sweep.html", {"run": run.manifest, **sweep.content(run)})
     return html("run.html", {"run": run.manifest, **report_run.content(run)})

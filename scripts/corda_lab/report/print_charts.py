@@ -58,7 +58,6 @@ STYLE = {
 
 
 def charts_of(run: StoredRun) -> list[Chart]:
-    """The charts of a run or a sweep that are drawn."""
     if not run.is_sweep:
         drawn = [chart for chart in report_run.charts(run) if chart.id in RUN_CHARTS]
     else:
@@ -116,12 +115,10 @@ def draw_all(
 
 
 def width_inches(chart: Chart) -> float:
-    """The width of the sheet of a chart."""
     return WIDE_INCHES if chart.width == "wide" else WIDTH_INCHES
 
 
 def draw(axes: "Axes", chart: Chart) -> None:
-    """Draw one chart."""
     axes.set_xlabel(chart.x_title)
     # There is no title, so the axis has to name the latency.
     axes.set_ylabel(f"{chart.title}, ms" if chart.id.startswith("curve-p") else chart.y_title)
@@ -184,7 +181,6 @@ def show_bytes(axes: "Axes") -> None:
 
 
 def limit(axes: "Axes", chart: Chart) -> None:
-    """Set the ends of both axes."""
     if chart.axis == "zero":
         # A point at 0 is not cut in half by the axis.
         has_zero = any(value == 0 for trace in chart.traces for value in trace.x)
@@ -217,7 +213,6 @@ def categories(chart: Chart) -> dict[Any, float]:
 
 
 def colour(trace: Trace) -> str:
-    """The colour of a trace, as a hex code of the light theme."""
     return palette.LIGHT.get(trace.colour, palette.LIGHT["faint"])
 
 

@@ -9,7 +9,6 @@ from corda_lab.text import words
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-
 NO_FILTERS: Mapping[str, Callable[..., str]] = {}
 
 

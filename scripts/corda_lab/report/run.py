@@ -7,29 +7,28 @@ import polars as pl
 from corda_lab.analysis import conclusions, points, saturation, values, wording
 from corda_lab.knobs import labels
 from corda_lab.report import (
-    bursts,
     charts_run,
     commands,
-    costs,
     faults,
     ledgers,
     node_logs,
-    profiles,
-    trends,
-    value_table,
+    tables,
+    waterfall,
     waterfalls,
 )
 from corda_lab.report.chart import Chart
+from corda_lab.report.charts_over_time import span_of
 from corda_lab.report.facts import (
     conditioning_facts,
     environment_facts,
     load_facts,
-    machine,
-    machines,
     more_files,
+    profile_facts,
     rerun_facts,
     web_ui_facts,
 )
+from corda_lab.results import profiles
+from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import stages
@@ -37,9 +36,8 @@ from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
-from corda_lab.steps.load import burst_words
+from corda_lab.steps.load import LOAD_OPTIONS, burst_words
 from corda_lab.steps.rows import Window, counted
-from corda_lab.steps.validity import STOLEN_PERCENT_MAX
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -51,7 +49,6 @@ from corda_lab.text.words import (
 
 
 def flow_names(step: StepEntry) -> list[str]:
-    """Short names of the flows that the load started, each once."""
     return list(dict.fromkeys(short(part.flow) for part in step.parts))
 
 
@@ -71,11 +68,10 @@ def achievement(step: StepEntry) -> str:
         return f"{burst_words(load)} {place} took {took:.2f} s {each}and achieved {flows}"
     if load.model == "closed":
         return f"{plural(load.users, 'user')} achieved {flows} {place}"
-    return f"At {load.rate_per_second:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
+    return f"At {load.rate:g} {load.arrivals} arrivals per second, the lab achieved {flows} {place}"
 
 
 def headline(step: StepEntry) -> str:
-    """The throughput and the latency of a run."""
     text = achievement(step)
     latency = step.judged_latency
     if latency.p50 is None:
@@ -86,34 +82,10 @@ def headline(step: StepEntry) -> str:
     return f"{text}. Latency{since}: p50 {milliseconds(latency.p50)}, {slow}."
 
 
-def sentences(environment: Environment, step: StepEntry) -> list[str]:
-    """Further facts that a reader needs before using the values."""
-    requests, counted = step.requests, step.counts
-    expected = requests.expected
-    if expected:
-        rest = "." if requests.unwanted else "; no other request failed."
-        found = [f"{plural(expected, 'request')} failed as the workload expects{rest}"]
-    else:
-        found = [] if requests.unwanted else ["No request failed."]
-    found += hidden_by_percentiles(step)
-    if counted.verdict == "agree":
-        found.append(f"The four counts agree: {plural(counted.generator, 'flow')}.")
-    if step.throughput_states_per_second is not None:
-        found.append(f"The flows created {step.throughput_states_per_second:,.2f} states per second.")
-    consensus = step.stages.consensus_latency_ms
-    if consensus.count:
-        half = milliseconds(consensus.p50)
-        found.append(f"All parties committed half of the transactions within {half} of the notary's signature.")
-    busy = step.resources.host_busy_percent
-    if busy is not None:
-        limit = ", so the CPU was the limit" if busy >= 90 else ""
-        stolen = step.resources.host_stolen_percent
-        steal = f" with {stolen:.0f} % CPU steal" if stolen and stolen > STOLEN_PERCENT_MAX else ""
-        found.append(f"The machine ({machine(environment.host)}) was {busy:.0f} % busy{steal}{limit}.")
-    else:
-        found.append(f"Machine: {machines(environment)}.")
-    found.append("A single run has no interval: measure several repeats before you compare it with another run.")
-    return found
+def sentences(step: StepEntry) -> list[str]:
+    """What a reader needs to know before using the values, and no table says."""
+    lacks = "A single run has no interval: measure several repeats before you compare it with another run."
+    return [*hidden_by_percentiles(step), lacks]
 
 
 def hidden_by_percentiles(step: StepEntry) -> list[str]:
@@ -131,63 +103,33 @@ def hidden_by_percentiles(step: StepEntry) -> list[str]:
     return [words] if latency.unanswered else []
 
 
-def tiles(step: StepEntry) -> list[dict[str, str]]:
-    """The tiles at the top of the report: name, value, unit, state (``good``, ``bad`` or empty) and detail."""
-    latency, requests, counted = step.judged_latency, step.requests, step.counts
+def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
+    """A tile at the top of a report. ``state`` is ``good``, ``bad``, ``warning`` or empty."""
+    return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
+
+
+def failed_tile(failed: int, unknown: int, total: int) -> dict[str, str]:
+    detail = f"of {plural(total, 'request')}" + (f"; {unknown:,} with unknown outcome" if unknown else "")
+    return tile("failed", f"{failed:,}", "", detail, "bad" if failed or unknown else "good")
+
+
+def tiles(step: StepEntry, audit: Audit | None) -> list[dict[str, str]]:
+    requests, counted = step.requests, step.counts
     since = ", from the intended start" if step.has_intended_starts else ""
-    states = step.throughput_states_per_second
-    window_done = f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s"
+    done = f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s"
+    detail = done if step.bursts is None else f"mean of {plural(len(step.bursts.bursts), 'burst')}"
+    shown = [tile("throughput", f"{step.throughput_per_second:,.2f}", "flows/s", detail)]
+    if (states := step.throughput_states_per_second) is not None:
+        shown.append(tile("states", f"{states:,.2f}", "states/s", "created by these flows"))
+    for name in ("p50", "p95", "p99"):
+        value, unit = values.with_unit(step.judged_latency.quantile(name), name)
+        shown.append(tile(name, value, unit, f"{name[1:]} % took no longer{since}"))
+    state = {"agree": "good", "differ": "bad"}.get(counted.verdict, "")
     return [
-        {
-            "name": "throughput",
-            "value": f"{step.throughput_per_second:,.2f}",
-            "unit": "flows/s",
-            "state": "",
-            "detail": window_done if step.bursts is None else f"mean of {plural(len(step.bursts.bursts), 'burst')}",
-        },
-        *(
-            []
-            if states is None
-            else [
-                {
-                    "name": "states",
-                    "value": f"{states:,.2f}",
-                    "unit": "states/s",
-                    "state": "",
-                    "detail": "created by these flows",
-                }
-            ]
-        ),
-        *(
-            {
-                "name": name,
-                "value": value,
-                "unit": unit,
-                "state": "",
-                "detail": detail + since,
-            }
-            for name, detail in (
-                ("p50", "50 % took no longer"),
-                ("p95", "95 % took no longer"),
-                ("p99", "99 % took no longer"),
-            )
-            for value, unit in (values.with_unit(latency.quantile(name), name),)
-        ),
-        {
-            "name": "failed",
-            "value": f"{requests.failed:,}",
-            "unit": "",
-            "state": "bad" if requests.unwanted else "good",
-            "detail": f"of {plural(requests.total, 'request')}"
-            + (f"; {requests.unknown:,} with unknown outcome" if requests.unknown else ""),
-        },
-        {
-            "name": "four counts",
-            "value": counted.verdict,
-            "unit": "",
-            "state": {"agree": "good", "differ": "bad"}.get(counted.verdict, ""),
-            "detail": f"generator: {counted.generator:,}",
-        },
+        *shown,
+        failed_tile(requests.failed, requests.unknown, requests.total),
+        tile("four counts", counted.verdict, "", f"generator: {counted.generator:,}", state),
+        tile("ledgers", audit.verdict if audit else "not audited", "", ledgers.detail(audit), ledgers.state(audit)),
     ]
 
 
@@ -205,14 +147,9 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
     entries = []
     for flow in step.counts.flows:
         name, generator, node = short(flow.flow), f"{flow.generator:,}", flow.started_by or step.node
+        successes = f"{name}: successful requests" + (f" to {flow.started_by}" if flow.started_by else "")
         entries += [
-            {
-                "name": "generator",
-                "what": f"{name}: successful requests" + (f" to {flow.started_by}" if flow.started_by else ""),
-                "count": generator,
-                "expected": "",
-                "state": "",
-            },
+            {"name": "generator", "what": successes, "count": generator, "expected": "", "state": ""},
             compared("bridge", f"{name}: completions on {node}", count_words(flow.bridge), generator),
             compared("node", f"{name}: JMX counter of {node}", count_words(flow.node), generator),
         ]
@@ -224,7 +161,6 @@ def count_rows(step: StepEntry) -> list[dict[str, str]]:
 
 
 def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list[tuple[str, str]]:
-    """The table of facts about a run, as (name, text)."""
     load, law = step.load, step.littles_law
     deviation = law.deviation_percent
     return [
@@ -261,11 +197,11 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
             if step.generator.cpu_percent_max is None
             else f"at most {step.generator.cpu_percent_max:.0f} % of one core",
         ),
+        *profile_facts(manifest),
     ]
 
 
 def time_words(step: StepEntry) -> str:
-    """The length of the warm-up and of the measuring window."""
     measured = f"measuring window {step.window.seconds:.0f} s"
     if not step.load.is_counted:
         return f"warm-up {warm_up_words(step.warm_up)}; {measured}"
@@ -304,33 +240,23 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
     return {
         "limit": wording.sentence(limit),
         "use_rows": [{"label": point.label, "is_best": False, "uses": uses}],
-        "cost_names": [title for _, title, _ in costs.COSTS],
-        "cost_rows": costs.cost_rows([point]),
-        "cost_hint": costs.database_hint(run, [point]),
+        "cost_names": [title for _, title, _ in tables.COSTS],
+        "cost_rows": tables.cost_rows([point]),
+        "cost_hint": tables.database_hint(run, [point]),
     }
 
 
 def charts(run: StoredRun) -> list[Chart]:
-    """All charts of the report, in order."""
     step, rows = run.steps[0], run.table("requests")
     consensus = consensus_latencies(rows, run.stage_rows(), step)
     return charts_run.all_charts(rows, run.table("metrics"), run.samples(), step, consensus)
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """The variables of ``run.html``."""
     step = run.steps[0]
     environment = run.environment(step)
-    window = step.window
     drawn = [chart.as_dict() for chart in charts(run)]
     audit = run.audits().get(step.index)
-    span = {
-        "start": 0,
-        "warm_up_end": round(window.started_at - window.load_started_at, 2),
-        "stop": round(window.ended_at - window.load_started_at, 2),
-        "end": round(window.load_ended_at - window.load_started_at, 2),
-        "faults": faults.bands(step, window.load_started_at),
-    }
     return {
         "environment": environment,
         "step": step,
@@ -338,29 +264,32 @@ def content(run: StoredRun) -> dict[str, Any]:
         "expected_failures": grouped_errors(step.expected_failures),
         "errors_shown": SHOWN_MAX,
         "headline": headline(step),
-        "sentences": sentences(environment, step),
-        "tiles": [*tiles(step), ledgers.tile(audit)],
+        "sentences": sentences(step),
+        "tiles": tiles(step, audit),
         "audit": audit,
         "audit_counts": ledgers.count_rows(audit) if audit else [],
         "audit_shown": ledgers.SHOWN_MAX,
         "count_rows": count_rows(step),
-        "facts": [*facts(run.manifest, environment, step), *profiles.facts(run)],
-        "profiles": profiles.sections(run),
+        "facts": facts(run.manifest, environment, step),
+        "profiles": [(entry, profiles.read(run.folder, entry)) for entry in run.manifest.profiles],
+        "profile_words": profiles,
         "charts": drawn,
-        "data": {"charts": drawn, "spans": [span]},
+        "data": {"charts": drawn, "spans": [span_of(step, step.window.load_started_at)]},
         "clocks": list(CLOCKS),
         "fault_rows": faults.rows(step),
-        "trend_rows": trends.rows(run, step),
-        "trend_titles": trends.TITLES,
+        "trend_rows": tables.trend_rows(run, step),
+        "trend_titles": tables.TREND_TITLES,
+        "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),
         "replay": f"scripts/lab chaos {run.identity}",
-        "burst_table": [] if step.bursts is None else bursts.table(step.bursts),
+        "burst_table": [] if step.bursts is None else tables.burst_rows(step.bursts),
         "stage_meanings": STAGE_MEANINGS,
         "more_files": more_files(run.folder),
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment),
-        "value_table": value_table.by_node(step),
+        "value_table": tables.values_by_node(step),
         "waterfalls": waterfalls.of_run(run, step),
-        "clock": waterfalls.CLOCK,
+        "clock": waterfall.CLOCK,
         "node_logs": node_logs.section(run.folder),
+        "logs": node_logs,
         **limits_and_costs(run),
     }

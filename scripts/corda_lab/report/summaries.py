@@ -17,7 +17,7 @@ from corda_lab.analysis.points import Point, known_metrics, measured_metrics, po
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
-from corda_lab.report import trends
+from corda_lab.report import tables
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
@@ -36,7 +36,6 @@ def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
 
 
 def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
-    """The headline, the sentences and the notes of a run or a sweep."""
     if not run.is_sweep:
         step = run.steps[0]
         notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
@@ -46,7 +45,7 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
         ]
         notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
         notes += [Note("warning", str(flag)) for flag in step.flags]
-        return report_run.headline(step), report_run.sentences(run.environment(step), step), notes
+        return report_run.headline(step), report_run.sentences(step), notes
     samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
     found = conclusions.conclude(run, points(run), samples)
     return found.headline, [f"**{name}:** {text}" for name, text in found.sentences], found.notes
@@ -57,25 +56,20 @@ def note_words(note: Note) -> str:
     return f"{NOTE_TITLES[note.kind]}: {note.text}"
 
 
-def cell(text: str) -> str:
-    """Escape text for a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def markdown(run: StoredRun) -> str:
-    """The summary as Markdown: headline, sentences, warnings, and a table of points."""
     headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
     lines += [f"- ⚠ {note_words(note)}" for note in notes]
     metrics = known_metrics(points(run))
-    titles = " | ".join(METRICS[name].title.removeprefix("latency ") for name in metrics)
-    lines += ["", f"| point | {titles} | valid steps |", f"|---|{'---|' * len(metrics)}---|"]
+    titles = [METRICS[name].title.removeprefix("latency ") for name in metrics]
+    rows = []
     for point in points(run):
-        values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
-        lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
-    lines += trends.markdown(run)
+        valid = f"{len(point.valid)} of {len(point.steps)}{broke}"
+        rows.append([point.label, *(with_interval(point, name) for name in metrics), valid])
+    lines += tables.markdown(("point", *titles, "valid steps"), rows)
+    lines += tables.trends_markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
@@ -87,7 +81,6 @@ def markdown(run: StoredRun) -> str:
 
 
 def names(run: StoredRun) -> list[str]:
-    """The names of all varied parameters of a run."""
     return list(dict.fromkeys(name for point in points(run) for name in point.values))
 
 
@@ -151,7 +144,6 @@ def _cell_of(value: float | None) -> str:
 
 
 def data(run: StoredRun) -> str:
-    """The summary as JSON."""
     headline, sentences, notes = conclusions_of(run)
     content = {
         "schema": SCHEMA,
@@ -162,13 +154,12 @@ def data(run: StoredRun) -> str:
         "sentences": sentences,
         "notes": [note_words(note) for note in notes],
         "points": [point_data(point) for point in points(run)],
-        "trends": trends.data(run),
+        "trends": tables.trends_data(run),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def point_data(point: Point) -> dict[str, Any]:
-    """The entry of a point in ``summary.json``, with the interval of every value."""
     return {
         "label": point.label,
         "workload": point.workload,

@@ -11,10 +11,17 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, trends, value_table
-from corda_lab.report.costs import COSTS, cost_rows, database_hint
-from corda_lab.report.facts import NOTE_TITLES, conditioning_facts, environment_facts, load_facts, more_files
-from corda_lab.report.plan_facts import ends, plan_facts
+from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, tables
+from corda_lab.report.facts import (
+    NOTE_TITLES,
+    conditioning_facts,
+    ends,
+    environment_facts,
+    load_facts,
+    more_files,
+    plan_facts,
+)
+from corda_lab.report.run import failed_tile, tile
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -35,7 +42,6 @@ METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
-    """The tiles at the top of the report: name, value, unit, detail and state."""
     valid = sum(step.validity.valid for step in run.steps)
     count = len(run.steps)
     # What failed in a step that broke is its result.
@@ -46,26 +52,11 @@ def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
     total = sum(step.requests.total for step in passed)
     broke = count - len(passed)
 
-    def tile(name: str, value: str, unit: str, detail: str, state: str = "") -> dict[str, str]:
-        return {"name": name, "value": value, "unit": unit, "detail": detail, "state": state}
-
-    found = [tile(*words) for words in top_tiles(conclusion.judged)]
+    not_in_means = "invalid steps are in no mean" + (f"; {broke} broke, which is a result" if broke else "")
     return [
-        *found,
-        tile(
-            "valid steps",
-            f"{valid} / {count}",
-            "",
-            "invalid steps are in no mean" + (f"; {broke} broke, which is a result" if broke else ""),
-            "good" if valid == count else "warning",
-        ),
-        tile(
-            "failed",
-            f"{failed:,}",
-            "",
-            f"of {plural(total, 'request')}" + (f"; {unknown:,} with unknown outcome" if unknown else ""),
-            "bad" if failed or unknown else "good",
-        ),
+        *(tile(*words) for words in top_tiles(conclusion.judged)),
+        tile("valid steps", f"{valid} / {count}", "", not_in_means, "good" if valid == count else "warning"),
+        failed_tile(failed, unknown, total),
         tile(
             "four counts",
             f"{agree} / {len(passed)}",
@@ -107,7 +98,6 @@ def interval_words(point: Point, metric: str) -> str:
 
 
 def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """The rows of the table of points."""
     metrics = known_metrics(all_points)
     return [
         {
@@ -136,7 +126,6 @@ def point_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict
 
 
 def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[str, Any]]:
-    """The rows of the table of saturation: the utilisation of each resource at each point."""
     return [
         {"label": point.label, "is_best": conclusion.is_top(point), "uses": conclusion.uses[point.key]}
         for point in all_points
@@ -144,7 +133,6 @@ def use_rows(all_points: Sequence[Point], conclusion: Conclusion) -> list[dict[s
 
 
 def step_rows(run: StoredRun) -> list[dict[str, Any]]:
-    """The rows of the table of steps, in the order of execution, with the details of each step."""
     origin = charts_over_time.origin_of(run)
     found = []
     audits = run.audits()
@@ -175,7 +163,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "law": law,
                 "load": load_facts(step.load),
                 "faults": faults.rows(step),
-                "trends": trends.rows(run, step),
+                "trends": tables.trend_rows(run, step),
                 "uses": step.resources,
                 "run_command": run_command(run, step),
                 "up_command": commands.up(run.environment(step)),
@@ -211,7 +199,6 @@ def reasons_of(step: StepEntry) -> list[tuple[str, str]]:
 
 
 def four_counts(step: StepEntry) -> list[str]:
-    """The four counts as text: generator, bridge, node, vaults."""
     counted = step.counts
     vaults = ", ".join(f"{node} {count_words(count)}" for node, count in counted.vaults.items()) or "–"
     return [count_words(count) for count in (counted.generator, counted.bridge, counted.node)] + [vaults]
@@ -299,7 +286,6 @@ def badge(run: StoredRun) -> tuple[str, str]:
 
 
 def content(run: StoredRun) -> dict[str, Any]:
-    """The variables of ``sweep.html``."""
     all_points = points(run)
     rows = run.table("requests", charts_over_time.ROW_COLUMNS)
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))
@@ -325,7 +311,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "breakdown": [chart.as_dict() for chart in breakdown],
         "stage_meanings": STAGE_MEANINGS,
         "point_rows": point_rows(all_points, conclusion),
-        "value_table": value_table.by_point(all_points),
+        "value_table": tables.values_by_point(all_points),
         "use_rows": use_rows(all_points, conclusion),
         "point_titles": [
             METRICS[name].unit if METRICS[name].unit != "ms" else name for name in known_metrics(all_points)
@@ -336,11 +322,11 @@ def content(run: StoredRun) -> dict[str, Any]:
         else f"the {wording.extreme(conclusion.judged.metric)} {METRICS[conclusion.judged.metric].title}",
         "badge": badge(run),
         "difference_rows": [] if is_search else difference_rows(conclusion.judged),
-        "cost_names": [title for _, title, _ in COSTS],
-        "cost_rows": cost_rows(all_points),
-        "cost_hint": database_hint(run, all_points),
+        "cost_names": [title for _, title, _ in tables.COSTS],
+        "cost_rows": tables.cost_rows(all_points),
+        "cost_hint": tables.database_hint(run, all_points),
         "step_rows": step_rows(run),
-        "trend_titles": trends.TITLES,
+        "trend_titles": tables.TREND_TITLES,
         "environments": environment_rows(run),
         "plan_facts": plan_facts(run),
         "has_conditioning": any(step.conditioning for step in run.steps),
@@ -348,5 +334,6 @@ def content(run: StoredRun) -> dict[str, Any]:
         "is_open": any(step.open_load for step in run.steps),
         "busy": percent,
         "node_logs": node_logs.section(run.folder),
+        "logs": node_logs,
         "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},
     }

@@ -39,7 +39,6 @@ class UnfinishedReport:
     """What was kept of the nodes' logs, and their most frequent errors, in words."""
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields, for ``--json``."""
         return asdict(self)
 
 
@@ -88,7 +87,6 @@ def _command(folder: Path) -> str | None:
 
 
 def _rows(folder: Path) -> pl.DataFrame:
-    """Return the rows, and store them as a Parquet file."""
     paths = evidence.rows_files(folder)
     frame = rows.read_rows(paths) if paths else pl.DataFrame(schema=rows.ROW_SCHEMA)
     if frame.height:
@@ -109,7 +107,6 @@ def _missing(folder: Path, *, has_rows: bool, were_fetched: bool) -> list[str]:
 
 
 def lines(seen: UnfinishedReport) -> list[tuple[str, str]]:
-    """Describe the run in lines: a heading and a text each."""
     found = [("run", f"{seen.run} has no results"), (seen.outcome, seen.reason)]
     if seen.command:
         found.append(("command", seen.command))

@@ -1,12 +1,11 @@
-"""Draws the waterfall of a request: as SVG in the colours of the page, with a table of the same numbers."""
+"""Draws the waterfall of a request: as SVG in the colours of the page, and in lines for the terminal."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from corda_lab.report import palette
 from corda_lab.results.files import iso
-from corda_lab.steps.spans import BRIDGE, CLIENT, Span, Waterfall
+from corda_lab.steps.waterfall import BRIDGE, CLIENT, Span, Waterfall
 from corda_lab.text.words import short
 
 CLOCK = (
@@ -27,21 +26,7 @@ LARGEST_SHOWN = 3
 ROLES = {CLIENT: "node-locust", BRIDGE: "node-bridge"}
 
 
-@dataclass(frozen=True)
-class SpanRow:
-    """A span as a row of the table, in words."""
-
-    depth: int
-    actor: str
-    name: str
-    kind: str
-    start: str
-    length: str
-    note: str
-
-
 def role_of(actor: str) -> str:
-    """The colour of an actor, as a role of the palette."""
     if actor in ROLES:
         return ROLES[actor]
     role = f"node-{actor.lower()}"
@@ -51,22 +36,6 @@ def role_of(actor: str) -> str:
 def ms(value: float) -> str:
     """Milliseconds with their unit: ``1,234.5 ms``."""
     return f"{value:,.1f} ms"
-
-
-def table(waterfall: Waterfall) -> list[SpanRow]:
-    """The spans as rows. All times are from the start of the request."""
-    return [
-        SpanRow(
-            span.depth,
-            span.actor,
-            span.name,
-            span.kind,
-            ms(span.start_ms),
-            "–" if span.kind == "mark" else ms(span.length_ms),
-            span.note,
-        )
-        for span in waterfall.spans
-    ]
 
 
 def headline(waterfall: Waterfall) -> str:
@@ -85,7 +54,6 @@ def largest_words(waterfall: Waterfall) -> str:
 
 
 def identity(waterfall: Waterfall) -> list[tuple[str, str]]:
-    """Who the request was: names and values."""
     known = (
         ("started", iso(waterfall.started_at)),
         ("flow id", waterfall.flow_id),
@@ -190,3 +158,33 @@ def _text(x: float, y: float, text: str, anchor: str, role: str, weight: str = "
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}" style="fill:var(--{role})">'
         f"{escape(text)}</text>"
     )
+
+
+TEXT_BAR_MIN, TEXT_BAR_MAX = 20, 80
+"""Characters of a bar in the terminal."""
+NUMBER_WIDTH = 11
+CHARACTERS = {"whole": "─", "part": "█", "gap": "░", "mark": "◆"}
+LEGEND = "─ a request or a flow  █ a part of it  ░ not timed  ◆ a moment; times in ms from the start of the request"
+
+
+def lines(waterfall: Waterfall, width: int) -> Iterator[str]:
+    """The lines of a waterfall, at most ``width`` characters long if that is possible."""
+    names = [f"{'  ' * span.depth}{label}" for span, label in zip(waterfall.spans, labels(waterfall), strict=True)]
+    label_width = min(LABEL_LENGTH_MAX, max((len(name) for name in names), default=0))
+    room = width - label_width - 2 * NUMBER_WIDTH - 4
+    bar_width = max(TEXT_BAR_MIN, min(TEXT_BAR_MAX, room))
+    yield f"{'':<{label_width}}  {'start':>{NUMBER_WIDTH}}{'length':>{NUMBER_WIDTH}}"
+    for span, name in zip(waterfall.spans, names, strict=True):
+        shown = name if len(name) <= label_width else f"{name[: label_width - 1]}…"
+        length = "" if span.kind == "mark" else f"{span.length_ms:,.1f}"
+        bar = _text_bar(waterfall, span, bar_width)
+        yield f"{shown:<{label_width}}  {span.start_ms:>{NUMBER_WIDTH},.1f}{length:>{NUMBER_WIDTH}}  {bar}".rstrip()
+
+
+def _text_bar(waterfall: Waterfall, span: Span, width: int) -> str:
+    """The bar of a span, at least one character long."""
+    low, whole = waterfall.start_ms, max(waterfall.end_ms - waterfall.start_ms, 0.001)
+    first = min(width - 1, int((span.start_ms - low) / whole * width))
+    last = min(width, max(first + 1, round((span.end_ms - low) / whole * width)))
+    count = 1 if span.kind == "mark" else last - first
+    return " " * first + CHARACTERS[span.kind] * count

@@ -1,35 +1,20 @@
 """The waterfalls in the report of a run: of the slowest, the median and a failed request, and a page of any."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import polars as pl
 
 from corda_lab.report import palette, rendering, waterfall
-from corda_lab.report.waterfall import SpanRow
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import waterfall as steps_waterfall
 from corda_lab.steps.chosen_requests import Chosen, chosen, find
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window
-from corda_lab.steps.spans import Row, Waterfall, number
+from corda_lab.steps.waterfall import Row, Waterfall, number
 from corda_lab.text.words import plural
 
-CLOCK = waterfall.CLOCK
 SEVERAL_CLOCKS = "The actors ran on several hosts: compare only spans of one host, because the clocks may differ."
-
-
-@dataclass(frozen=True)
-class View:
-    """A waterfall as the page shows it: its title and words, its picture, its numbers, and what it cannot show."""
-
-    title: str
-    headline: str
-    largest: str
-    identity: list[tuple[str, str]]
-    svg: str
-    rows: list[SpanRow]
-    notes: tuple[str, ...]
 
 
 def of_requests(run: StoredRun, stages: pl.DataFrame | None, rows: Sequence[Row], step: int) -> list[Waterfall]:
@@ -48,28 +33,26 @@ def by_identity(run: StoredRun, identity: str) -> Waterfall:
     return of_requests(run, stages, [row], int(number(row, "step") or 1))[0]
 
 
-def view(found: Waterfall, title: str) -> View:
-    """A waterfall as the page shows it."""
-    return View(
-        title=title,
-        headline=waterfall.headline(found),
-        largest=waterfall.largest_words(found),
-        identity=waterfall.identity(found),
-        svg=waterfall.svg(found, f"{title}: {waterfall.headline(found)}"),
-        rows=waterfall.table(found),
-        notes=found.notes,
-    )
+def view(found: Waterfall, title: str) -> dict[str, object]:
+    headline = waterfall.headline(found)
+    return {
+        "title": title,
+        "headline": headline,
+        "largest": waterfall.largest_words(found),
+        "identity": waterfall.identity(found),
+        "svg": waterfall.svg(found, f"{title}: {headline}"),
+        "spans": found.spans,
+        "notes": found.notes,
+    }
 
 
 def title_of(one: Chosen) -> str:
-    """What a chosen request is."""
     if one.choice == "failed":
         return "A failed request" if one.of == 1 else f"A failed request, of {one.of:,}"
     return f"The {one.choice} of {plural(one.of, 'request')}"
 
 
-def of_run(run: StoredRun, step: StepEntry) -> list[View]:
-    """The waterfalls in the report of a run."""
+def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
     window = Window(step.window.started_at, step.window.ended_at)
     rows = run.table("requests")
     found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
@@ -83,6 +66,6 @@ def page(found: Waterfall, title: str, run: str) -> str:
         run=run,
         view=view(found, title),
         error=found.error or "",
-        clock=CLOCK,
+        clock=waterfall.CLOCK,
         style=palette.css_of_system() + rendering.text_of("report.css"),
     )

@@ -88,7 +88,6 @@ def unknown_outcomes(count: int) -> str:
 
 
 def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdict:
-    """The verdict: a violation outweighs what could not be told."""
     if any(True for _ in violations):
         return "violations"
     return "cannot tell" if any(True for _ in reasons) else "passed"

@@ -8,7 +8,6 @@ at a step. The command that fills a folder holds its lock, so a folder without a
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -56,29 +55,19 @@ class EndFile(BaseModel):
     ended_at: str | None
 
 
-@dataclass(frozen=True)
-class Texts:
-    """The workload file and the environment of a load, as they are stored with its evidence."""
+def begin(folder: Path, load: LoadFile, workload: str, environment: Environment) -> None:
+    """Create the folder with everything that is known before the load. Raises LabError if it cannot be written.
 
-    workload: str
-    environment: Environment
-
-
-def begin(folder: Path, load: LoadFile, texts: Texts) -> None:
-    """Create the folder with everything that is known before the load. Raises LabError if it cannot be written."""
+    ``workload`` is the text of the workload file.
+    """
     try:
         with atomic.whole_folder(folder) as partial:
             (partial / ROWS).mkdir()
-            (partial / "workload.yaml").write_text(texts.workload, encoding="utf-8")
-            folders.write_json(partial / "environment.json", texts.environment.model_dump(mode="json"))
+            (partial / "workload.yaml").write_text(workload, encoding="utf-8")
+            folders.write_json(partial / "environment.json", environment.model_dump(mode="json"))
             folders.write_json(partial / LOAD, load.model_dump(mode="json", by_alias=True))
     except OSError as error:
         raise folders.unwritable(folder, error) from None
-
-
-def note(folder: Path, name: str, content: object) -> None:
-    """Add a JSON file."""
-    folders.write_json(folder / name, content)
 
 
 def sync_rows(folder: Path) -> None:
@@ -94,7 +83,6 @@ def rows_files(folder: Path) -> list[Path]:
 
 
 def count_rows(paths: Iterable[Path]) -> int:
-    """Return the number of whole rows in some files."""
     found = 0
     for path in paths:
         with path.open("rb") as file:
@@ -104,7 +92,6 @@ def count_rows(paths: Iterable[Path]) -> int:
 
 
 def end(folder: Path, outcome: Outcome, reason: str, *, rows: int | None) -> None:
-    """Write why there is no run."""
     content = EndFile(outcome=outcome, reason=reason, rows=rows, ended_at=folders.now())
     folders.write_json(folder / END, content.model_dump(mode="json"))
 

@@ -14,8 +14,6 @@ SCHEMA = 1
 
 
 class LoadFaults(Part):
-    """The faults of one load."""
-
     step: int = 1
     """The number of the step in a sweep."""
     seed: int
@@ -26,8 +24,6 @@ class LoadFaults(Part):
 
 
 class FaultsFile(Part):
-    """The content of the file."""
-
     schema_: int = Field(default=SCHEMA, alias="schema")
     loads: tuple[LoadFaults, ...]
 
@@ -43,7 +39,6 @@ def file_of(steps: Sequence[StepEntry]) -> FaultsFile | None:
 
 
 def write(folder: Path, content: FaultsFile) -> None:
-    """Write the file."""
     folders.write_json(folder / folders.FAULTS, content.model_dump(mode="json", by_alias=True))
 
 

@@ -28,15 +28,12 @@ TABLES: Mapping[str, str] = {
     "metrics": "metrics",
     "stages": "stage_rows",
     "drops": "drops",
-    "conditioning": "conditioning",
     "samples": "samples",
     "notary": "notary",
 }
 """The attributes of ``Measured`` that are tables, by the names of their files."""
 ALWAYS = ("requests", "metrics")
 """The tables that every step has, also without rows."""
-CONDITIONING_TABLE = "conditioning.parquet"
-"""The rows of the loads that conditioned the nodes, with the columns of ``requests.parquet``."""
 NOTARY_SCHEMA = pl.Schema({"tx_id": pl.String, "requested_at": pl.Float64})
 NO_NOTARY = pl.DataFrame(schema=NOTARY_SCHEMA)
 
@@ -54,8 +51,6 @@ class Measured:
     workload_text: str
     drops: pl.Series = field(default_factory=lambda: NO_DROPS)
     """The intended starts of the dropped arrivals of open load, in unix seconds."""
-    conditioning: pl.DataFrame | None = None
-    """The rows of the load that conditioned the nodes before this step, if there was one."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     audit: Audit | None = None
@@ -69,17 +64,16 @@ class Measured:
     logs: Path | None = None
     """The folder with the nodes' logs, if they were kept because this step failed."""
 
-    def after(self, entry: ConditioningEntry, requests: pl.DataFrame, workload_text: str = "") -> "Measured":
+    def after(self, entry: ConditioningEntry, workload_text: str) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
 
         No value of the step changes.
         """
         step = self.step.updated(conditioning=entry)
-        conditioned = replace(self, step=step, conditioning=requests, conditioning_text=workload_text)
+        conditioned = replace(self, step=step, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
-        """A copy with further warnings."""
         return self.with_step(self.step.updated(flags=[*self.step.flags, *warnings]))
 
     def with_audit(self, audit: Audit) -> "Measured":
@@ -96,7 +90,6 @@ class Measured:
         return audited.with_step(self.step.updated(verdict=failed))
 
     def with_step(self, step: StepEntry) -> "Measured":
-        """A copy with another entry."""
         return replace(self, step=step)
 
 
@@ -115,7 +108,6 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
 
 
 def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
-    """The manifest of a run of one step."""
     found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
     return found.model_copy(update={"load": load, "rerun": rerun})
 
@@ -162,7 +154,6 @@ def workload_files(steps: Iterable[Measured]) -> dict[str, str]:
 
 
 def with_step(frame: pl.DataFrame, step: StepEntry) -> pl.DataFrame:
-    """The table with the index of the step as first column."""
     return frame.select(pl.lit(step.index, dtype=pl.Int32).alias("step"), pl.all())
 
 
@@ -215,7 +206,6 @@ def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
 
 
 def write_step(folder: Path, measured: Measured) -> None:
-    """Write the files of one step of a running sweep."""
     for name, table in tables_of(measured).items():
         table.write_parquet(folder / f"{name}.parquet")
     if measured.logs is not None:
@@ -232,7 +222,6 @@ def read_step(folder: Path) -> Measured:
     """Read a step that ``write_step`` wrote. Raises LabError if its files are damaged."""
     logs = folder / node_logs.FOLDER
     workload = folders.read_object(folder / "workload.json")
-    audited = audits.read(folder)
     try:
         tables = {
             name: pl.read_parquet(folder / f"{name}.parquet")
@@ -244,23 +233,21 @@ def read_step(folder: Path) -> Measured:
             f"{folder}: its tables cannot be read ({error})", "Delete this folder to measure it again."
         ) from None
     return Measured(
-        folders.read_model(folder / "step.json", StepEntry),
-        tables["requests"],
-        tables["metrics"],
-        tables.get("stages"),
-        folders.read_model(folder / "environment.json", Environment),
-        str(workload.get("name")),
-        str(workload.get("text")),
-        tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
-        tables.get("conditioning"),
-        tables.get("samples", NO_SAMPLES),
-        next(iter(audited.values()), None),
-        conditioning_text=str(workload.get("conditioning") or ""),
-        notary=tables.get("notary", NO_NOTARY),
+        step=folders.read_model(folder / "step.json", StepEntry),
+        environment=folders.read_model(folder / "environment.json", Environment),
+        workload=str(workload["name"]),
+        workload_text=str(workload["text"]),
+        conditioning_text=str(workload["conditioning"]),
+        audit=next(iter(audits.read(folder).values()), None),
         logs=logs if logs.is_dir() else None,
+        requests=tables["requests"],
+        metrics=tables["metrics"],
+        stage_rows=tables.get("stages"),
+        drops=tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
+        samples=tables.get("samples", NO_SAMPLES),
+        notary=tables.get("notary", NO_NOTARY),
     )
 
 
 def command_line() -> str:
-    """The command of this process, starting with ``scripts/lab``."""
     return shlex.join(["scripts/lab", *sys.argv[1:]])

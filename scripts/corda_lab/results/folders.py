@@ -33,10 +33,9 @@ RUN_FILES = (
     "summary.json",
 )
 """Files of every run. If its flows time their stages, it also has ``stages.parquet``; if its containers could be
-watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.parquet``; if a load conditioned the nodes,
-``conditioning.parquet``; if its ledgers were audited, ``audit.json``; if the notary has logged its transactions,
-``notary.parquet``; if there were faults, ``faults.json``; if nodes were profiled, the folder ``profiles``; if it
-failed, the nodes' ``logs/``."""
+watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.parquet``; if its ledgers were audited,
+``audit.json``; if the notary has logged its transactions, ``notary.parquet``; if there were faults, ``faults.json``; if
+nodes were profiled, the folder ``profiles``; if it failed, the nodes' ``logs/``."""
 
 FAULTS = "faults.json"
 """The faults of a run, and what became of them."""
@@ -183,7 +182,6 @@ def point_latest(run: Path) -> None:
 
 
 def all_runs(*, results: Path | None = None) -> list[Path]:
-    """The folders of all runs, oldest first."""
     return _folders_of_runs(results or RESULTS)
 
 
@@ -294,12 +292,10 @@ def has_folder(path: Path) -> bool:
 
 
 def unfinished_folder(*, results: Path | None = None) -> Path:
-    """The folder of all unfinished runs and sweeps."""
     return (results or RESULTS) / UNFINISHED
 
 
 def unfinished_folders(*, results: Path | None = None) -> list[Path]:
-    """The folders of the unfinished runs and sweeps, oldest first."""
     return _folders_of_runs(unfinished_folder(results=results))
 
 
@@ -309,7 +305,6 @@ def is_run(folder: Path) -> bool:
 
 
 def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
-    """The folders of the unfinished sweeps, oldest first."""
     return [folder for folder in unfinished_folders(results=results) if not is_run(folder)]
 
 

@@ -39,8 +39,6 @@ class Versions(ManifestPart):
 
 
 class Image(ManifestPart):
-    """The image of a service."""
-
     name: str
     id: str
 
@@ -183,8 +181,6 @@ class LeftOut(ManifestPart):
 
 
 class SearchAnswer(ManifestPart):
-    """One rate that a search tried."""
-
     rate: float
     sustained: bool
     phase: str
@@ -210,7 +206,6 @@ class SearchPlan(BaseModel):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The fields of the search in the sweep file."""
         return dict(self.model_extra or {})
 
 

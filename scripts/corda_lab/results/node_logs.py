@@ -45,6 +45,10 @@ class KeptLog(Part):
     errors: list[ErrorKind] = []
     others: int = 0
 
+    @property
+    def error_count(self) -> int:
+        return sum(kind.count for kind in self.errors) + self.others
+
 
 class KeptLogs(Part):
     """The content of ``logs.json``: why logs were kept, of which time (unix seconds), and which could not be read."""
@@ -101,7 +105,6 @@ def write_log(folder: Path, node: str, text: BoundedText) -> str:
 
 
 def write_index(folder: Path, kept: KeptLogs) -> None:
-    """Write ``logs.json`` beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     folders.write_json(folder / INDEX, kept.model_dump(mode="json"))
 

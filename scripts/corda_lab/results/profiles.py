@@ -28,8 +28,6 @@ SCHEMA = 1
 
 
 class Event(StrEnum):
-    """What a profile counts."""
-
     CPU = "cpu"
     ALLOC = "alloc"
     LOCK = "lock"
@@ -37,8 +35,6 @@ class Event(StrEnum):
 
 
 class Unit(StrEnum):
-    """The unit of the values of a profile."""
-
     SECONDS = "seconds"
     BYTES = "bytes"
 
@@ -57,8 +53,6 @@ class _Stored(BaseModel):
 
 
 class ComponentShare(_Stored):
-    """One component of a profile."""
-
     name: str
     meaning: str
     share_percent: float
@@ -71,8 +65,6 @@ class ComponentShare(_Stored):
 
 
 class Flows(_Stored):
-    """The load on the JVM while it was profiled."""
-
     ended: int
     """Flows that ended, on the node or, of the bridge, on all nodes. They may have been started by other nodes."""
     started: int
@@ -81,12 +73,10 @@ class Flows(_Stored):
 
     @property
     def per_second(self) -> float:
-        """Flows that ended per second."""
         return self.ended / self.seconds
 
     @property
     def is_idle(self) -> bool:
-        """Whether no flow started or ended."""
         return not self.started and not self.ended
 
 
@@ -155,7 +145,6 @@ def read(folder: Path, entry: ProfileEntry) -> Profile | None:
 
 
 def value_words(unit: Unit, value: float) -> str:
-    """A value of a profile with its unit."""
     return size(value) if unit is Unit.BYTES else f"{amount(value)} s"
 
 
@@ -193,17 +182,22 @@ def waiting_words(profile: Profile) -> str:
 
 
 def load_words(flows: Flows | None) -> str:
-    """The load while the profile was taken."""
     if flows is None:
         return "load: unknown, because the counters of flows could not be read"
     return f"load: {flows.per_second:.2f} flows/s ({flows.ended} ended in {flows.seconds:.0f} s)"
 
 
-def rows(profile: Profile) -> Sequence[tuple[str, str, str, str]]:
-    """The rows of the table of the largest components: share, name, value, hottest method."""
+def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
+    """The rows of the table of the largest components: share, name, value, meaning, hottest method."""
     return [
-        (percent(one.share_percent), one.name, value_words(profile.unit, one.value), hottest_words(one))
-        for one in profile.components[:TOP]
+        (
+            percent(component.share_percent),
+            component.name,
+            value_words(profile.unit, component.value),
+            component.meaning,
+            hottest_words(component),
+        )
+        for component in profile.components[:TOP]
     ]
 
 
@@ -215,13 +209,12 @@ def rest_words(profile: Profile) -> str:
 
 
 def markdown(profile: Profile) -> str:
-    """The profile in words, as Markdown."""
     lines = [f"# {profile.name}", "", f"{headline(profile)}.", "", f"{load_words(profile.flows).capitalize()}.", ""]
     if waiting := waiting_words(profile):
         lines += [f"{waiting.capitalize()}.", ""]
     lines += ["| share | component | value | what it does | hottest method |", "|---|---|---|---|---|"]
-    for (share, name, value, method), one in zip(rows(profile), profile.components, strict=False):
-        lines.append(f"| {share} | {name} | {value} | {one.meaning} | `{method}` |")
+    for *cells, method in rows(profile):
+        lines.append(f"| {' | '.join(cells)} | `{method}` |")
     if rest := rest_words(profile):
         lines += ["", f"{rest}."]
     lines += ["", ", ".join(f"{name} {value}" for name, value in profile.versions.items() if value)]

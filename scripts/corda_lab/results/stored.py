@@ -39,7 +39,6 @@ class StoredRun:
         return self.manifest.sweep or NO_SWEEP
 
     def environment(self, step: StepEntry) -> Environment:
-        """The environment of a step."""
         return self.manifest.environments[step.environment]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:

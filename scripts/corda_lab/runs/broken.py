@@ -4,7 +4,7 @@ import math
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,10 +25,10 @@ from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.entry import SetupEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.text.words import listed, short
 from corda_lab.workloads.resolve import read_workload
 from lab_workload.names import canonical
+from lab_workload.subject import LoadPart, Subject
 from lab_workload.workload import Workload
 
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
@@ -67,41 +67,38 @@ def memory_error(log: str) -> str | None:
     return match[0].strip() if match else None
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """An attempt at a load that ended with an error: its options, its evidence, and when it began (unix seconds).
+def measured(
+    lab: RunningLab,
+    options: LoadOptions,
+    environment: Environment,
+    folder: Path | None,
+    *,
+    began_at: float,
+    reason: str,
+) -> Measured:
+    """Return the step of a load that a node did not survive, with the rows until then. Raises LabError.
 
-    ``folder`` is None if there is no evidence of the load itself.
+    ``folder`` has the evidence of the load; None if there is none. The load ``began_at`` a time in unix seconds.
     """
-
-    options: LoadOptions
-    folder: Path | None
-    began_at: float
-    environment: Environment
-
-
-def measured(lab: RunningLab, attempt: Attempt, reason: str) -> Measured:
-    """Return the step of a load that a node did not survive, with the rows until then. Raises LabError."""
-    workload = read_workload(attempt.options.workload, attempt.options.overrides)
-    requests = _rows(attempt.folder)
+    workload = read_workload(options.workload, options.overrides)
+    requests = _rows(folder)
     ended_at = requests["ended_at"].max()
     load = BrokenLoad(
-        options=attempt.options,
+        options=options,
         workload=workload.name,
-        subject=_subject(attempt, workload),
-        setup=_setup(attempt.folder),
+        subject=_subject(options, folder, workload),
+        setup=_setup(folder),
         requests=requests,
-        began_at=attempt.began_at,
+        began_at=began_at,
         ended_at=time.time() if ended_at is None else float(str(ended_at)),
     )
     text = workload.source.path.read_text(encoding="utf-8")
     metrics = _metrics(lab, load.window.started_at)
     step = broken_step(load, reason)
-    return Measured(step, requests, metrics, None, attempt.environment, workload.name, text)
+    return Measured(step, requests, metrics, None, environment, workload.name, text)
 
 
 def _rows(folder: Path | None) -> pl.DataFrame:
-    """Return the rows that were written until the load ended. Empty if the load had not begun."""
     if folder is not None and (files := evidence.rows_files(folder)):
         return rows.read_rows(files)
     return pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
@@ -113,24 +110,24 @@ def _setup(folder: Path | None) -> list[SetupEntry]:
     return TypeAdapter(list[SetupEntry]).validate_json((folder / "setup.json").read_bytes())
 
 
-def _subject(attempt: Attempt, workload: Workload) -> Subject:
+def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
-    if attempt.folder is not None and (attempt.folder / evidence.LOAD).is_file():
-        load = folders.read_model(attempt.folder / evidence.LOAD, LoadFile)
+    if folder is not None and (folder / evidence.LOAD).is_file():
+        load = folders.read_model(folder / evidence.LOAD, LoadFile)
         return TypeAdapter(Subject).validate_python(load.subject)
     parts = tuple(
         LoadPart(
             part.name,
             part.flow,
             short(part.flow),
-            counterparty=part.own_counterparty or attempt.options.counterparty or workload.counterparty,
+            counterparty=part.own_counterparty or options.counterparty or workload.counterparty,
             weight=part.weight,
             unit=part.unit,
             states_per_flow=part.states_per_flow,
         )
         for part in workload.parts
     )
-    given = (attempt.options.node,) if attempt.options.node else attempt.options.nodes
+    given = (options.node,) if options.node else options.nodes
     first, *others = (Subject(canonical(node, PARTIES) or node, parts) for node in given or workload.nodes)
     return replace(first, others=tuple(others))
 

@@ -23,7 +23,6 @@ from corda_lab.results import evidence, folders
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.by_hand import (
@@ -40,6 +39,7 @@ from lab_workload.by_hand import (
     WebUiStatus,
 )
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 
 END_SUFFIX = ".end.json"
 NEWEST = "latest"
@@ -99,7 +99,6 @@ class UncollectedLoad:
         return "ready" if self.end is not None and self.load is not None else "cut off"
 
     def listed(self, number: int) -> ListedLoad:
-        """Its line in ``lab list``."""
         return ListedLoad(
             run=self.identity,
             number=number,
@@ -153,7 +152,6 @@ class HandLoads:
 
 
 def began_at(identity: str) -> datetime:
-    """Return when a load by hand began, from its id."""
     found = IDENTITY.fullmatch(identity)
     assert found is not None
     return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
@@ -222,7 +220,8 @@ def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
     evidence.sync_rows(folder)
     if one.load is not None:
         (folder / "workload.yaml").write_text(one.load.workload_text, encoding="utf-8")
-        evidence.note(folder, evidence.LOAD, _load_file(one, one.load).model_dump(mode="json", by_alias=True))
+        load = _load_file(one, one.load).model_dump(mode="json", by_alias=True)
+        folders.write_json(folder / evidence.LOAD, load)
     rows = evidence.count_rows(evidence.rows_files(folder))
     evidence.end(folder, "interrupted", reason, rows=rows)
     volume.delete(one.identity)
@@ -238,7 +237,7 @@ def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
         began_at=began_at(one.identity).isoformat(timespec="seconds"),
         workload=load.workload,
         options=TypeAdapter(LoadOptions).dump_python(options, mode="json"),
-        subject=TypeAdapter(Subject).dump_python(steps.subject_of(load), mode="json"),
+        subject=TypeAdapter(Subject).dump_python(load.subject, mode="json"),
     )
 
 
@@ -267,7 +266,6 @@ def keep_all(settings: Settings) -> None:
 
 
 def told_kept(loads: Sequence[UncollectedLoad]) -> None:
-    """Say that loads stay in the volume of a lab that is stopped."""
     if loads:
         ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
 

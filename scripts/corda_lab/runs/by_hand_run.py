@@ -39,12 +39,12 @@ from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows, stages
-from corda_lab.steps.build import MachineUse, Observed, build_step
+from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
-from corda_lab.steps.conditioning import COLD_FLOWS
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import StagesEntry, StepEntry, TransactionCheck
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.entry import HostUse, StagesEntry, StepEntry, TransactionCheck
+from corda_lab.steps.load import COLD_FLOWS
+from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.rows import Window
@@ -53,6 +53,7 @@ from corda_lab.text.words import listed
 from lab_workload.by_hand import Counters, LoadByHand, NodeCounters, WebUiStatus
 from lab_workload.problems import WorkloadError
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 from lab_workload.workload import Workload, load_workload
 
 COUNTED_SECONDS_MAX = 180.0
@@ -86,8 +87,6 @@ class Made:
 
 @dataclass(frozen=True)
 class _Load:
-    """A load that has ended, and its files."""
-
     about: LoadByHand
     end: RunEnd
     after: Counters | None
@@ -102,24 +101,7 @@ class _Load:
 
     @property
     def last(self) -> Counters:
-        """The last counters that were read."""
         return self.after or self.about.before
-
-
-@dataclass(frozen=True)
-class _Collected:
-    """The stage rows that the nodes have written since their containers began, and whether they write any now."""
-
-    paths: Sequence[Path]
-    is_on: bool
-
-
-@dataclass(frozen=True)
-class _Timed:
-    """The stage rows of a load, None if there are none, and whether the nodes write any now."""
-
-    rows: pl.DataFrame | None
-    is_on: bool
 
 
 def report(wanted: Wanted, settings: Settings) -> list[Made]:
@@ -164,6 +146,7 @@ class Maker:
         self._environment = environment
         self._status = status
         self._scratch = scratch
+        self._writes_stages = False
 
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
@@ -206,7 +189,7 @@ class Maker:
         collect.check_row_counts(frame, end)
         drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
-        load = _Load(about, end, one.after, frame, drops, steps.subject_of(about))
+        load = _Load(about, end, one.after, frame, drops, about.subject)
         ui.note(f"{frame.height:,} requests of {about.workload}, {end.stop_at - end.started_at:.0f} s")
         return replace(load, requests=self._resolved(load))
 
@@ -226,7 +209,7 @@ class Maker:
         counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
         counted = replace(counted, transactions=self._transactions(load, now))
         restarted = self._restarted(load, now)
-        timed = self._timed(load, folder)
+        stage_table = self._stage_rows(load, folder)
         metrics = self._metrics(load)
         own = rows.counted(load.requests, what.options.flows_after)
         seen = Observed(
@@ -236,21 +219,21 @@ class Maker:
             end=load.end,
             counted=counted,
             warm_up=what.warm_up,
-            machine_use=lambda _: MachineUse(None, None, None, None),
+            machine_use=lambda _: HostUse(),
             stage_values=lambda window: self._without_other_clocks(
-                stage_values(load, own, timed, window, may_be_gone=bool(restarted))
+                stage_values(load, own, stage_table, window, is_on=self._writes_stages, may_be_gone=bool(restarted))
             ),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
-            stage_rows=timed.rows,
+            stage_rows=stage_table,
             measured_until=what.until,
         )
         workload = workload_of(load.about, folder)
         timeout = int(self._lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
         plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
-        step = with_spawn_rate(build_step(plan, seen), load.about)
+        step = build_step(plan, seen)
         about = (self._environment, load.about.workload, load.about.workload_text)
-        measured = Measured(step, load.requests, metrics, timed.rows, *about, drops=load.drops)
+        measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops)
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
@@ -280,20 +263,20 @@ class Maker:
             names.append(RESTARTED_GENERATOR)
         return names
 
-    def _timed(self, load: _Load, folder: Path) -> _Timed:
-        """Return the stage rows of the time of a load."""
-        collected, paths = self._collected, []
-        for path in collected.paths:
+    def _stage_rows(self, load: _Load, folder: Path) -> pl.DataFrame | None:
+        """Return the stage rows of the time of a load; None if there are none."""
+        until, paths = load.at_rest_at + stage_rows.FLUSH_SECONDS, []
+        for path in self._stage_files:
             paths.append(folder / path.name)
-            until = load.at_rest_at + stage_rows.FLUSH_SECONDS
             stage_rows.copy_between(path, paths[-1], load.end.started_at, until)
-        return _Timed(stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX), collected.is_on)
+        return stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX)
 
     @cached_property
-    def _collected(self) -> _Collected:
-        """The stage rows of all loads. Every load had ended before the first run is made."""
+    def _stage_files(self) -> list[Path]:
+        """All stage rows since the containers of the nodes began. Every load had ended before the first run is made."""
         begins = dict.fromkeys(stage_rows.offsets(self._lab.compose, list(self._nodes)), 0)
-        return _Collected(stage_rows.collect(self._lab.compose, begins, self._scratch), bool(begins))
+        self._writes_stages = bool(begins)
+        return stage_rows.collect(self._lab.compose, begins, self._scratch)
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load."""
@@ -302,27 +285,31 @@ class Maker:
 
 
 def is_of(identity: str, load: str) -> bool:
-    """Return whether a stored run was made of a load by hand."""
     manifest = folders.read_object(folders.find_run(identity) / "run.json")
     web_ui = manifest.get("web_ui")
     return isinstance(web_ui, dict) and web_ui.get("id") == load
 
 
 def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
-    """What is measured of a load. Raises LabError."""
     completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
     return steps.measured(load.about, load.end, completions, wanted)
 
 
 def stage_values(
-    load: _Load, requests: pl.DataFrame, timed: _Timed, window: Window, *, may_be_gone: bool
+    load: _Load,
+    requests: pl.DataFrame,
+    stage_table: pl.DataFrame | None,
+    window: Window,
+    *,
+    is_on: bool,
+    may_be_gone: bool,
 ) -> StagesEntry:
     """The entry ``stages`` of the step. ``may_be_gone`` is whether the containers of the nodes may be others now."""
     before, after = load.about.before.nodes, load.after.nodes if load.after else {}
     flows = {part.name: part.flow for part in load.subject.parts}
     dropped = dropped_rows(before, after)
-    values = stages.stage_values(requests, timed.rows, window, flows, is_on=timed.is_on, dropped=dropped)
-    if timed.rows is None and timed.is_on and may_be_gone and stages.are_timed(flows.values()):
+    values = stages.stage_values(requests, stage_table, window, flows, is_on=is_on, dropped=dropped)
+    if stage_table is None and is_on and may_be_gone and stages.are_timed(flows.values()):
         return values.model_copy(update={"reason": STAGES_GONE})
     return values
 
@@ -348,15 +335,6 @@ def workload_of(load: LoadByHand, folder: Path) -> Workload:
         raise LabError(problems=error.problems) from None
 
 
-def with_spawn_rate(step: StepEntry, load: LoadByHand) -> StepEntry:
-    """The step with the users per second that the form asked for; None if they are no whole number."""
-    if step.load.spawn_per_second is None:
-        return step
-    rate = load.chosen.spawn_per_second
-    asked = int(rate) if rate is not None and rate == int(rate) else None
-    return step.updated(load=step.load.model_copy(update={"spawn_per_second": asked}))
-
-
 def cold_nodes(load: _Load) -> list[Reason]:
     """The warning that a node had completed too few flows to be warm. Of several nodes, the coldest is named."""
     wanted = {*load.subject.nodes, *load.subject.counterparties}
@@ -374,7 +352,6 @@ def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
 
 
 def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> Manifest:
-    """The manifest of the run, which says how its load was started."""
     return files.single(identity, measured, what.repeat).model_copy(
         update={
             "started": "web UI",

@@ -1,16 +1,13 @@
 """Brings nodes to where they stay, before anything is measured.
 
 A node becomes several times as fast over its first few hundred flows. Without conditioning, the order of the points of
-a sweep is part of its result. The load that conditions the nodes is like any other, and its rows are kept. They enter
-no value that is reported.
+a sweep is part of its result. The load that conditions the nodes is like any other, but enters no value.
 """
 
 import math
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import polars as pl
 
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
@@ -26,23 +23,21 @@ from corda_lab.runs.running import RunningLab
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.build import warm_up_found
-from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_MAX, Conditioning
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
+from corda_lab.steps.load import COLD_FLOWS, SECONDS_MAX, Conditioning, LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import CHANCE_DEVIATIONS
 from corda_lab.text import ui
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)
 class Conditioned:
-    """What a load that conditioned the nodes came to, and its rows."""
+    """What a load that conditioned the nodes came to."""
 
     entry: ConditioningEntry
-    requests: pl.DataFrame
-    workload_text: str = ""
+    workload_text: str
     """The file of its workload."""
 
 
@@ -83,7 +78,7 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
-    return Conditioned(entry, collected.requests, run.workload.source.path.read_text(encoding="utf-8"))
+    return Conditioned(entry, run.workload.source.path.read_text(encoding="utf-8"))
 
 
 def await_rest(lab: RunningLab, subject: Subject, identity: str) -> None:
@@ -107,7 +102,7 @@ def entry_of(run: PreparedRun, collected: Collected, decided: WarmUp | None) -> 
     times = collected.requests.filter(rows.is_done())["ended_at"].sort().to_list()
     return ConditioningEntry(
         workload=run.workload.name,
-        load=options.entry(),
+        load=options,
         seconds_min=options.warm_up_seconds_min + options.duration_seconds,
         seconds_max=options.warm_up_seconds + options.duration_seconds,
         seconds=end.stop_at - end.started_at,

@@ -55,17 +55,14 @@ class LoadContainers:
 
     @property
     def watched(self) -> tuple[Container, ...]:
-        """All, and the containers of the services."""
         return (*self.all, *self.services)
 
     @property
     def all(self) -> tuple[Container, ...]:
-        """All, the driver first."""
         return (self.driver, *self.workers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, the driver's first."""
         return tuple(container.name for container in self.all)
 
 
@@ -77,18 +74,6 @@ def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
     engines = placed[:count] or [own] * count
     workers = (Container(f"{driver}-worker-{index}", engine) for index, engine in enumerate(engines, start=1))
     return LoadContainers(Container(driver, own), tuple(workers))
-
-
-@contextmanager
-def load_containers(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
-    """Start the containers that generate the load. They and their files are always removed after the block."""
-    try:
-        with generating(compose, plan) as names:
-            yield names
-    finally:
-        with interrupts.held_back():
-            remove = f"rm -f {ROWS_DIRECTORY}/{plan.identity}.*"
-            compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
 
 
 @contextmanager
@@ -171,7 +156,6 @@ def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]
 
 
 def services_of(compose: Deployed) -> dict[Container, str]:
-    """Return the running services that a load needs, by container."""
     found = compose.running_containers()
     return {container: service for service, container in found.items() if service in endings.needed(compose)}
 
@@ -234,7 +218,6 @@ def generator_error(container: Container, code: int, when: Literal["before", "du
 
 
 def setup_seconds_max(plan: RunPlan) -> float:
-    """Return the time limit of the set-up: the sum of the limits of its steps."""
     return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
 
 
@@ -266,19 +249,15 @@ def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list
 
 
 def let_go(compose: Deployed, plan: RunPlan) -> None:
-    """Signal the generator to begin the load."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
 def end_early(compose: Deployed, plan: RunPlan) -> None:
-    """Signal the generator to end the load now."""
     compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
 @dataclass(frozen=True)
 class WatchedLoad:
-    """What was seen while a load ran."""
-
     timeline: Timeline
     warm_up: steady.WarmUp | None
     """The end of the warm-up if the load was ended early, because it had been measured for long enough; else None."""
@@ -345,7 +324,6 @@ class ContainerEnd:
 
 @contextmanager
 def end_of(container: Container) -> Iterator[ContainerEnd]:
-    """Watch for the end of a container."""
     process = subprocess.Popen(
         ["docker", *container.engine.arguments("wait", container.name)],
         stdin=subprocess.DEVNULL,

@@ -13,10 +13,10 @@ from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.running import RunningLab, ask_all, begin_asking
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text import ui
 from corda_lab.text.words import listed, plural, short
+from lab_workload.subject import Subject
 
 REST_SECONDS_MAX = 120.0
 """How long a lab may take to be at rest."""
@@ -137,7 +137,6 @@ class Rest:
 
     @property
     def seconds(self) -> float:
-        """How long ago the load ended."""
         return round(max(0.0, time.time() - self.ended_at), 3)
 
     def wait(self, lab: RunningLab) -> bool:

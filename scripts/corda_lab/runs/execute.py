@@ -1,8 +1,7 @@
 """Executes one run: generates a load, measures it, and stores the results in a folder of ``results/``."""
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,27 +29,16 @@ from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import RunningLab, tell
-from corda_lab.steps.build import MachineUse, Observed, build_step
-from corda_lab.steps.conditioning import Conditioning
+from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import CalibrationEntry, SetupEntry, StepEntry
+from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.resolutions import with_resolutions
-from corda_lab.steps.rows import Window
 from corda_lab.steps.rows import counted as counted_rows
 from corda_lab.text import ui
-
-
-@dataclass(frozen=True)
-class CheckedRun:
-    """A run that has passed all checks: the lab, the plan of the load, and the environment of the lab."""
-
-    lab: RunningLab
-    plan: RunPlan
-    environment: Environment
 
 
 @dataclass(frozen=True)
@@ -80,18 +68,19 @@ class Observation:
         return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
 
 
-@contextmanager
-def checked_run(
+def measure(
     run: PreparedRun,
     settings: Settings,
     recording: Recording,
     environment: Environment | None = None,
     conditioned: Conditioned | None = None,
-) -> Iterator[CheckedRun]:
-    """Make all checks of a run, and store what is known before its load in ``recording``. Raises LabError.
+    *,
+    warns_of_cold_nodes: bool = False,
+) -> Measured:
+    """Make all checks of a run, store what is known before its load, run the load and measure it. Raises LabError.
 
-    ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
-    The connections to the lab are closed with the block.
+    An interrupted load is stopped. ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the
+    load before, if there was one.
     """
     with ExitStack() as stack:
         with ui.phase("Checking the run"):
@@ -102,71 +91,42 @@ def checked_run(
             inject.check(planned.options.faults, lab.settings, hosts_of(lab.compose))
             ui.note(describe(planned))
             recording.begin(lab.compose, planned, environment)
-            if conditioned is not None:
-                recording.keep(files.CONDITIONING_TABLE, conditioned.requests)
-        yield CheckedRun(lab, planned, environment)
+        cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
+        for reason in cold:
+            ui.warn(str(reason))
+        measured = audited(lab, planned, environment, recording).with_warnings(cold)
+    return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
 
 
-def measure(
-    run: PreparedRun,
-    settings: Settings,
-    recording: Recording,
-    environment: Environment | None = None,
-    conditioned: Conditioned | None = None,
-) -> Measured:
-    """Run a load and measure it. An interrupted load is stopped. Raises LabError.
-
-    Arguments are those of ``checked_run``.
-    """
-    with checked_run(run, settings, recording, environment, conditioned) as checked:
-        measured = audited(checked, recording)
-    if conditioned is None:
-        return measured
-    return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
-
-
-def measure_cold(run: PreparedRun, settings: Settings, recording: Recording) -> Measured:
-    """Run a load and measure it, with a warning if its nodes are cold. Raises LabError."""
-    with checked_run(run, settings, recording) as checked:
-        cold = conditioning.cold_nodes(checked.lab.prometheus, checked.plan.subject)
-        for one in cold:
-            ui.warn(str(one))
-        return audited(checked, recording).with_warnings(cold)
-
-
-def audited(checked: CheckedRun, recording: Recording) -> Measured:
+def audited(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Measured:
     """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
-    measured = observe(checked.lab, checked.plan, checked.environment, recording).measured()
+    measured = observe(lab, plan, environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
         slack = measured.environment.clocks_apart_seconds_max
-        found = audit_load(checked.lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
+        found = audit_load(lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
     if measured.environment.placement is not None:
         # The times of the notary's log are those of another clock than the times of the requests.
         found = found.model_copy(update={"notary_requests": {}})
-    return node_logs.with_logs(measured.with_audit(found), checked.lab.compose, recording.folder)
+    return node_logs.with_logs(measured.with_audit(found), lab.compose, recording.folder)
 
 
 def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
     with profiled.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
-        observation = _observe(lab, plan, environment, recording, Watchers(sampler, profiling))
+        observation = _observe(lab, plan, environment, recording, sampler, profiling)
         return replace(observation, profiles=profiling.store(recording.folder))
 
 
-@dataclass(frozen=True)
-class Watchers:
-    """What watches a load besides the counters: CPU and memory of every container, and the profilers."""
-
-    sampler: sampling.Sampler
-    profiling: Profiling
-
-
 def _observe(
-    lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording, watchers: Watchers
+    lab: RunningLab,
+    plan: RunPlan,
+    environment: Environment,
+    recording: Recording,
+    sampler: sampling.Sampler,
+    profiling: Profiling,
 ) -> Observation:
-    sampler = watchers.sampler
     with containers.generating(lab.compose, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab.compose)
@@ -176,10 +136,10 @@ def _observe(
             sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
-            watchers.profiling.begin()
+            profiling.begin()
             with faulty.injecting(lab, plan, names.driver, recording) as injection:
                 load = containers.generate_load(lab.compose, plan, lab.bridge, names)
-                watchers.profiling.end()
+                profiling.end()
                 collected = collect(plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
@@ -201,7 +161,7 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if is_here(lab.compose) else unknown_use,
+            machine_use=load.timeline.machine_use if is_here(lab.compose) else lambda _: HostUse(),
             stage_values=observer.stage_values(own, stage_rows),
             calibration=calibrated(before),
             readings=read,
@@ -226,11 +186,6 @@ def calibrated(before: Calibration | None) -> CalibrationEntry | None:
     if before is None:
         return None
     return CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
-
-
-def unknown_use(_window: Window) -> MachineUse:
-    """The use of a machine that is not this one."""
-    return MachineUse(busy_percent=None, stolen_percent=None, swapped_pages=None, cores=None)
 
 
 def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:
@@ -271,10 +226,7 @@ def execute(
     folders.require_free(run.identity)
     conditioned = condition_first(before, settings) if before else None
     with recorded(folders.unfinished_folder() / run.identity) as recording:
-        if conditioned is None:
-            measured = measure_cold(run, settings, recording)
-        else:
-            measured = measure(run, settings, recording, conditioned=conditioned)
+        measured = measure(run, settings, recording, conditioned=conditioned, warns_of_cold_nodes=conditioned is None)
         with ui.phase("Storing the results"):
             folder = store(files.single(run.identity, measured, options, rerun), measured)
     folders.remove_unfinished(recording.folder)

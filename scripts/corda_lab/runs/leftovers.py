@@ -11,9 +11,13 @@ from pathlib import Path
 from bare.commands import last_words
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
-from corda_lab.lab import project
+from corda_lab.faults import inject
+from corda_lab.host import engine
+from corda_lab.lab import lifecycle, project
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.deployed import RUN_LABEL, Deployed
 from corda_lab.lab.engine import Engine, outcomes, problems_of
+from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs import rows_volume
@@ -22,6 +26,22 @@ from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import rows
 from corda_lab.text import ui
 from corda_lab.text.words import listed, plural
+
+
+def start_lab(settings: Settings, images: lifecycle.ImageChoice | None, *, recover: str | None = None) -> None:
+    """Start the lab of this machine, without what ended commands have left in it. Raises LabError.
+
+    ``recover`` is a node whose database is damaged.
+    """
+    if inject.is_left(settings.project):
+        # A part that is frozen or cut off would never become healthy.
+        lifecycle.prepare_engine()
+        inject.heal_left(settings.project)
+    # Containers of a killed command must not send load to nodes that are starting. Without an engine, there are none.
+    if engine.probe().state is engine.EngineState.READY:
+        stop_loads(Compose(settings))
+    lifecycle.up(settings, images, recover=recover)
+    collect(Compose(settings))
 
 
 def collect(compose: Deployed) -> list[str]:
@@ -151,7 +171,6 @@ def last_answer(folder: Path) -> float | None:
 
 
 def is_stored(identity: str) -> bool:
-    """Return whether a run has its results."""
     return (folders.unfinished_folder().parent / identity / "run.json").is_file()
 
 

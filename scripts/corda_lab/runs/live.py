@@ -9,10 +9,11 @@ from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed
 from corda_lab.runs import node_logs
 from corda_lab.stats import steady
-from corda_lab.steps.load import LoadOptions, Stopping
-from corda_lab.steps.plan import Subject
+from corda_lab.steps.build import warm_up_found
+from corda_lab.steps.load import LoadOptions
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.subject import Subject
 
 RATE_SECONDS = 5
 
@@ -54,12 +55,10 @@ class LiveRate:
 
     @property
     def in_flight(self) -> float:
-        """Flows in flight at the last reading."""
         return self._in_flight
 
     @property
     def done(self) -> float:
-        """Flows that were done between the first and the last reading."""
         return self._seen[-1][1] - self._done(*self._first) if self._first else 0.0
 
     def _done(self, completed: float, failed: float) -> float:
@@ -155,37 +154,14 @@ class EarlyStop:
         times = self._completion_times()
         if not times:
             return None
-        if stopping.change_percent_max is not None:
-            return self._steady(times, elapsed, stopping, stopping.change_percent_max)
-        warm_up = steady.warm_up_end(
-            times,
-            started_at=0.0,
-            stopped_at=elapsed,
-            seconds_min=stopping.warm_up_seconds_min,
-            seconds_max=self._options.warm_up_seconds,
-            bin_seconds=steady.bin_seconds_for(elapsed),
-        )
-        measured = elapsed - warm_up.cut_seconds - steady.LOOK_SECONDS
-        return warm_up if measured >= self._options.duration_seconds else None
-
-    def _steady(
-        self, times: list[float], elapsed: float, stopping: Stopping, change_percent_max: float
-    ) -> steady.WarmUp | None:
-        """Return the warm-up, if a measuring window of the full duration after it is steady; otherwise None."""
         if len(times) < stopping.completions_min:
             return None
-        found = steady.steady_window(
-            times,
-            started_at=0.0,
-            stopped_at=elapsed,
-            # The load began at most one interval before the first reading.
-            window_seconds=self._options.duration_seconds + steady.LOOK_SECONDS,
-            seconds_min=stopping.warm_up_seconds_min,
-            seconds_max=self._options.warm_up_seconds,
-            change_percent_max=change_percent_max,
-            bin_seconds=steady.bin_seconds_for(elapsed),
-        )
-        return found if found.found else None
+        # The load began at most one interval before the first reading.
+        window = self._options.duration_seconds + steady.LOOK_SECONDS
+        warm_up = warm_up_found(self._options, times, 0.0, elapsed, window_seconds=window)
+        if stopping.change_percent_max is not None:
+            return warm_up if warm_up.found else None
+        return warm_up if elapsed - warm_up.cut_seconds >= window else None
 
     def _completion_times(self) -> list[float]:
         """Return the completion times in seconds, evenly spaced between two readings of the counter."""

@@ -56,7 +56,7 @@ def keep(compose: Deployed, folder: Path, why: str, *, since: float, until: floa
         ui.warn(f"no log of {node}: {problem}")
     if not kept.logs:
         return None
-    errors = sum(sum(kind.count for kind in log.errors) + log.others for log in kept.logs)
+    errors = sum(log.error_count for log in kept.logs)
     ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
     return folder / node_logs.FOLDER
 

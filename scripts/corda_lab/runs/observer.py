@@ -12,9 +12,10 @@ from corda_lab.lab.deployed import is_here
 from corda_lab.runs import counters, node_metrics, readings, stage_rows
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import DatabaseSize, StagesEntry
-from corda_lab.steps.plan import Subject
+from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps.load import DatabaseSize
 from corda_lab.steps.rows import Window
+from lab_workload.subject import Subject
 
 REST_BEFORE_SECONDS_MAX = 60.0
 
@@ -48,7 +49,6 @@ class Observer:
 
     @property
     def before(self) -> counts.Snapshot:
-        """The counters of bridge, nodes and vaults before the load."""
         return self._before
 
     def count(self, requests: pl.DataFrame, rest: counters.Rest) -> counts.Counts:
@@ -96,5 +96,4 @@ class Observer:
         )
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
-        """Return the readings from which costs are computed: before the load, and now."""
         return self._costs, readings.read(self._compose, list(self._nodes), self._database_size)

@@ -12,8 +12,7 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import by_hand, leftovers
-from corda_lab.steps.conditioning import Conditioning
-from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
+from corda_lab.steps.load import Conditioning, LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -170,18 +169,16 @@ def check_own_limit(
 
 
 def describe(plan: RunPlan) -> str:
-    """Describe in one line which flows a run starts, and where."""
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
     return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {', '.join(subject.nodes)}{to}"
 
 
 def title_of(options: LoadOptions) -> str:
-    """Describe the load in a few words."""
     if options.is_burst:
-        return f"Load: {burst_words(options.entry())}"
+        return f"Load: {burst_words(options)}"
     if options.is_counted:
-        return f"Load: {plural(options.users, 'user')}, {flows_words(options.entry())}"
+        return f"Load: {plural(options.users, 'user')}, {flows_words(options)}"
     who = (
         f"{options.arrivals} arrivals, {options.rate:g} per second, pool of {options.users}"
         if options.is_open

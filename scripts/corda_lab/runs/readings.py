@@ -7,7 +7,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab.deployed import Deployed
 from corda_lab.runs.running import ask_all
 from corda_lab.steps.costs import DATABASE, Reading
-from corda_lab.steps.entry import DatabaseRead, DatabaseSize
+from corda_lab.steps.entry import DatabaseRead
+from corda_lab.steps.load import DatabaseSize
 from corda_lab.text import ui
 
 CLOCK_TICKS_PER_SECOND = 100
@@ -38,7 +39,6 @@ class NodeReading:
 
 
 def parse_node(text: str) -> NodeReading:
-    """Parse the output of ``NODE_COMMAND``."""
     sent = received = file = None
     for line in text.splitlines():
         name, colon, rest = line.partition(":")

@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import polars as pl
 from pydantic import TypeAdapter
 
 from corda_lab import errors
@@ -21,9 +20,10 @@ from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.subject import Subject
 
 Value = TypeVar("Value")
 
@@ -40,7 +40,6 @@ class Recording:
 
     @property
     def rows(self) -> Path:
-        """The folder for the files of the load generator and the stage rows of the nodes."""
         return self.folder / evidence.ROWS
 
     def begin(self, compose: Deployed, plan: RunPlan, environment: Environment) -> None:
@@ -54,7 +53,7 @@ class Recording:
             subject=TypeAdapter(Subject).dump_python(plan.subject, mode="json"),
         )
         text = plan.workload.source.path.read_text(encoding="utf-8")
-        evidence.begin(self.folder, load, evidence.Texts(text, environment))
+        evidence.begin(self.folder, load, text, environment)
         self._stack.enter_context(folders.in_progress(self.folder))
         self._load = (compose, plan.identity)
         self._began_at = time.time()
@@ -62,14 +61,7 @@ class Recording:
     def note(self, name: str, kind: type[Value], value: Value) -> None:
         """Store a value of a type (``kind``) as a JSON file. Raises LabError if that is impossible."""
         try:
-            evidence.note(self.folder, name, TypeAdapter(kind).dump_python(value, mode="json"))
-        except OSError as error:
-            raise folders.unwritable(self.folder, error) from None
-
-    def keep(self, name: str, table: pl.DataFrame) -> None:
-        """Store a table that belongs to the load. Raises LabError if that is impossible."""
-        try:
-            table.write_parquet(self.folder / name)
+            folders.write_json(self.folder / name, TypeAdapter(kind).dump_python(value, mode="json"))
         except OSError as error:
             raise folders.unwritable(self.folder, error) from None
 
@@ -108,7 +100,6 @@ class Recording:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a load has no result, in one line."""
     return errors.reason_of(error) if isinstance(error, Exception) else evidence.INTERRUPTED
 
 

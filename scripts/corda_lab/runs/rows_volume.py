@@ -26,12 +26,10 @@ KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)
 _TITLE = "== "
 """What the name of a file begins with, before its text. No line of an indented JSON file begins with it."""
 
-
 Found = TypeVar("Found")
 
 
 def name_of(project: str) -> str:
-    """The name of the volume of a lab."""
     return f"{project}_locust-rows"
 
 
@@ -110,7 +108,6 @@ class RowsVolume:
         return done.stdout
 
     def _files_at(self, place: list[str]) -> list[str]:
-        """Return the name of every file."""
         names = self._run_at(place, f"ls {ROWS_DIRECTORY}").split()
         return [name for name in names if not name.startswith(".")]
 

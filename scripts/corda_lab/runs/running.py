@@ -68,7 +68,6 @@ def machine_only(settings: Settings) -> None:
 
 
 def tell(lab: Deployed) -> None:
-    """Say which lab is used, unless it is that of this machine."""
     if not is_here(lab):
         ui.note(f"on the stack {lab.project}: {listed([engine.name for engine in lab.engines])}")
 
@@ -92,6 +91,5 @@ class RunningLab:
         return cls(settings, compose, bridge, prometheus)
 
     def close(self) -> None:
-        """Close the connections of the clients."""
         self.bridge.close()
         self.prometheus.close()

@@ -1,4 +1,4 @@
-"""Samples the CPU time, memory and disk writes of the lab's containers every second, from before a load to after it.
+"""Samples the CPU time and memory of the lab's containers every second, from before a load to after it.
 
 The kernel's control groups are read on this machine: files of a few lines for each container, without Docker. If the
 engine runs in a virtual machine or on another host, they are not visible here, and there are no samples.
@@ -16,8 +16,8 @@ from corda_lab.host import control_groups, machine
 from corda_lab.host.control_groups import Meter
 from corda_lab.lab.deployed import Deployed, is_here
 from corda_lab.lab.engine import Container
-from corda_lab.steps.build import MachineUse
 from corda_lab.steps.costs import DATABASE
+from corda_lab.steps.entry import HostUse
 from corda_lab.steps.rows import Window
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
@@ -27,7 +27,7 @@ SAMPLES_MAX = 200_000
 
 THREAD = "sampler"
 
-Row = tuple[str, float, float, int, int | None]
+Row = tuple[str, float, float, int]
 """The values of ``SAMPLES_SCHEMA``."""
 
 
@@ -54,7 +54,6 @@ class Sampler:
         self._done.wait(max(0.0, moment - time.time()))
 
     def stop(self) -> None:
-        """End the sampling."""
         self._done.set()
         if self._thread is not None:
             self._thread.join()
@@ -78,12 +77,9 @@ def read(watched: Mapping[str, Sequence[Meter]]) -> Iterator[Row]:
     for name, meters in watched.items():
         try:
             used = [meter.read() for meter in meters]
-            written = [meter.disk_written() for meter in meters]
         except (OSError, ValueError):
             continue
-        known = [each for each in written if each is not None]
-        disk = sum(known) if len(known) == len(written) else None
-        yield name, now, sum(cpu for cpu, _ in used), sum(memory for _, memory in used), disk
+        yield name, now, sum(cpu for cpu, _ in used), sum(memory for _, memory in used)
 
 
 @contextmanager
@@ -124,17 +120,18 @@ class Timeline:
     swapped: list[tuple[float, int]] = field(default_factory=list)
 
     def note(self) -> None:
-        """Take a reading now."""
         now, pages = time.time(), machine.swapped_pages()
         self.cpu.append((now, machine.cpu_time()))
         if pages is not None:
             self.swapped.append((now, pages))
 
-    def machine_use(self, window: Window) -> MachineUse:
-        """Return CPU utilisation, CPU steal and swapping of the host over the window."""
+    def machine_use(self, window: Window) -> HostUse:
         cpu = self.cpu_between(window)
-        return MachineUse(
-            machine.busy_percent(*cpu), machine.stolen_percent(*cpu), self.swapped_pages(window), machine.cores()
+        return HostUse(
+            host_busy_percent=machine.busy_percent(*cpu),
+            host_stolen_percent=machine.stolen_percent(*cpu),
+            host_swapped_pages=self.swapped_pages(window),
+            host_cores=machine.cores(),
         )
 
     def swapped_pages(self, window: Window) -> int | None:

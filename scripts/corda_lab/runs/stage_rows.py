@@ -26,18 +26,15 @@ from corda_lab.text import ui
 FLUSH_SECONDS = 1.0
 """Time to wait before reading. A node writes its rows within half a second of the end of a flow."""
 
-
 COLLECT_SECONDS_MAX = 300.0
 
 _ENDED_AT = re.compile(rb'"ended_at": ?(\d+(?:\.\d+)?)')
-
 
 SIZE_COMMAND = (
     'if [ -z "$LAB_STAGES_FILE" ]; then echo off; '
     'elif [ -f "$LAB_STAGES_FILE" ]; then wc -c < "$LAB_STAGES_FILE"; '
     "else echo 0; fi"
 )
-
 
 TAIL_COMMAND = 'if [ -f "$LAB_STAGES_FILE" ]; then tail -c "+$1" "$LAB_STAGES_FILE"; fi'
 

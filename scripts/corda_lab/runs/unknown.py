@@ -35,7 +35,6 @@ class _Pending:
 
 
 def are_in(requests: pl.DataFrame) -> bool:
-    """Return whether any request has an unknown outcome."""
     return not requests.filter(_is_unknown()).is_empty()
 
 
@@ -106,7 +105,6 @@ def forget(bridge: Bridge, node: str, identity: str, *, seconds_max: float = FOR
 
 
 def _take(asked: Iterable[_Pending], answers: Iterable[FlowStatus]) -> None:
-    """Note the answers that are final."""
     for one, answer in zip(asked, answers, strict=True):
         now = time.monotonic()
         if answer.state == "absent":

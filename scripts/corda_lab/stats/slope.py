@@ -39,11 +39,6 @@ class Slope:
     n: int
     n_effective: float
 
-    def scaled(self, factor: float) -> "Slope":
-        """The slope in another unit. ``factor`` is positive."""
-        ends = (factor * self.low, factor * self.estimate, factor * self.high)
-        return Slope(*ends, self.confidence, self.n, self.n_effective)
-
     def verdict(self, bound: float) -> SlopeVerdict:
         """What the interval says about the bound ± ``bound``."""
         if -bound <= self.low and self.high <= bound:

@@ -8,24 +8,20 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.steps import rows, validity
-from corda_lab.steps.build import node_values, part_entries
+from corda_lab.steps.build import identity, node_values, part_entries
 from corda_lab.steps.entry import (
-    PASSED,
-    CostsEntry,
     CountsEntry,
-    GeneratorEntry,
-    ResourcesEntry,
     SetupEntry,
     StagesEntry,
     StepEntry,
     ValidityEntry,
+    VerdictEntry,
     WarmUpEntry,
     WindowEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.open_load import OPEN_ARRIVALS
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.rows import Window
+from lab_workload.subject import Subject
 
 SECONDS_MIN = 1.0
 """The shortest time over which the rows are counted. A node that ends in the set-up leaves none."""
@@ -64,7 +60,7 @@ def why_overloaded(step: StepEntry) -> str | None:
     A load that the generator or the machine spoilt breaks nothing. Neither do bursts, which may just take long.
     """
     left = step.resolved.unknown
-    if step.load.arrivals not in OPEN_ARRIVALS or step.counts.at_rest or step.validity.machine:
+    if not step.load.is_open or step.counts.at_rest or step.validity.machine:
         return None
     if left == 0 or left < LEFT_SHARE_MIN * step.requests.total or validity.generator_limits(step):
         return None
@@ -79,9 +75,9 @@ def as_broken(step: StepEntry, reason: str) -> StepEntry:
         flags=[],
         unsteady=[],
         counts=step.counts.model_copy(update={"at_rest": False}),
-        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=PASSED,
-        thresholds=PASSED,
+        validity=ValidityEntry(),
+        verdict=VerdictEntry(),
+        thresholds=VerdictEntry(),
     )
 
 
@@ -92,12 +88,7 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
     values = rows.request_values(load.requests, window, states, bridge_in_flight=None)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
-        name=load.workload,
-        workload=load.workload,
-        flow=" + ".join(subject.flows),
-        node=", ".join(subject.nodes),
-        counterparty=", ".join(subject.counterparties) or None,
-        load=options.entry(),
+        **identity(load.workload, options, subject),
         setup=load.setup,
         window=WindowEntry(
             load_started_at=window.started_at,
@@ -116,54 +107,7 @@ def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
             found=True,
         ),
         by_node=node_values(load.requests, window, subject.nodes),
-        open_load=None,
-        stages=_no_stages(),
-        counts=_one_count(values.requests.ok),
-        generator=GeneratorEntry(cpu_percent_max=None, exit_reason=None, workers=[]),
-        resources=_no_resources(),
-        costs=CostsEntry(),
-        flags=[],
-        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=PASSED,
+        stages=StagesEntry(reason=NO_STAGES),
+        counts=CountsEntry(generator=values.requests.ok, at_rest=False),
     )
     return as_broken(step, reason)
-
-
-def _no_stages() -> StagesEntry:
-    return StagesEntry(
-        reason=NO_STAGES,
-        rows_dropped={},
-        flows=[],
-        responders=[],
-        consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
-        consensus_left_out=0,
-    )
-
-
-def _one_count(succeeded: int) -> CountsEntry:
-    """The counts of a lab that could not be asked any more: the generator's alone."""
-    return CountsEntry(
-        generator=succeeded,
-        bridge=None,
-        node=None,
-        vaults={},
-        flows=[],
-        vault_states=[],
-        node_flows={},
-        at_rest=False,
-        rest_seconds=0.0,
-        agree=True,
-        disagreements=[],
-    )
-
-
-def _no_resources() -> ResourcesEntry:
-    return ResourcesEntry(
-        host_busy_percent=None,
-        host_stolen_percent=None,
-        host_swapped_pages=None,
-        node_cpu_cores={},
-        node_heap_used_bytes={},
-        node_gc_share={},
-        lab_cpu_cores={},
-    )

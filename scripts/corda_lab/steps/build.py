@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -9,11 +10,10 @@ from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.entry import (
-    PASSED,
     CalibrationEntry,
     ConditioningEntry,
-    CostsEntry,
     GeneratorEntry,
+    HostUse,
     NodeValues,
     OpenLoadEntry,
     PartEntry,
@@ -23,30 +23,19 @@ from corda_lab.steps.entry import (
     StagesEntry,
     StepEntry,
     ValidityEntry,
+    Values,
     VerdictEntry,
     WarmUpEntry,
     WindowEntry,
     WorkerEntry,
 )
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
-
-
-@dataclass(frozen=True)
-class MachineUse:
-    """The utilisation of the host over a measuring window. Values that are not known are None."""
-
-    busy_percent: float | None
-    """Share of the CPU time of all cores. It includes ``stolen_percent``."""
-    stolen_percent: float | None
-    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
-    swapped_pages: int | None
-    cores: int | None
-    """The number of cores of the host."""
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -64,7 +53,7 @@ class Observed:
     counted: counts.Counts
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
-    machine_use: Callable[[Window], MachineUse]
+    machine_use: Callable[[Window], HostUse]
     """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
     """Returns the stages of the flows in a window of the load."""
@@ -147,8 +136,18 @@ def conditioning_words(before: ConditioningEntry) -> str:
     return f"{before.flows:,} {before.workload} flows in {before.seconds:.0f} s, {how}"
 
 
-def warm_up_found(options: LoadOptions, times: list[float], started_at: float, stopped_at: float) -> steady.WarmUp:
-    """The end of the warm-up of a load that ran to its limit. ``times`` has its completions, in unix seconds."""
+def warm_up_found(
+    options: LoadOptions,
+    times: list[float],
+    started_at: float,
+    stopped_at: float,
+    *,
+    window_seconds: float | None = None,
+) -> steady.WarmUp:
+    """The end of the warm-up of a load that is known until ``stopped_at``. ``times`` has its completions, in seconds.
+
+    ``window_seconds`` is the length of a window that must be steady; None is that of the load.
+    """
     limits = {"seconds_min": options.warm_up_seconds_min, "seconds_max": options.warm_up_seconds}
     bin_seconds = steady.bin_seconds_for(stopped_at - started_at)
     change_percent_max = options.stopping.change_percent_max if options.stopping else None
@@ -160,7 +159,7 @@ def warm_up_found(options: LoadOptions, times: list[float], started_at: float, s
         times,
         started_at=started_at,
         stopped_at=stopped_at,
-        window_seconds=options.duration_seconds,
+        window_seconds=window_seconds or options.duration_seconds,
         change_percent_max=change_percent_max,
         bin_seconds=bin_seconds,
         **limits,
@@ -181,7 +180,6 @@ def measuring_window(end: RunEnd, warm_up_seconds: float, until: float | None = 
 
 
 def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str, float]:
-    """The mean of a metric over the window, by node."""
     samples = metrics.filter(
         (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
     )
@@ -195,23 +193,17 @@ def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]
     return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
 
 
-def others_cpu_cores(resources: ResourcesEntry, costs_entry: CostsEntry, throughput: float) -> float | None:
+def others_cpu_cores(resources: ResourcesEntry, flow_costs: Values, throughput: float) -> float | None:
     """The cores of the machine that processes outside the lab used; None if this is not known."""
     busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
     if busy is None or stolen is None or cores is None or not resources.node_cpu_cores:
         return None
     own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
-    database = costs_entry.cpu_seconds_per_flow.get(costs.DATABASE, 0.0) * throughput
+    database = flow_costs["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * throughput
     return max(0.0, (busy - stolen) / 100 * cores - own - database)
 
 
-def generator_cpu_percent(end: RunEnd) -> float:
-    """The peak CPU of the generator's busiest process, in % of one core."""
-    return max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)])
-
-
 def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
-    """The values of each part, with its flow, weight and unit."""
     by_name = {part.name: part for part in subject.parts}
     return tuple(
         PartEntry(
@@ -228,29 +220,13 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
     )
 
 
-def window_entry(end: RunEnd, window: Window, warm_up: WarmUpEntry) -> WindowEntry:
-    """The entry ``window`` of a step."""
-    return WindowEntry(
-        load_started_at=end.started_at,
-        spawned_at=end.spawned_at,
-        started_at=window.started_at,
-        ended_at=window.ended_at,
-        load_ended_at=end.ended_at,
-        warm_up_seconds=warm_up.cut_seconds,
-        seconds=window.seconds,
-    )
-
-
-def resources_entry(metrics: pl.DataFrame, window: Window, machine: MachineUse) -> ResourcesEntry:
+def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> ResourcesEntry:
     """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``.
 
     The CPU cores come from counters. The rates that Prometheus computes reach back to before a short window.
     """
     return ResourcesEntry(
-        host_busy_percent=machine.busy_percent,
-        host_stolen_percent=machine.stolen_percent,
-        host_swapped_pages=machine.swapped_pages,
-        host_cores=machine.cores,
+        **host.fields(),
         node_cpu_cores=costs.counter_rise(metrics, "node_cpu_seconds_total", window),
         node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
         node_gc_share=mean_in_window(metrics, "node_gc_share", window),
@@ -289,12 +265,22 @@ def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLo
 
 
 def generator_entry(end: RunEnd) -> GeneratorEntry:
-    """What is known of the generator and its workers."""
     return GeneratorEntry(
-        cpu_percent_max=generator_cpu_percent(end),
+        cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
         workers=[WorkerEntry(**vars(one)) for one in end.workers],
     )
+
+
+def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str, Any]:
+    return {
+        "name": workload,
+        "workload": workload,
+        "flow": " + ".join(subject.flows),
+        "node": ", ".join(subject.nodes),
+        "counterparty": ", ".join(subject.counterparties) or None,
+        "load": options,
+    }
 
 
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
@@ -309,7 +295,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
     values = measured_values(subject, seen, measured, states)
     resources = resources_entry(seen.metrics, window, seen.machine_use(window))
     counted = seen.counted.entry()
-    costs_entry = costs.cost_values(
+    flow_costs = costs.cost_values(
         values,
         states,
         window,
@@ -318,22 +304,24 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         transactions=counted.transactions,
         load_started_at=seen.end.started_at,
     )
-    others = others_cpu_cores(resources, costs_entry, values.throughput_per_second)
+    others = others_cpu_cores(resources, flow_costs, values.throughput_per_second)
     found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
     by_node = node_values(measured.requests, window, subject.nodes)
     if found is not None:
-        by_node = bursts.with_burst_shares(by_node, bursts.share_factor(values, found.bursts))
-        values = bursts.with_burst_throughput(values, found.bursts)
+        values, by_node = bursts.within_bursts(values, by_node, found.bursts)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
-        name=plan.workload.name,
-        workload=plan.workload.name,
-        flow=" + ".join(subject.flows),
-        node=", ".join(subject.nodes),
-        counterparty=", ".join(subject.counterparties) or None,
-        load=options.entry(),
+        **identity(plan.workload.name, options, subject),
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
-        window=window_entry(seen.end, window, measured.warm_up),
+        window=WindowEntry(
+            load_started_at=seen.end.started_at,
+            spawned_at=seen.end.spawned_at,
+            started_at=window.started_at,
+            ended_at=window.ended_at,
+            load_ended_at=seen.end.ended_at,
+            warm_up_seconds=measured.warm_up.cut_seconds,
+            seconds=window.seconds,
+        ),
         warm_up=measured.warm_up,
         by_node=by_node,
         open_load=open_load_of(options, seen, window),
@@ -345,12 +333,10 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         counts=counted,
         generator=generator_entry(seen.end),
         resources=resources.model_copy(update={"others_cpu_cores": others}),
-        costs=costs_entry,
+        costs=flow_costs,
+        database_read=costs.database_read(*seen.readings),
         usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
         calibration=seen.calibration,
-        flags=[],
-        validity=ValidityEntry(valid=True, reasons=[], machine=[]),
-        verdict=PASSED,
     )
     return judged(step)
 

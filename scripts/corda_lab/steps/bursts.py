@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, PartValues, RequestValues, Steadiness
+from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, RequestValues, Steadiness
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.open_load import GENERATOR_LATE_SHARE_MAX, own_lag, with_lag
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import counts_by_outcome, deviation_percent, distribution, is_done
-from corda_lab.steps.stages import node_times
+from corda_lab.steps.stages import mean_of, node_times
 
 
 def bursts_values(requests: pl.DataFrame, stages: pl.DataFrame | None, load: LoadOptions) -> BurstsEntry:
@@ -35,7 +35,6 @@ def bursts_values(requests: pl.DataFrame, stages: pl.DataFrame | None, load: Loa
 
 
 def rows_of_bursts(requests: pl.DataFrame, size: int) -> Iterator[pl.DataFrame]:
-    """The rows of each burst of ``size`` requests, in their order."""
     yield from requests.sort("intended_at", "request_id").iter_slices(size)
 
 
@@ -71,11 +70,6 @@ def burst_values(rows: pl.DataFrame, stages: pl.DataFrame | None) -> BurstEntry:
     )
 
 
-def mean_of(values: pl.Series) -> float | None:
-    """The mean of times; None without any."""
-    return None if values.is_empty() else float(values.sum()) / len(values)
-
-
 class _Clock:
     """The flows of a burst as one clock saw them. All times are in unix seconds."""
 
@@ -92,59 +86,43 @@ class _Clock:
         return self._flows / self.total_seconds if self.total_seconds else None
 
 
-def burst_throughput(bursts: Sequence[BurstEntry]) -> float:
-    """The mean throughput within a burst."""
-    return sum(one.throughput_per_second for one in bursts) / len(bursts)
+def within_bursts(
+    values: RequestValues, by_node: Sequence[NodeValues], bursts: Sequence[BurstEntry]
+) -> tuple[RequestValues, tuple[NodeValues, ...]]:
+    """The values of a step of bursts and of its nodes, with the throughput within a burst for that over the window.
 
-
-def share_factor(values: RequestValues, bursts: Sequence[BurstEntry]) -> float:
-    """The throughput within a burst ÷ that over the window of ``values``, which has the rests too; 0 without any."""
-    whole = values.throughput_per_second
-    return burst_throughput(bursts) / whole if whole else 0.0
-
-
-def with_burst_shares(by_node: Sequence[NodeValues], factor: float) -> tuple[NodeValues, ...]:
-    """The values of each node with its share of the throughput within a burst, as ``share_factor`` gives it."""
-    return tuple(
-        one.model_copy(update={"throughput_per_second": one.throughput_per_second * factor}) for one in by_node
-    )
-
-
-def with_burst_throughput(values: RequestValues, bursts: Sequence[BurstEntry]) -> RequestValues:
-    """The values of a step of bursts, with the throughput within a burst in place of that over the whole window.
-
-    The window has the rests too. Parts and states have their share of the throughput. The halves of the window are the
-    first and the last bursts, without the one in the middle.
+    The window has the rests too. Parts, states and nodes have their share of the throughput. The halves of the window
+    are the first and the last bursts, without the one in the middle.
     """
-    rates = [one.throughput_per_second for one in bursts]
-    throughput = burst_throughput(bursts)
-    factor = share_factor(values, bursts)
-    parts = tuple(_scaled(part, factor) for part in values.parts)
+    rates = [burst.throughput_per_second for burst in bursts]
+    throughput, whole = sum(rates) / len(rates), values.throughput_per_second
+    factor = throughput / whole if whole else 0.0
     half = max(1, len(rates) // 2)
     first, second = sum(rates[:half]) / half, sum(rates[-half:]) / half
-    states = values.throughput_states_per_second
-    return values.model_copy(
-        update={
-            "throughput_per_second": throughput,
-            "throughput_states_per_second": None if states is None else states * factor,
-            "parts": parts,
-            "steadiness": Steadiness(
-                first_half_per_second=first,
-                second_half_per_second=second,
-                change_percent=deviation_percent(second, first),
-            ),
-        }
+    changes = {
+        "throughput_per_second": throughput,
+        "throughput_states_per_second": _scaled(values.throughput_states_per_second, factor),
+        "parts": tuple(
+            part.model_copy(
+                update={
+                    "throughput_per_second": part.throughput_per_second * factor,
+                    "throughput_states_per_second": _scaled(part.throughput_states_per_second, factor),
+                }
+            )
+            for part in values.parts
+        ),
+        "steadiness": Steadiness(
+            first_half_per_second=first, second_half_per_second=second, change_percent=deviation_percent(second, first)
+        ),
+    }
+    shares = tuple(
+        node.model_copy(update={"throughput_per_second": node.throughput_per_second * factor}) for node in by_node
     )
+    return values.model_copy(update=changes), shares
 
 
-def _scaled(part: PartValues, factor: float) -> PartValues:
-    states = part.throughput_states_per_second
-    return part.model_copy(
-        update={
-            "throughput_per_second": part.throughput_per_second * factor,
-            "throughput_states_per_second": None if states is None else states * factor,
-        }
-    )
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
 
 
 @dataclass(frozen=True)
@@ -162,7 +140,6 @@ CLOCKS = {"generator": "", "RPC client": "rpc_", "node": "node_"}
 
 
 def clocks_of(values: BurstsEntry) -> list[ClockMeans]:
-    """The means over the bursts on each clock."""
     fields = ("total_seconds", "throughput_per_second", "latency_mean_ms")
     return [ClockMeans(name, *(values.mean(prefix + field) for field in fields)) for name, prefix in CLOCKS.items()]
 

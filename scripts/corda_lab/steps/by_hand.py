@@ -11,11 +11,11 @@ from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps.counts import BRIDGE, Counts, Snapshot, difference
 from corda_lab.steps.load import LoadOptions, Stopping, with_limit
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text.words import listed
 from lab_workload.by_hand import Counters, LoadByHand, UsersChange
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 
 WARM_UP_SHARE_MAX = 0.5
 """The longest warm-up that is looked for, as a share of the time with the same number of users."""
@@ -32,7 +32,6 @@ class WantedWindow:
 
     @property
     def is_given(self) -> bool:
-        """Whether the user wants anything."""
         return self.warm_up_seconds is not None or self.duration_seconds is not None
 
 
@@ -47,7 +46,6 @@ class Stretch:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
         return self.ended_at - self.began_at
 
     @property
@@ -57,7 +55,6 @@ class Stretch:
 
     @property
     def full_seconds(self) -> float:
-        """How long all users were running."""
         return 0.0 if self.spawned_at is None else self.seconds - self.spawning_seconds
 
 
@@ -184,7 +181,7 @@ def options_of(load: LoadByHand, users: int, workers: int = 0) -> LoadOptions:
     ``workers`` is the number of worker processes; 0 if the generator is a single process.
     """
     chosen = load.chosen
-    nodes = tuple(dict.fromkeys(part.node for part in load.parts))
+    nodes = load.subject.nodes
     options = LoadOptions(
         workload=load.workload,
         users=users,
@@ -209,26 +206,6 @@ def options_of(load: LoadByHand, users: int, workers: int = 0) -> LoadOptions:
         )
     flows, before = chosen.flows or None, chosen.flows_after or None
     return replace(options, pacing_seconds=chosen.pacing_seconds, flows=flows, flows_after=before if flows else None)
-
-
-def subject_of(load: LoadByHand) -> Subject:
-    """What the load started, as it was bound to the network when it began."""
-    by_node: dict[str, list[LoadPart]] = {}
-    for part in load.parts:
-        by_node.setdefault(part.node, []).append(
-            LoadPart(
-                name=part.name,
-                flow=part.flow,
-                flow_short=part.flow_short,
-                counterparty=part.counterparty,
-                weight=part.weight,
-                unit=part.unit,
-                states_per_flow=part.states_per_flow,
-                changes=part.changes,
-            )
-        )
-    first, *others = (Subject(node, tuple(parts)) for node, parts in by_node.items())
-    return replace(first, others=tuple(others))
 
 
 def snapshot_of(counters: Counters, subject: Subject) -> Snapshot:

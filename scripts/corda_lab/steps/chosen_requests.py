@@ -9,7 +9,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.steps.rows import Window, counted, is_done, timed_within
-from corda_lab.steps.spans import Row
+from corda_lab.steps.waterfall import Row
 from lab_workload.error_text import without_values
 
 Choice = Literal["slowest", "median", "failed"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from corda_lab.steps.entry import CostsEntry, DatabaseRead, RequestValues, TransactionCheck
+from corda_lab.steps.entry import DatabaseRead, RequestValues, TransactionCheck, Values
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
@@ -70,7 +70,7 @@ def cost_values(
     *,
     transactions: Sequence[TransactionCheck] = (),
     load_started_at: float = 0.0,
-) -> CostsEntry:
+) -> Values:
     """The entry ``costs`` of a step.
 
     CPU, allocation and collections are rates over the measuring window ÷ its throughput. Everything else is a
@@ -85,20 +85,28 @@ def cost_values(
     cpu = counter_rise(metrics, "node_cpu_seconds_total", window) | counter_rise(
         metrics, "lab_cpu_seconds_total", window, label="job"
     )
-    stored = _differences(before.database, after.database) if before.database_read == after.database_read else {}
-    return CostsEntry(
-        cpu_seconds_per_flow=_shares(cpu, rate) | _shares(_database_cpu(before, after), done),
-        allocated_bytes_per_flow=_shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
-        gc_seconds_per_flow=_shares(counter_rise(metrics, "node_gc_seconds_total", window), rate),
-        sent_bytes_per_flow=_shares(_differences(before.sent, after.sent), done),
-        received_bytes_per_flow=_shares(_differences(before.received, after.received), done),
-        disk_written_bytes_per_flow=_shares(_differences(before.disk_written, after.disk_written), done),
-        checkpoints_per_flow=_shares(rise_since(metrics, "node_checkpoints_total", load_started_at), done),
-        database_bytes_per_flow=_shares(stored, done),
-        database_bytes_per_state=_shares(stored, states),
-        database_bytes_per_transaction=_shares(stored, recorded(transactions)),
-        database_read=after.database_read if stored else None,
-    )
+    stored = _stored(before, after)
+    return {
+        "cpu_seconds_per_flow": _shares(cpu, rate) | _shares(_database_cpu(before, after), done),
+        "allocated_bytes_per_flow": _shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
+        "gc_seconds_per_flow": _shares(counter_rise(metrics, "node_gc_seconds_total", window), rate),
+        "sent_bytes_per_flow": _shares(_differences(before.sent, after.sent), done),
+        "received_bytes_per_flow": _shares(_differences(before.received, after.received), done),
+        "disk_written_bytes_per_flow": _shares(_differences(before.disk_written, after.disk_written), done),
+        "checkpoints_per_flow": _shares(rise_since(metrics, "node_checkpoints_total", load_started_at), done),
+        "database_bytes_per_flow": _shares(stored, done),
+        "database_bytes_per_state": _shares(stored, states),
+        "database_bytes_per_transaction": _shares(stored, recorded(transactions)),
+    }
+
+
+def database_read(before: Reading, after: Reading) -> DatabaseRead | None:
+    """How the sizes of the databases were read; None if they were not, or in different ways."""
+    return after.database_read if _stored(before, after) else None
+
+
+def _stored(before: Reading, after: Reading) -> dict[str, float]:
+    return _differences(before.database, after.database) if before.database_read == after.database_read else {}
 
 
 def recorded(transactions: Sequence[TransactionCheck]) -> int:

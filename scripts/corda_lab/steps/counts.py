@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from corda_lab.steps.entry import CountsEntry, FlowCount, TransactionCheck, VaultCount
-from corda_lab.steps.plan import Subject
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import has_succeeded
 from corda_lab.text.words import short
+from lab_workload.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,6 @@ START_JITTER = 0.5
 
 @dataclass(frozen=True)
 class Counts:
-    """The differences of the counters over a run, and whether they agree."""
-
     flows: tuple[FlowCount, ...]
     vaults: tuple[VaultCount, ...] = ()
     transactions: tuple[TransactionCheck, ...] = ()
@@ -102,7 +100,6 @@ class Counts:
         return found
 
     def entry(self) -> CountsEntry:
-        """The entry ``counts`` of a step."""
         return CountsEntry(
             generator=sum(flow.generator for flow in self.flows),
             bridge=_sum(flow.bridge for flow in self.flows),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from corda_lab.steps.faults import FaultEntry
+from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason
 
 ParameterValue = bool | int | float | str | list[str] | None
@@ -18,7 +19,6 @@ ParameterValue = bool | int | float | str | list[str] | None
 
 Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
-
 
 StepOutcome = Literal["passed", "broke"]
 """How a step ended. broke: a node ended, or was left overloaded, which the sweep allows. It is valid without values."""
@@ -61,60 +61,20 @@ class Distribution(Entry):
     the others. ``p999`` (p99.9) is None for fewer than 1,000 values.
     """
 
-    count: int
+    count: int = 0
     unanswered: int = 0
-    mean: float | None
-    min: Time
-    p50: Time
-    p90: Time
-    p95: Time
-    p99: Time
+    mean: float | None = None
+    min: Time = None
+    p50: Time = None
+    p90: Time = None
+    p95: Time = None
+    p99: Time = None
     p999: Time = None
-    max: Time
+    max: Time = None
 
     def quantile(self, name: str) -> float | None:
-        """The value with a name such as ``p95`` or ``max``."""
         value: float | None = getattr(self, name)
         return value
-
-
-DatabaseSize = Literal["file", "compacted"]
-"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
-
-
-class LoadEntry(Entry):
-    """The requested load. Fields that do not apply to its model are None."""
-
-    model: Literal["open", "closed", "burst"]
-    arrivals: Literal["constant", "poisson", "burst"] | None
-    rate_per_second: float | None
-    late_max_seconds: float | None
-    users: int
-    workers: int | None
-    pacing_seconds: float | None
-    spawn_per_second: int | None
-    seed: int
-    overrides: dict[str, str]
-    within_seconds: float | None = None
-    pool: int | None = None
-    bursts: int | None = None
-    rest_seconds: float | None = None
-    flows: int | None = None
-    flows_after: int | None = None
-    idle_after_seconds: float | None = None
-    database_size: DatabaseSize | None = None
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether the load ends after a number of flows, and not after a time."""
-        return self.flows_max is not None
-
-    @property
-    def flows_max(self) -> int | None:
-        """The number of flows after which the load ends; None if it ends after a time."""
-        if self.bursts is not None:
-            return self.bursts * self.users
-        return None if self.flows is None else self.flows + (self.flows_after or 0)
 
 
 class SetupEntry(Entry):
@@ -154,7 +114,7 @@ class ConditioningEntry(Entry):
     """
 
     workload: str
-    load: LoadEntry
+    load: LoadOptions
     seconds_min: float
     seconds_max: float
     seconds: float
@@ -193,8 +153,6 @@ class OutcomeValues(Entry):
 
 
 class PartValues(OutcomeValues):
-    """The values of one part of a workload, computed from the rows."""
-
     name: str
     throughput_states_per_second: float | None
 
@@ -239,8 +197,6 @@ class LittlesLaw(Entry):
 
 
 class Steadiness(Entry):
-    """The throughput in the first and the second half of the measuring window."""
-
     first_half_per_second: float
     second_half_per_second: float
     change_percent: float | None
@@ -346,8 +302,6 @@ class BurstsEntry(Entry):
 
 
 class StageLine(Entry):
-    """The time of one stage over many flows."""
-
     stage: str
     mean_ms: float | None
     p50_ms: float | None
@@ -374,8 +328,6 @@ class FlowStages(Entry):
 
 
 class ResponderStages(Entry):
-    """The stages of the responders of one flow class on one node."""
-
     flow: str
     node: str
     rows: int
@@ -390,11 +342,11 @@ class StagesEntry(Entry):
     """
 
     reason: str | None
-    rows_dropped: dict[str, int]
-    flows: list[FlowStages]
-    responders: list[ResponderStages]
-    consensus_latency_ms: Distribution
-    consensus_left_out: int
+    rows_dropped: dict[str, int] = {}
+    flows: list[FlowStages] = []
+    responders: list[ResponderStages] = []
+    consensus_latency_ms: Distribution = Distribution()
+    consensus_left_out: int = 0
     clocks_left_out: list[str] = []
 
 
@@ -440,19 +392,19 @@ class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
     generator: int
-    bridge: int | None
-    node: int | None
-    vaults: dict[str, int | None]
-    flows: list[FlowCount]
-    vault_states: list[VaultCount]
+    bridge: int | None = None
+    node: int | None = None
+    vaults: dict[str, int | None] = {}
+    flows: list[FlowCount] = []
+    vault_states: list[VaultCount] = []
     transactions: list[TransactionCheck] = []
-    node_flows: dict[str, dict[str, int]]
+    node_flows: dict[str, dict[str, int]] = {}
     restarted: list[str] = []
     """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""
     at_rest: bool
-    rest_seconds: float
-    agree: bool
-    disagreements: list[Reason]
+    rest_seconds: float = 0.0
+    agree: bool = True
+    disagreements: list[Reason] = []
 
     @property
     def is_known(self) -> bool:
@@ -476,23 +428,30 @@ class WorkerEntry(Entry):
 class GeneratorEntry(Entry):
     """The generator. ``cpu_percent_max`` is the peak CPU of its busiest process, in % of one core."""
 
-    cpu_percent_max: float | None
-    exit_reason: str | None
-    workers: list[WorkerEntry]
+    cpu_percent_max: float | None = None
+    exit_reason: str | None = None
+    workers: list[WorkerEntry] = []
 
 
-class ResourcesEntry(Entry):
+class HostUse(Entry):
+    """The utilisation of the host over a measuring window. Values that are not known are None."""
+
+    host_busy_percent: float | None = None
+    """Share of the CPU time of all cores. It includes ``host_stolen_percent``."""
+    host_stolen_percent: float | None = None
+    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
+    host_swapped_pages: int | None = None
+    host_cores: int | None = None
+
+
+class ResourcesEntry(HostUse):
     """Means over the measuring window, of the host and by node. A value that is not known is None."""
 
-    host_busy_percent: float | None
-    host_stolen_percent: float | None
-    host_swapped_pages: int | None
-    node_cpu_cores: dict[str, float]
-    node_heap_used_bytes: dict[str, float]
-    node_gc_share: dict[str, float]
-    lab_cpu_cores: dict[str, float]
+    node_cpu_cores: dict[str, float] = {}
+    node_heap_used_bytes: dict[str, float] = {}
+    node_gc_share: dict[str, float] = {}
+    lab_cpu_cores: dict[str, float] = {}
     others_cpu_cores: float | None = None
-    host_cores: int | None = None
 
 
 class CalibrationEntry(Entry):
@@ -522,79 +481,21 @@ DatabaseRead = Literal["file", "compacted", "server"]
 large objects."""
 
 
-class CostsEntry(Entry):
-    """The cost of one flow, by node. See ``steps.costs``. Costs that could not be measured are empty."""
-
-    cpu_seconds_per_flow: dict[str, float] = {}
-    allocated_bytes_per_flow: dict[str, float] = {}
-    gc_seconds_per_flow: dict[str, float] = {}
-    sent_bytes_per_flow: dict[str, float] = {}
-    received_bytes_per_flow: dict[str, float] = {}
-    disk_written_bytes_per_flow: dict[str, float] = {}
-    checkpoints_per_flow: dict[str, float] = {}
-    database_bytes_per_flow: dict[str, float] = {}
-    database_bytes_per_state: dict[str, float] = {}
-    database_bytes_per_transaction: dict[str, float] = {}
-    database_read: DatabaseRead | None = None
-    """None if no size was read."""
-
-    def of(self, name: str) -> dict[str, float]:
-        """The cost with this name, by node."""
-        value: dict[str, float] = getattr(self, name)
-        return value
-
-
-class UsageEntry(Entry):
-    """What nodes and other parts of the lab used in the measuring window, by name. See ``steps.usage``.
-
-    What was not measured is empty.
-    """
-
-    cpu_percent: dict[str, float] = {}
-    """Mean, in % of one core."""
-    cpu_percent_max: dict[str, float] = {}
-    """The highest over one second, in % of one core."""
-    cpu_peaks: dict[str, int] = {}
-    """Separate peaks of the CPU, second by second."""
-    cpu_peaks_of_nodes: int | None = None
-    """Separate peaks of the CPU of all Corda nodes together."""
-    resident_bytes: dict[str, float] = {}
-    """Mean of the memory that the processes have allocated."""
-    resident_max_bytes: dict[str, float] = {}
-    resident_after_bytes: dict[str, float] = {}
-    """The same memory 60 seconds after the end of the load."""
-    heap_floor_bytes: dict[str, float] = {}
-    """The least heap that was left after a collection, in the second half of the window."""
-    heap_used_max_bytes: dict[str, float] = {}
-    gc_percent: dict[str, float] = {}
-    """Share of the time that was spent in garbage collection."""
-    rpc_connections: dict[str, float] = {}
-    """The most connections that were open at the RPC broker of a node."""
-    rpc_queue_depth: dict[str, float] = {}
-    """The most RPC requests that waited in the queue ``rpc.server``."""
-
-    def of(self, name: str) -> dict[str, float]:
-        """The value with this name, by node or part of the lab."""
-        value: dict[str, float] = getattr(self, name)
-        return value
+Values = dict[str, dict[str, float]]
+"""Values by name, and for each by node or other part of the lab. What was not measured is empty or missing."""
 
 
 class ValidityEntry(Entry):
     """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
-    valid: bool
-    reasons: list[Reason]
-    machine: list[Reason]
+    valid: bool = True
+    reasons: list[Reason] = []
+    machine: list[Reason] = []
 
 
 class VerdictEntry(Entry):
-    """Whether a step passed, and every reason why not."""
-
-    passed: bool
-    reasons: list[Reason]
-
-
-PASSED = VerdictEntry(passed=True, reasons=[])
+    passed: bool = True
+    reasons: list[Reason] = []
 
 
 class StepEntry(RequestValues):
@@ -606,7 +507,7 @@ class StepEntry(RequestValues):
     node: str
     """The node that started the flows; ``PartyA, PartyB`` if several did, in turn."""
     counterparty: str | None
-    load: LoadEntry
+    load: LoadOptions
     setup: list[SetupEntry]
     window: WindowEntry
     conditioning: ConditioningEntry | None = None
@@ -615,7 +516,7 @@ class StepEntry(RequestValues):
     parts: tuple[PartEntry, ...]
     by_node: tuple[NodeValues, ...] = ()
     """The values of every node that started flows, if there were several."""
-    open_load: OpenLoadEntry | None
+    open_load: OpenLoadEntry | None = None
     bursts: BurstsEntry | None = None
     """None unless the requests start in bursts."""
     total_seconds: float | None = None
@@ -625,22 +526,26 @@ class StepEntry(RequestValues):
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
-    generator: GeneratorEntry
-    resources: ResourcesEntry
-    costs: CostsEntry
-    usage: UsageEntry = UsageEntry()
+    generator: GeneratorEntry = GeneratorEntry()
+    resources: ResourcesEntry = ResourcesEntry()
+    costs: Values = {}
+    """The cost of one flow. See ``steps.costs``."""
+    database_read: DatabaseRead | None = None
+    """How the sizes of databases in ``costs`` were read; None if there are none."""
+    usage: Values = {}
+    """What nodes and other parts of the lab used in the measuring window. See ``steps.usage``."""
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()
     """What was done to the lab during the load, and what it cost."""
     restarted_after_faults: tuple[str, ...] = ()
     """The nodes that were started again after the load, because flows stayed in flight without that."""
-    flags: list[Reason]
+    flags: list[Reason] = []
     """Warnings: what a reader should know before quoting a value. The step still counts."""
     unsteady: list[Reason] = []
     """Why the throughput was not steady. The step still counts; each value is shown without it too."""
-    validity: ValidityEntry
-    verdict: VerdictEntry
+    validity: ValidityEntry = ValidityEntry()
+    verdict: VerdictEntry = VerdictEntry()
 
     index: int = 1
     key: str = "run"
@@ -652,7 +557,7 @@ class StepEntry(RequestValues):
     outcome: StepOutcome = "passed"
     broke: str | None = None
     """Which node ended under the load, and why, or what it left, if the step broke."""
-    thresholds: VerdictEntry = PASSED
+    thresholds: VerdictEntry = VerdictEntry()
     measured_again: list[Reason] = []
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0
@@ -673,10 +578,8 @@ class StepEntry(RequestValues):
 
     @property
     def judged_latency(self) -> Distribution:
-        """The latency that counts, in ms."""
         latency: Distribution = getattr(self, self.judged_latency_column)
         return latency
 
     def updated(self, **changes: Any) -> "StepEntry":
-        """A copy with some fields replaced."""
         return self.model_copy(update=changes)

@@ -78,7 +78,6 @@ class Fault(Part):
 
     @property
     def ends_load(self) -> bool:
-        """Whether the load does not survive it, or may not."""
         return ends_load(self.kind, self.target)
 
     def parameter(self, name: str) -> float:
@@ -111,17 +110,14 @@ class FaultEntry(Fault):
 
     @property
     def was_made(self) -> bool:
-        """Whether it took place."""
         return self.began_at is not None
 
     @property
     def fault(self) -> Fault:
-        """What was asked for."""
         return Fault(**{name: getattr(self, name) for name in Fault.model_fields})
 
 
 def ends_load(kind: FaultKind, target: str) -> bool:
-    """Whether a load does not survive a fault, or may not: its own container is ended."""
     return target == GENERATOR and kind in ENDING_KINDS
 
 
@@ -132,7 +128,6 @@ def known_targets(nodes: Sequence[str], database: str) -> list[str]:
 
 
 def normalised(fault: Fault) -> Fault:
-    """A fault with its target in lower case, as services are named."""
     return fault.model_copy(update={"target": fault.target.lower()})
 
 

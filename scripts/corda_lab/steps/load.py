@@ -1,4 +1,4 @@
-"""The options of a load, each declared once, and their checks."""
+"""The options of a load, each declared once, their checks, and the load that conditions nodes before another."""
 
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.steps.entry import DatabaseSize, LoadEntry
 from corda_lab.steps.faults import Fault
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
@@ -39,6 +38,9 @@ IDLE_AFTER_SECONDS_MAX = 600
 COUNTED_SECONDS_MAX = 3600.0
 """The longest time of a load that ends after a number of flows, unless ``--duration`` gives another."""
 
+DatabaseSize = Literal["file", "compacted"]
+"""How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
+
 LoadModel = Literal["open", "closed", "burst"]
 """Open load: requests start at the times of an endless schedule. Closed load: a request starts when its user is free.
 Burst: a number of requests start within a short time, and again after a rest.
@@ -50,12 +52,10 @@ _MODEL_REMEDIES: Mapping[LoadModel, str] = {
     "burst": "Add --arrivals burst.",
 }
 
-
 _MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
 """The model of load by arrivals. All others are open load."""
 
 _ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
-
 
 INITIATORS, ALL = "initiators", "all"
 """What can be profiled besides a node by its name: the nodes that start the flows, or all nodes."""
@@ -85,8 +85,6 @@ class LoadOption(Option):
     """The value if the option is not given, unless it is the attribute's default. Durations are in seconds."""
     model: LoadModel | None = None
     """The only model of load that has the option; None if all have it."""
-    stored: str = ""
-    """The name of its field in ``LoadEntry``."""
     is_swept: bool = True
     """Whether it is a field of ``load`` in a sweep file. A sweep file has other fields for the rest."""
     is_generators: bool = False
@@ -107,7 +105,6 @@ class LoadOption(Option):
         return self.default if given is None else given
 
     def is_given(self, options: "LoadOptions") -> bool:
-        """Return whether the value differs from the default."""
         return bool(getattr(options, self.attribute) != getattr(LoadOptions, self.attribute))
 
 
@@ -137,7 +134,6 @@ class LoadOptions:
             "its requests.",
             at_least=1,
             at_most=USERS_MAX,
-            stored="users",
             label=lambda users: plural(users, "user"),
         ),
     ] = 20
@@ -182,7 +178,6 @@ class LoadOptions:
             above=0,
             at_most=RATE_MAX,
             model="open",
-            stored="rate_per_second",
             is_generators=True,
             label="{:g}/s".format,
         ),
@@ -196,7 +191,6 @@ class LoadOptions:
             at_least=0,
             at_most=LATE_MAX_SECONDS_LIMIT,
             model="open",
-            stored="late_max_seconds",
             is_generators=True,
             label="at most {:g} s late".format,
         ),
@@ -209,7 +203,6 @@ class LoadOptions:
             at_least=0,
             at_most=PACING_SECONDS_MAX,
             model="closed",
-            stored="pacing_seconds",
             is_generators=True,
             label="pacing of {:g} s".format,
         ),
@@ -222,7 +215,6 @@ class LoadOptions:
             above=0,
             at_most=WITHIN_SECONDS_MAX,
             model="burst",
-            stored="within_seconds",
             is_generators=True,
             label="started within {:g} s".format,
         ),
@@ -235,7 +227,6 @@ class LoadOptions:
             at_least=1,
             at_most=BURST_REQUESTS_MAX,
             model="burst",
-            stored="pool",
             label=lambda pool: f"pool of {pool}",
         ),
     ] = None
@@ -247,7 +238,6 @@ class LoadOptions:
             at_least=1,
             at_most=BURSTS_MAX,
             model="burst",
-            stored="bursts",
             is_swept=False,
             is_generators=True,
         ),
@@ -260,7 +250,6 @@ class LoadOptions:
             at_least=0,
             at_most=REST_SECONDS_MAX,
             model="burst",
-            stored="rest_seconds",
             is_generators=True,
             label="rest of {:g} s".format,
         ),
@@ -274,7 +263,6 @@ class LoadOptions:
             at_least=1,
             at_most=FLOWS_MAX,
             model="closed",
-            stored="flows",
             is_swept=False,
             is_generators=True,
         ),
@@ -287,7 +275,6 @@ class LoadOptions:
             at_least=0,
             at_most=FLOWS_MAX,
             model="closed",
-            stored="flows_after",
             is_swept=False,
             is_generators=True,
         ),
@@ -299,7 +286,6 @@ class LoadOptions:
             help="Worker processes of the generator, at most one per user. Default: a single process without workers.",
             at_least=1,
             at_most=WORKERS_MAX,
-            stored="workers",
             label=lambda workers: plural(workers, "worker"),
         ),
     ] = None
@@ -332,7 +318,6 @@ class LoadOptions:
             help="Seed for the workload's random values and for Poisson arrivals.",
             at_least=-SEED_LIMIT,
             at_most=SEED_LIMIT,
-            stored="seed",
             is_swept=False,
             is_generators=True,
         ),
@@ -344,7 +329,6 @@ class LoadOptions:
             help="Watch the lab at rest for so long after the load; 60s shows if memory is given back. Default: 0s.",
             at_least=0,
             at_most=IDLE_AFTER_SECONDS_MAX,
-            stored="idle_after_seconds",
         ),
     ] = None
     database_size: Annotated[
@@ -353,7 +337,6 @@ class LoadOptions:
             kind=Kind.CHOICE,
             choices=get_args(DatabaseSize),
             help="How the size of H2 databases is read: of their files, or of compacted copies of them. Default: file.",
-            stored="database_size",
         ),
     ] = None
     overrides: Mapping[str, str] = field(default_factory=dict)
@@ -365,17 +348,14 @@ class LoadOptions:
 
     @property
     def unprofiled(self) -> "LoadOptions":
-        """The load without a profile of it."""
         return replace(self, profile=())
 
     @property
     def is_open(self) -> bool:
-        """Whether this is open load, in which requests start at the times of an endless schedule."""
         return self.model == "open"
 
     @property
     def is_burst(self) -> bool:
-        """Whether the requests start in bursts."""
         return self.model == "burst"
 
     @property
@@ -385,7 +365,6 @@ class LoadOptions:
 
     @property
     def model(self) -> LoadModel:
-        """The model of load: open, closed or burst."""
         return _MODELS.get(self.arrivals, "open")
 
     @property
@@ -411,7 +390,6 @@ class LoadOptions:
 
     @property
     def total_seconds(self) -> int:
-        """Duration of the whole load: warm-up and measuring window."""
         return int(self.warm_up_seconds + self.duration_seconds)
 
     @property
@@ -426,18 +404,7 @@ class LoadOptions:
 
     @property
     def warm_up_seconds_min(self) -> float:
-        """Minimum duration of the warm-up."""
         return self.stopping.warm_up_seconds_min if self.stopping else self.warm_up_seconds
-
-    def entry(self) -> LoadEntry:
-        """Return the load as stored in ``steps.json`` and ``run.json``. Options of the other model are None."""
-        return LoadEntry(
-            model=self.model,
-            arrivals=None if self.arrivals == "closed" else self.arrivals,
-            spawn_per_second=self.spawn_per_second if self.model == "closed" else None,
-            overrides=dict(self.overrides),
-            **{option.stored: option.value(self) for option in LOAD_OPTIONS.values() if option.stored},
-        )
 
     def generator_arguments(self) -> list[str]:
         """Return the generator's command-line arguments for the options that have the same name there."""
@@ -467,7 +434,6 @@ COUNTED_OPTIONS = tuple(
     option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
 )
 """The options of loads that end after a number of flows."""
-
 
 WARM_UP_MAX = LoadOption(
     name="warm_up_max",
@@ -520,15 +486,15 @@ def with_limit(options: LoadOptions, given: Collection[str]) -> LoadOptions:
     return replace(options, **attributes_of({name: value for name, value in own.items() if name not in given}))
 
 
-def burst_words(load: LoadEntry) -> str:
+def burst_words(load: LoadOptions) -> str:
     """``10 bursts of 70 requests within 1 s, rest 5 s``: a load of bursts."""
     pool = "" if load.pool is None or load.pool >= load.users else f", at most {load.pool} in flight"
-    rest = f", rest {load.rest_seconds:g} s" if (load.bursts or 0) > 1 else ""
-    bursts, requests = plural(load.bursts or 0, "burst"), plural(load.users, "request")
+    rest = f", rest {load.rest_seconds:g} s" if load.bursts > 1 else ""
+    bursts, requests = plural(load.bursts, "burst"), plural(load.users, "request")
     return f"{bursts} of {requests} within {load.within_seconds:g} s{pool}{rest}"
 
 
-def flows_words(load: LoadEntry) -> str:
+def flows_words(load: LoadOptions) -> str:
     """``400 flows after 2``: the number of flows after which a closed load ends."""
     after = f" after {load.flows_after:,}" if load.flows_after else ""
     return plural(load.flows or 0, "flow") + after
@@ -605,3 +571,36 @@ def _check_range(option: LoadOption, value: Any) -> None:
 
 def _bound(option: LoadOption, value: float) -> str:
     return option.text(value) if option.kind is Kind.DURATION or isinstance(value, int) else f"{value:g}"
+
+
+CONDITIONING_WINDOW_SECONDS = 45.0
+"""The nodes are conditioned when throughput was steady for this time."""
+COLD_FLOWS = 300
+"""A node that has completed fewer flows since its start is still warming up."""
+SECONDS_MIN = 60.0
+SECONDS_MAX = 240.0
+SECONDS_LEAST = 4.0
+"""The shortest limit that can be set. It leaves two seconds before the window and two in it."""
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """A load that is to condition the nodes, and its shortest and longest duration in seconds."""
+
+    options: LoadOptions
+    seconds_min: float = SECONDS_MIN
+    seconds_max: float = SECONDS_MAX
+
+    @property
+    def until_steady(self) -> LoadOptions:
+        """The load, which lasts until its throughput is steady and the nodes are not cold any more, or to its limit.
+
+        Half of a short limit is its window. The throughput of open load is that of its arrivals, which does not show
+        whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends
+        after a number of flows, there is closed load that goes on.
+        """
+        options, window = self.options.endless.unprofiled, min(CONDITIONING_WINDOW_SECONDS, self.seconds_max // 2)
+        least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)
+        brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None, faults=())
+        limited = until_steady(brief, max(least, self.seconds_max - window))
+        return replace(limited, stopping=limited.stopping and replace(limited.stopping, completions_min=COLD_FLOWS))

@@ -45,7 +45,6 @@ class LogEntry:
 
     @property
     def has_exception(self) -> bool:
-        """Whether there is a stack trace."""
         return any(_FRAME.match(line) for line in self.lines[1:])
 
     @property
@@ -89,12 +88,10 @@ class LogEntry:
 
 
 def begins_entry(line: str) -> bool:
-    """Whether a line of a log is the first of an entry."""
     return _HEADER.match(line) is not None
 
 
 def entry_of(lines: Iterable[str]) -> LogEntry:
-    """The entry with these lines."""
     whole = tuple(lines)
     header = _HEADER.match(whole[0]) if whole else None
     if header is None:
@@ -131,6 +128,11 @@ class ErrorKind:
     first_at: float
     last_at: float
     example: str
+
+    @property
+    def words(self) -> str:
+        """The message and the exception, without the values in them."""
+        return self.message if self.exception is None else f"{self.message} – {self.exception}"
 
 
 @dataclass

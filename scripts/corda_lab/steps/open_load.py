@@ -65,12 +65,10 @@ class OwnLag:
 
     @property
     def late(self) -> int:
-        """The number of requests with a larger lag."""
         return int((self.lags_ms > self.allowed_ms).sum())
 
 
 def own_lag(timed: pl.DataFrame) -> OwnLag:
-    """The lag of the generator over rows that ``with_lag`` has made."""
     answered = timed.filter(is_done())["latency_intended_ms"]
     median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
     lags = timed.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
@@ -112,17 +110,19 @@ def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: 
     )
 
 
+def in_flight_levels(rows: pl.DataFrame) -> pl.DataFrame:
+    """The number of requests in flight (``level``) from each start or end on (``at``, unix seconds).
+
+    A request that ends when another one starts is no longer in flight.
+    """
+    starts = rows.select(pl.col("started_at").alias("at"), pl.lit(1, pl.Int32).alias("change"))
+    ends = rows.select(pl.col("ended_at").alias("at"), pl.lit(-1, pl.Int32).alias("change"))
+    return pl.concat([starts, ends]).sort("at", "change").select("at", pl.col("change").cum_sum().alias("level"))
+
+
 def max_in_flight(rows: pl.DataFrame) -> int:
-    """The most requests in flight at one moment. A request that ends when another one starts is no longer in flight."""
-    if rows.is_empty():
-        return 0
-    changes = pl.concat(
-        [
-            pl.DataFrame({"at": rows["started_at"], "change": 1}, schema={"at": pl.Float64, "change": pl.Int32}),
-            pl.DataFrame({"at": rows["ended_at"], "change": -1}, schema={"at": pl.Float64, "change": pl.Int32}),
-        ]
-    ).sort("at", "change")
-    return int(changes["change"].cum_sum().max() or 0)  # type: ignore[arg-type]
+    """The most requests in flight at one moment."""
+    return int(in_flight_levels(rows)["level"].max() or 0)  # type: ignore[arg-type]
 
 
 def generator_was_limit(values: OpenLoadEntry) -> Reason | None:
@@ -148,10 +148,8 @@ ACHIEVED_SHARE_MIN = 0.95
 """The smallest share of the arrivals in the window that must be completed in it. It is not a share of the rate, because
 by chance a tenth more or fewer may arrive in a minute."""
 
-
 UNFINISHED_MAX = 3
 """This many arrivals may be in flight at the end of the window, whatever their share."""
-
 
 DROPPED_SHARE_MAX = 0.001
 

@@ -145,7 +145,7 @@ def distribution(values: pl.Series, unanswered: int = 0) -> Distribution:
     ordered = values.drop_nulls().sort()
     count = len(ordered) + unanswered
     if not count:
-        return Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
+        return Distribution()
     return Distribution(
         count=count,
         unanswered=unanswered,
@@ -251,7 +251,6 @@ def failures_by_kind(rows: pl.DataFrame, outcome: Outcome) -> list[FailureKind]:
 
 
 def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
-    """The number of rows by outcome."""
     found = dict(rows["outcome"].value_counts().iter_rows())
     return {name: found.get(name, 0) for name in OUTCOMES}
 

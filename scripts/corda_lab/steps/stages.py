@@ -24,14 +24,11 @@ LAB_PACKAGE = "org.cordalab."
 DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
-
 ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 """The fields of a stage row that are texts."""
 
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
-
-NO_VALUES = Distribution(count=0, mean=None, min=None, p50=None, p90=None, p95=None, p99=None, max=None)
 
 ENTRY_STAGES = "entry_stages"
 """The column with the stages of a flow in the order in which it entered them; null in rows that do not list them. A
@@ -42,7 +39,6 @@ ENTRY_SCHEMA = pl.Schema({ENTRY_STAGES: pl.List(pl.String()), ENTRY_OFFSETS: pl.
 
 
 def column_of(stage: str) -> str:
-    """The column with the milliseconds of a stage."""
     return f"stage_{stage}_ms"
 
 
@@ -217,12 +213,10 @@ def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Wi
 
 
 def are_timed(flows: Iterable[str]) -> bool:
-    """Whether any of these flow classes times its own stages."""
     return any(flow.startswith(LAB_PACKAGE) for flow in flows)
 
 
 def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
-    """Why there is no stage table, in a sentence."""
     if not are_timed(flows):
         return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
     if not is_on:
@@ -259,10 +253,6 @@ def stage_values(
         return StagesEntry(
             reason=why_none(list(flows.values()), stages, is_on=is_on),
             rows_dropped=dict(dropped),
-            flows=[],
-            responders=[],
-            consensus_latency_ms=distribution(pl.Series(dtype=pl.Float64)),
-            consensus_left_out=0,
         )
     transactions = window_transactions(requests, window)
     latencies = consensus_latency(stages, transactions)
@@ -282,10 +272,10 @@ def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
     """The entry without the values whose two times are those of different clocks."""
     left_out = [f"{name} of {table.part}" for table in found.flows if table.rows for name in ("start", "end")]
     left_out += ["consensus latency"] if found.consensus_latency_ms.count else []
-    no_times: dict[str, object] = {"start_ms": NO_VALUES, "start_share_percent": None}
-    no_times |= {"end_ms": NO_VALUES, "end_share_percent": None}
+    no_times: dict[str, object] = {"start_ms": Distribution(), "start_share_percent": None}
+    no_times |= {"end_ms": Distribution(), "end_share_percent": None}
     flows = [table.model_copy(update=no_times) for table in found.flows]
-    changes = {"flows": flows, "consensus_latency_ms": NO_VALUES, "clocks_left_out": left_out}
+    changes = {"flows": flows, "consensus_latency_ms": Distribution(), "clocks_left_out": left_out}
     return found.model_copy(update=changes)
 
 

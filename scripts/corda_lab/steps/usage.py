@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from corda_lab.steps.costs import DATABASE, counter_rise
-from corda_lab.steps.entry import UsageEntry
+from corda_lab.steps.entry import Values
 from corda_lab.steps.rows import Window
 
 SAMPLES_SCHEMA = pl.Schema(
@@ -18,12 +18,10 @@ SAMPLES_SCHEMA = pl.Schema(
         "time": pl.Float64,
         "cpu_seconds": pl.Float64,
         "memory_bytes": pl.Int64,
-        "disk_written_bytes": pl.Int64,
     }
 )
 """The columns of ``samples.parquet``: the part of the lab (``PartyA``, ``PostgreSQL``, ``bridge``), unix seconds,
-CPU-seconds and bytes written since the start of its container, and the bytes that its processes have allocated. What
-the kernel does not tell is null."""
+CPU-seconds since the start of its container, and the bytes that its processes have allocated."""
 
 PARTS = (DATABASE, "bridge", "locust", "prometheus")
 """The parts of the lab that are watched besides the Corda nodes."""
@@ -36,12 +34,15 @@ AFTER_SECONDS = 60.0
 AFTER_MEAN_SECONDS = 5.0
 """The memory after the load is the mean over so long a time, which ends ``AFTER_SECONDS`` after the load."""
 
+ALL = ""
+"""The part of a value of all Corda nodes together."""
+
 SMOOTH_SAMPLES = 3
 PEAK_SHARE, VALLEY_SHARE = 0.5, 0.25
 """A peak rises above the first share of the highest CPU. The next one counts after a fall below the second."""
 
 
-def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, load_ended_at: float) -> UsageEntry:
+def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, load_ended_at: float) -> Values:
     """The entry ``usage`` of a step. ``samples`` has the columns of ``SAMPLES_SCHEMA``; times are unix seconds.
 
     If the containers could not be watched, CPU and memory of the nodes are those of the scrapes, without the highest
@@ -54,25 +55,25 @@ def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, l
     scraped_cpu = {name: 100 * cores for name, cores in counter_rise(metrics, "node_cpu_seconds_total", window).items()}
     in_nodes = rates.filter(~pl.col("container").is_in(PARTS))
     together = in_nodes.group_by("time").agg(pl.col("percent").sum()).sort("time")["percent"]
-    return UsageEntry(
-        cpu_percent=scraped_cpu | _mean_cpu(samples, window),
-        cpu_percent_max=_of(rates, pl.col("percent").max()),
-        cpu_peaks={
+    return {
+        "cpu_percent": scraped_cpu | _mean_cpu(samples, window),
+        "cpu_percent_max": _of(rates, pl.col("percent").max()),
+        "cpu_peaks": {
             str(part["container"][0]): peaks(part["percent"].to_list())
             for part in rates.partition_by("container", maintain_order=True)
         },
-        cpu_peaks_of_nodes=peaks(together.to_list()) if len(together) else None,
-        resident_bytes=_of(resident, pl.col("value").mean()) | _of(memory, pl.col("value").mean()),
-        resident_max_bytes=_of(resident, pl.col("value").max()) | _of(memory, pl.col("value").max()),
-        resident_after_bytes=memory_after(samples, load_ended_at),
-        heap_floor_bytes=_of(_scraped(metrics, "node_heap_kept_bytes", later), pl.col("value").min()),
-        heap_used_max_bytes=_of(_scraped(metrics, "node_heap_used_bytes", window), pl.col("value").max()),
-        gc_percent={
+        "cpu_peaks_of_nodes": {ALL: peaks(together.to_list())} if len(together) else {},
+        "resident_bytes": _of(resident, pl.col("value").mean()) | _of(memory, pl.col("value").mean()),
+        "resident_max_bytes": _of(resident, pl.col("value").max()) | _of(memory, pl.col("value").max()),
+        "resident_after_bytes": memory_after(samples, load_ended_at),
+        "heap_floor_bytes": _of(_scraped(metrics, "node_heap_kept_bytes", later), pl.col("value").min()),
+        "heap_used_max_bytes": _of(_scraped(metrics, "node_heap_used_bytes", window), pl.col("value").max()),
+        "gc_percent": {
             name: 100 * share for name, share in counter_rise(metrics, "node_gc_seconds_total", window).items()
         },
-        rpc_connections=_of(_scraped(metrics, "node_rpc_connections", window), pl.col("value").max()),
-        rpc_queue_depth=_of(_scraped(metrics, "node_rpc_queue_messages", window), pl.col("value").max()),
-    )
+        "rpc_connections": _of(_scraped(metrics, "node_rpc_connections", window), pl.col("value").max()),
+        "rpc_queue_depth": _of(_scraped(metrics, "node_rpc_queue_messages", window), pl.col("value").max()),
+    }
 
 
 def _within(samples: pl.DataFrame, window: Window) -> pl.DataFrame:

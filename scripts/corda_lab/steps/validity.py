@@ -32,7 +32,6 @@ STOLEN_PERCENT_VALID = 25.0
 
 
 def has_changed(step: StepEntry) -> bool:
-    """Whether the throughput of the window's halves differs by more than the limit."""
     change = step.steadiness.change_percent
     if change is None:
         return step.steadiness.second_half_per_second > 0
@@ -40,7 +39,6 @@ def has_changed(step: StepEntry) -> bool:
 
 
 def change_reason(step: StepEntry) -> Reason:
-    """The reason that states how the throughput of the window's halves differs."""
     change = step.steadiness.change_percent
     return reason("throughput_began_late") if change is None else reason("throughput_changed", percent=change)
 
@@ -99,7 +97,6 @@ def has_node_trouble(step: StepEntry) -> bool:
 
 
 def generator_limits(step: StepEntry) -> list[Reason]:
-    """Why the generator may have limited the load."""
     found = []
     cpu = step.generator.cpu_percent_max
     if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
@@ -110,7 +107,6 @@ def generator_limits(step: StepEntry) -> list[Reason]:
 
 
 def host_warnings(step: StepEntry) -> list[Reason]:
-    """The warnings about other processes and other VMs on the host."""
     found = []
     others, cores = step.resources.others_cpu_cores, step.resources.host_cores
     if others is not None and cores is not None and others > OTHERS_SHARE_MAX * cores:
@@ -143,12 +139,10 @@ def conditioning_warnings(step: StepEntry, before: ConditioningEntry) -> list[Re
 
 
 def was_ended_for_failures(step: StepEntry) -> bool:
-    """Whether the generator ended the load because every request failed in the same way."""
     return step.generator.exit_reason == ALL_FAILED
 
 
 def warnings(step: StepEntry) -> list[Reason]:
-    """All warnings: what a reader should know before quoting a value of the step."""
     if was_ended_for_failures(step):
         return []
     found = []
@@ -194,7 +188,6 @@ def unknown_outcomes(step: StepEntry) -> list[Reason]:
 
 
 def verdict(step: StepEntry) -> list[Reason]:
-    """Why a run failed; empty if it passed."""
     if was_ended_for_failures(step):
         requests, seconds = step.requests, step.window.seconds
         failed = reason("all_failed", errors=requests.unwanted, total=requests.total, seconds=seconds)

@@ -6,12 +6,109 @@ flows that answered it, and the log of the notary. All times are milliseconds fr
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import polars as pl
 
-from corda_lab.steps.spans import BRIDGE, CLIENT, NOTARY, Kind, Row, Span, Waterfall, number, text, transaction_of
 from corda_lab.steps.stages import ENTRY_OFFSETS, ENTRY_STAGES
 from corda_lab.text.words import STAGE_MEANINGS, short
+
+Kind = Literal["whole", "part", "gap", "mark"]
+"""whole: a request or a flow. part: a part of one that is timed. gap: a part that nothing times. mark: a moment."""
+
+Row = Mapping[str, object]
+"""A row of a table, by column."""
+
+CLIENT, BRIDGE, NOTARY = "client", "bridge", "Notary"
+"""The actors that are no party. The actor of a flow is its node."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A bar of a waterfall, or a mark. Times are in ms from the start of the request; those of a mark are equal.
+
+    ``depth`` is the number of spans around it. ``note`` says what is in it, or how it is known. ``is_path`` is whether
+    it is a piece of the time that the client waited. Where such spans overlap, the deeper one counts.
+    """
+
+    actor: str
+    name: str
+    kind: Kind
+    depth: int
+    start_ms: float
+    end_ms: float
+    note: str = ""
+    is_path: bool = False
+
+    @property
+    def length_ms(self) -> float:
+        return round(self.end_ms - self.start_ms, 3)
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """The spans of one request in the order in which they are drawn, and who it was.
+
+    ``started_at`` is its real start in unix seconds. ``notes`` say what could not be shown, and why.
+    """
+
+    step: int
+    part: str
+    flow: str
+    node: str
+    outcome: str
+    error: str | None
+    started_at: float
+    latency_ms: float
+    client_id: str | None
+    flow_id: str | None
+    tx_id: str | None
+    spans: tuple[Span, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def start_ms(self) -> float:
+        """The earliest start of a span: 0, or earlier if the request was to start earlier."""
+        return min((span.start_ms for span in self.spans), default=0.0)
+
+    @property
+    def end_ms(self) -> float:
+        """The latest end of a span. A party may record the transaction after the client has its answer."""
+        return max((span.end_ms for span in self.spans), default=self.latency_ms)
+
+    @property
+    def largest(self) -> list[tuple[str, float]]:
+        """What the client waited for, by name and in ms, the longest first. Together it is the latency."""
+        found: dict[str, float] = {}
+        path = [span for span in self.spans if span.is_path]
+        for span in path:
+            name = span.name if span.kind == "part" else f"{span.name} ({span.note})"
+            covered = sum(_overlap_ms(span, other) for other in path if other.depth > span.depth)
+            found[name] = found.get(name, 0.0) + max(0.0, span.length_ms - covered)
+        return sorted(found.items(), key=lambda one: -one[1])
+
+
+def _overlap_ms(one: Span, other: Span) -> float:
+    return max(0.0, min(one.end_ms, other.end_ms) - max(one.start_ms, other.start_ms))
+
+
+def number(row: Row, name: str) -> float | None:
+    """A number in a row; None if it has none of this name."""
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def text(row: Row, name: str) -> str | None:
+    """A text in a row; None if it has none of this name."""
+    value = row.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def transaction_of(row: Row) -> str | None:
+    """The id of the transaction of a row, in upper case as in the stage rows."""
+    identity = text(row, "tx_id") or text(row, "resolved_tx_id")
+    return identity.upper() if identity else None
+
 
 NOT_TIMED = "not timed"
 GAP_MS_MIN = 0.05
@@ -31,7 +128,6 @@ BRIDGE_GAPS = (
 FLOW_GAPS = ("no stage of the flow covers it",) * 3
 NOTHING_KNOWN = "nothing was recorded of it"
 
-PLACED = "when it began is not known; it is drawn in the middle of the request"
 NO_STAGES = "This flow has no stage row, so of the node only the time is known that the bridge saw."
 NO_BRIDGE = "The row has no times of the bridge."
 NO_RESPONDER = (
@@ -116,7 +212,6 @@ def of_request(request: Row, stages: pl.DataFrame | None, requested_at: Mapping[
 
 
 def _late_start(scene: _Scene) -> list[Span]:
-    """The time from the intended start of a request to its real one, if there was any."""
     intended = number(scene.request, "intended_at")
     if intended is None or scene.ms(intended) > -GAP_MS_MIN:
         return []
@@ -129,16 +224,10 @@ def _bridge(scene: _Scene, flow: _Branch | None) -> _Branch | None:
     flow_ms, rpc_ms = number(scene.request, "bridge_flow_ms"), number(scene.request, "bridge_rpc_ms")
     if flow_ms is None:
         return None
-    began, received = number(scene.request, "bridge_started_at"), number(scene.request, "bridge_received_at")
-    start = max(0.0, (scene.latency_ms - flow_ms) / 2) if began is None else scene.ms(began)
-    branch = _Branch(
-        BRIDGE,
-        "request",
-        start if received is None else scene.ms(received),
-        start + flow_ms,
-        note=PLACED if began is None else "",
-        gaps=BRIDGE_GAPS,
+    received, start = (
+        scene.ms(number(scene.request, name) or 0.0) for name in ("bridge_received_at", "bridge_started_at")
     )
+    branch = _Branch(BRIDGE, "request", received, start + flow_ms, gaps=BRIDGE_GAPS)
     if rpc_ms is not None:
         note = "the RPC call that starts the flow"
         branch.children.append(_Branch(BRIDGE, "start by RPC", start, start + rpc_ms, "part", note, is_path=True))
@@ -170,22 +259,14 @@ def _flow(scene: _Scene, notes: list[str]) -> tuple[_Branch | None, str | None]:
             inner = _flow_branch(scene, row, notes, is_path=False)
             inner.aside = True
             branch.children.append(inner)
-    if _is_asking(branch) and not _has_responder(branch):
+    is_asking = any(child.name == _name("collect_signatures") for child in branch.children)
+    has_responder = any(child.kind == "whole" and child.actor != branch.actor for child in branch.children)
+    if is_asking and not has_responder:
         notes.append(NO_RESPONDER)
     return branch, transaction_of(main)
 
 
-def _is_asking(branch: _Branch) -> bool:
-    """Whether a flow waited for another party."""
-    return any(child.name == _name("collect_signatures") for child in branch.children)
-
-
-def _has_responder(branch: _Branch) -> bool:
-    return any(child.kind == "whole" and child.actor != branch.actor for child in branch.children)
-
-
 def _rows(table: pl.DataFrame) -> list[Row]:
-    """The rows of a table, by the time of their creation."""
     return list(table.sort("created_at").iter_rows(named=True))
 
 
@@ -206,7 +287,6 @@ def _flow_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) ->
 
 
 def _stages_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) -> _Branch:
-    """A flow with its stages in order."""
     created, ended = number(row, "created_at") or 0.0, number(row, "ended_at") or 0.0
     node = text(row, "node") or "node"
     role, outcome = text(row, "role") or "", text(row, "outcome") or ""
@@ -272,12 +352,7 @@ def _fill(branch: _Branch) -> None:
         branch.children.sort(key=_place)
         return
     timed = sorted((child for child in branch.children if child.kind != "mark" and not child.aside), key=_place)
-    if not timed:
-        if branch.end_ms - branch.start_ms >= GAP_MS_MIN:
-            branch.children.append(_gap(branch, branch.start_ms, branch.end_ms, NOTHING_KNOWN))
-        branch.children.sort(key=_place)
-        return
-    before, between, after = branch.gaps
+    before, between, after = branch.gaps if timed else (NOTHING_KNOWN,) * 3
     until = branch.start_ms
     for place, child in enumerate(timed):
         if child.start_ms - until >= GAP_MS_MIN:
@@ -299,7 +374,6 @@ def _place(branch: _Branch) -> tuple[float, float]:
 
 
 def _flat(branch: _Branch, depth: int) -> Iterator[Span]:
-    """A span and all that is in it."""
     start, end = round(branch.start_ms, 3), round(branch.end_ms, 3)
     yield Span(branch.actor, branch.name, branch.kind, depth, start, end, branch.note, branch.is_path)
     for child in branch.children:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from corda_lab.steps.conditioning import SECONDS_LEAST
+from corda_lab.steps.load import SECONDS_LEAST
 from corda_lab.steps.parameters import AT
 from corda_lab.sweeps.schema import (
     CONDITION_TAGS,

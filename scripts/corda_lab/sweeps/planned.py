@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.knobs.shape import LIVE_VARIABLES
 from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut, Rerun
-from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.faults import Fault
-from corda_lab.steps.load import LoadModel, LoadOptions, Stopping, attributes_of
+from corda_lab.steps.load import Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
 from corda_lab.sweeps.schema import Fresh, peak_factor
 from corda_lab.sweeps.search import RATE_DIGITS
 

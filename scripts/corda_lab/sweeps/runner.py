@@ -124,7 +124,7 @@ class Runner:
                 # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
                 folder = None if self._is_conditioning else self._kept.attempt_folder(step)
                 why += ", while the nodes were conditioned" if self._is_conditioning else ""
-                found = broken.measured(lab, broken.Attempt(self._options(step), folder, began_at, environment), why)
+                found = broken.measured(lab, self._options(step), environment, folder, began_at=began_at, reason=why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
@@ -132,7 +132,6 @@ class Runner:
             found = replace(
                 found,
                 step=found.step.updated(conditioning=self._conditioned.entry),
-                conditioning=self._conditioned.requests,
                 conditioning_text=self._conditioned.workload_text,
             )
         return found.with_step(placed(found.step, step, []))

@@ -19,9 +19,8 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
-from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
 from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
-from corda_lab.steps.load import LOAD_OPTIONS
+from corda_lab.steps.load import LOAD_OPTIONS, SECONDS_MAX, SECONDS_MIN
 from corda_lab.text.durations import parse_duration
 from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
 from lab_workload.schema import Fields, Text

@@ -67,12 +67,10 @@ def print_error(error: LabError) -> None:
 
 
 def _indented(text: str, indent: str) -> str:
-    """Return the text with every line but the first indented."""
     return text.replace("\n", f"\n{indent}")
 
 
 def rule(title: str) -> None:
-    """Print a title in a horizontal line, as wide as the terminal."""
     width = None if console.is_terminal else RULE_WIDTH
     console.print(Rule(Text(title)), width=width)
 
@@ -123,7 +121,6 @@ class Ticker:
             self._status.stop()
 
     def show(self, text: str) -> None:
-        """Replace the line of progress."""
         if self._status:
             self._status.update(f"  {text}".replace("[", r"\["))
         elif time.monotonic() - self._printed_at >= self._every_seconds:

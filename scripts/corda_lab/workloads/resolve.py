@@ -8,12 +8,12 @@ from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
-from corda_lab.steps import plan as steps_plan
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from lab_workload.flows import Party
-from lab_workload.network import Asked, BoundPart, Network, bind
+from lab_workload.network import Asked, Network, bind
 from lab_workload.problems import Problem, WorkloadError, in_file_order
 from lab_workload.starts import flow_starts
+from lab_workload.subject import Subject, subject_of
 from lab_workload.workload import Workload, load_workload, workload_names
 
 UPLOAD_MAX = "BRIDGE_MAX_ATTACHMENT_BYTES"
@@ -91,20 +91,14 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
     )
 
 
-def resolve_subject(
-    options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]
-) -> steps_plan.Subject:
+def resolve_subject(options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> Subject:
     """Resolve the nodes, counterparties and flows of a workload. Raises LabError with all that does not exist."""
     try:
         asked = Asked(options.node, options.counterparty, options.nodes or ())
         bound = bind(workload, asked, network_of(bridge, nodes))
     except WorkloadError as error:
         raise FinalError(problems=[_as_option(problem) for problem in error.problems]) from None
-    first, *others = (
-        steps_plan.Subject(name, tuple(_part_of(one, name) for one in node.parts))
-        for name, node in ((node.roles.node.name, node) for node in bound.nodes)
-    )
-    return replace(first, others=tuple(others))
+    return subject_of(bound.nodes)
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
@@ -125,17 +119,3 @@ def _as_option(problem: Problem) -> Problem:
     if problem.path is not None or not problem.location:
         return problem
     return replace(problem, location=(LOAD_OPTIONS[str(problem.location[0])].flag,))
-
-
-def _part_of(bound: BoundPart, node: str) -> steps_plan.LoadPart:
-    part, counterparty = bound.part, bound.counterparty.name if bound.counterparty else None
-    return steps_plan.LoadPart(
-        name=part.name,
-        flow=bound.flow.name,
-        flow_short=bound.flow.short_name,
-        counterparty=counterparty,
-        weight=part.weight,
-        unit=part.unit,
-        states_per_flow=part.states_per_flow,
-        changes=part.vault_changes(node, counterparty),
-    )

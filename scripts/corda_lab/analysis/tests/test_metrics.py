@@ -13,7 +13,7 @@ from corda_lab.analysis.values import shown
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.results import stored
-from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, StepEntry, UsageEntry
+from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, StepEntry
 from support.entries import changed
 
 BY_NODE = {"Notary": 10.0, "PartyA": 80.0, "PartyB": 40.0, "PostgreSQL": 70.0, "bridge": 30.0}
@@ -69,7 +69,7 @@ def test_names_a_value_that_does_not_exist(name: str, message: str) -> None:
 
 
 def test_a_step_without_a_value_has_none(step: StepEntry) -> None:
-    bare = step.updated(usage=UsageEntry())
+    bare = step.updated(usage={})
     names = ("cpu_percent", "cpu_peaks", "resident_after_ratio", "burst_total", "total_seconds")
     assert {name: value(bare, name) for name in names} == dict.fromkeys(names)
 
@@ -148,7 +148,7 @@ def test_the_file_of_a_database_that_was_not_compacted_says_nothing(
     step: StepEntry, read: str | None, expected: float | None
 ) -> None:
     stored_bytes = {"PartyA": 80.0, "PartyB": 40.0}
-    seen = changed(step, {"costs.database_bytes_per_flow": stored_bytes, "costs.database_read": read})
+    seen = changed(step, {"costs.database_bytes_per_flow": stored_bytes, "database_read": read})
     assert value(seen, "database_bytes_per_flow") == expected
 
 

@@ -57,7 +57,7 @@ def test_a_search_tells_the_lowest_rate_above_the_confirmed_one(search: Path) ->
     sweep = run.sweep.model_copy(update={"find_max": run.sweep.find_max.model_copy(update={"outcomes": {}})})
     broken_off = stored.StoredRun(run.folder, run.manifest.model_copy(update={"sweep": sweep}), steps)
     found = points.searched(broken_off, points.points(broken_off))[0]
-    assert (found.rate, found.low) == (None, confirmation.load.rate_per_second)
+    assert (found.rate, found.low) == (None, confirmation.load.rate)
     assert found.failed is not None
 
 

@@ -31,7 +31,7 @@ from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
+from lab_workload.subject import Subject
 from support import runs, simulation
 from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 
@@ -108,7 +108,7 @@ def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
     load = evidence.LoadFile(
         id=RUN_IDENTITY, command="lab chaos", began_at="now", workload="iou", options={}, subject={}
     )
-    evidence.begin(folder, load, evidence.Texts("workload: iou\n", ENVIRONMENT))
+    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
     *first, last, _ = SIMULATED
     kept: list[dict[str, Any]] = [*first, {**last, "outcome": "unknown", "tx_id": None}]
     simulation.write_rows(folder / evidence.ROWS / f"{RUN_IDENTITY}.ndjson", kept)

@@ -105,7 +105,7 @@ def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRu
 def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_conditioned(bursts: StoredRun) -> None:
     first = bursts.steps[0]
     seconds = {"seconds_min": 45.0, "seconds_max": 45.0, "seconds": 45.0}
-    before = {"workload": "iou", "load": first.load.model_dump(), **seconds, "flows": 90, "steady": True}
+    before = {"workload": "iou", "load": first.load, **seconds, "flows": 90, "steady": True}
 
     def repeat_with(changes: dict[str, object]) -> Repeat:
         change = {"conditioning": before, **changes}

@@ -7,10 +7,8 @@ import pytest
 from corda_lab.host import control_groups
 from corda_lab.host.control_groups import (
     Meter,
-    disk_files,
     memory_files,
     meter,
-    parse_disk,
     parse_memory,
     parse_usage,
     usage_files,
@@ -75,27 +73,6 @@ def test_reads_what_processes_have_allocated_without_the_page_cache() -> None:
         parse_memory("cache 900\n")
 
 
-@pytest.mark.parametrize(
-    ("groups", "mounts", "file"),
-    [
-        (
-            f"7:blkio:/docker/{ID}\n0::/\n",
-            VERSION_1_MOUNTS + "34 30 0:29 / /sys/fs/cgroup/blkio rw,relatime shared:12 - cgroup cgroup rw,blkio\n",
-            f"/sys/fs/cgroup/blkio/docker/{ID}/blkio.throttle.io_service_bytes",
-        ),
-        (f"0::/docker/{ID}\n", VERSION_2_MOUNTS, f"/sys/fs/cgroup/docker/{ID}/io.stat"),
-    ],
-)
-def test_finds_what_a_container_has_written(groups: str, mounts: str, file: str) -> None:
-    assert list(disk_files(ID, groups, mounts)) == [Path(file)]
-
-
-def test_reads_what_was_written_to_all_disks() -> None:
-    version_1 = "8:0 Read 100\n8:0 Write 4096\n8:0 Sync 4096\n8:0 Total 4196\n8:16 Write 512\nTotal 4708\n"
-    version_2 = "8:0 rbytes=100 wbytes=4096 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=0 wbytes=512 rios=0 wios=1\n"
-    assert (parse_disk(version_1), parse_disk(version_2), parse_disk("Total 0\n")) == (4608, 4608, 0)
-
-
 def test_reads_nanoseconds_of_version_1_and_microseconds_of_version_2() -> None:
     assert parse_usage("41425734365\n") == pytest.approx(41.425734365)
     assert parse_usage("usage_usec 41425734\nuser_usec 30000000\nsystem_usec 11425734\n") == pytest.approx(41.425734)
@@ -116,10 +93,5 @@ def test_a_meter_reads_cpu_time_and_memory(tmp_path: Path, monkeypatch: pytest.M
     cpu_seconds, memory_bytes = found.read()
     assert cpu_seconds == pytest.approx(2.5)
     assert memory_bytes == 4096
-    assert found.disk_written() is None
     assert meter(ID, 8) is None
     assert meter(OTHER, 7) is None
-    (group / "io.stat").write_text("8:0 rbytes=0 wbytes=8192\n")
-    writing = meter(ID, 7)
-    assert writing is not None
-    assert writing.disk_written() == 8192

@@ -1,15 +1,17 @@
 """The commands that a report prints to repeat its steps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corda_lab.report import commands
 from corda_lab.results import stored
 from corda_lab.steps.entry import NodeValues
-from corda_lab.steps.load import COUNTED_OPTIONS, LOAD_OPTIONS
+from corda_lab.steps.load import LOAD_OPTIONS
 
 NOT_PRINTED = {"name", "warm_up_max", "nodes"}
 """A repeated run has a name of its own, and the warm-up that the step really had. It has either a node or nodes."""
@@ -17,19 +19,17 @@ NOT_PRINTED = {"name", "warm_up_max", "nodes"}
 
 def test_every_option_of_the_load_is_repeated(stored_run: Callable[..., Path]) -> None:
     step = stored.read(stored_run()).steps[0]
-    timed = [option for option in LOAD_OPTIONS.values() if option not in COUNTED_OPTIONS]
+    values = {option.attribute: getattr(step.load, option.attribute) for option in LOAD_OPTIONS.values()}
+    given = {name: 2 if value is None else value for name, value in values.items()}
     flags = set()
-    # A load that ends after a number of flows is repeated without times.
-    for options in (timed, list(LOAD_OPTIONS.values())):
-        everything = {
-            option.stored: 2 if getattr(step.load, option.stored) is None else getattr(step.load, option.stored)
-            for option in options
-            if option.stored
-        }
-        load = step.load.model_copy(update={**everything, "arrivals": "poisson"})
-        printed = commands.run(step.updated(load=load)).split()
-        flags |= {word for word in printed if word.startswith("--") and word != "--set"}
-        flags |= {f"--set {word.partition('=')[0]}" for before, word in pairwise(printed) if before == "--set"}
+    for arrivals in ("closed", "poisson", "burst"):
+        # A load that ends after a number of flows is repeated without times.
+        for flows in (None, 2):
+            asked: dict[str, Any] = {**given, "arrivals": arrivals, "flows": flows}
+            load = replace(step.load, **asked)
+            printed = commands.run(step.updated(load=load)).split()
+            flags |= {word for word in printed if word.startswith("--") and word != "--set"}
+            flags |= {f"--set {word.partition('=')[0]}" for before, word in pairwise(printed) if before == "--set"}
     assert flags == {option.flag for option in LOAD_OPTIONS.values() if option.name not in NOT_PRINTED}
 
 
@@ -53,7 +53,7 @@ def test_a_run_that_is_repeated_has_the_load_that_was_stored(
 ) -> None:
     run = stored.read(stored_burst_run(**about))
     assert run.manifest.load is not None
-    assert run.manifest.load.entry() == run.steps[0].load
+    assert run.manifest.load == run.steps[0].load
     assert (run.manifest.load.duration_seconds, run.manifest.load.warm_up_seconds) == (3600, 0)
 
 

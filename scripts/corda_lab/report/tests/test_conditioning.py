@@ -4,11 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from corda_lab.analysis.comparison import compare_runs
-from corda_lab.report.plan_facts import conditioning_plan
+from corda_lab.report.facts import conditioning_plan
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import ConditionPlan
@@ -48,15 +47,6 @@ def measured(tmp_path: Path) -> Measured:
     return sweeps.build(PLAIN, file.fields, plan.step_of(file, point, 1, 1), simulation.ORIGIN)
 
 
-def test_its_rows_are_stored_in_a_file_of_their_own(conditioned: Path, plain: Path) -> None:
-    found = pl.read_parquet(conditioned / files.CONDITIONING_TABLE)
-    requests = pl.read_parquet(conditioned / "requests.parquet")
-    assert found.schema == requests.schema
-    assert found["step"].unique().sort().to_list() == [1, 3, 5]
-    assert requests.equals(pl.read_parquet(plain / "requests.parquet"))
-    assert not (plain / files.CONDITIONING_TABLE).exists()
-
-
 def test_no_value_of_a_step_changes(conditioned: Path, plain: Path) -> None:
     with_load, without = steps(conditioned), steps(plain)
     assert [one.pop("conditioning") is not None for one in with_load] == [True, False, True, False, True, False]
@@ -78,8 +68,8 @@ def test_no_comparison_changes(conditioned: Path, plain: Path) -> None:
 
 
 def test_no_value_of_a_single_step_changes(measured: Measured) -> None:
-    entry, rows = conditioning_before(measured.step, simulation.ORIGIN, steady=False)
-    found = measured.after(entry, rows)
+    entry = conditioning_before(measured.step, steady=False)
+    found = measured.after(entry, "")
     assert found.requests is measured.requests
     changed = {name for name, value in dict(found.step).items() if value != dict(measured.step)[name]}
     assert changed == {"conditioning", "flags"}
@@ -93,7 +83,6 @@ def test_the_report_says_in_one_line_what_conditioned_the_nodes(conditioned: Pat
     assert "Conditioned by 135 iou flows in 41 to 45 s, then steady" in text
     assert "Conditioning every new lab, by the load of the first step on it, until steady: 1 min to 4 min" in text
     assert "Conditioning of the nodes before it: 135 iou flows in 43 s, then steady (closed, 4 users" in text
-    assert "conditioning.parquet" in text
     assert "Conditioned by" not in report_text(plain)
 
 
@@ -124,25 +113,23 @@ def test_a_step_whose_nodes_were_not_steady_yet_is_marked(tmp_path: Path) -> Non
 
 
 def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Measured) -> None:
-    entry, rows = conditioning_before(measured.step, simulation.ORIGIN, steady=False)
+    entry = conditioning_before(measured.step, steady=False)
     for found, flags in ((True, 0), (False, 1)):
         warm_up = measured.step.warm_up.model_copy(update={"method": STEADY_METHOD, "found": found})
         step = measured.step.updated(warm_up=warm_up, flags=[])
-        assert len(measured.with_step(step).after(entry, rows).step.flags) == flags
+        assert len(measured.with_step(step).after(entry, "").step.flags) == flags
 
 
 def test_the_command_of_a_step_conditions_the_nodes_too(conditioned: Path) -> None:
     assert report_text(conditioned).count("--condition") == 6
 
 
-def test_a_step_that_is_stored_while_its_sweep_runs_keeps_the_rows(tmp_path: Path, measured: Measured) -> None:
-    entry, rows = conditioning_before(measured.step, simulation.ORIGIN, steady=True)
-    files.write_step(tmp_path, measured.after(entry, rows, "flow: Other\n"))
+def test_a_step_of_a_running_sweep_keeps_what_conditioned_its_nodes(tmp_path: Path, measured: Measured) -> None:
+    entry = conditioning_before(measured.step, steady=True)
+    files.write_step(tmp_path, measured.after(entry, "flow: Other\n"))
     found = files.read_step(tmp_path)
     assert found.conditioning_text == "flow: Other\n"
     assert found.step.conditioning == entry
-    assert found.conditioning is not None
-    assert found.conditioning.equals(rows)
 
 
 def test_a_short_form_says_what_it_is(tmp_path: Path) -> None:

@@ -60,9 +60,8 @@ def test_a_step_of_a_sweep_has_its_verdict(audit: Audit | None, state: str, word
 
 
 @pytest.mark.parametrize(("verdict", "state"), [("passed", "good"), ("violations", "bad"), ("cannot tell", "warning")])
-def test_the_tile_has_the_verdict(verdict: Verdict, state: str) -> None:
-    tile = ledgers.tile(Audit(verdict=verdict, reasons=("why",)))
-    assert (tile["value"], tile["state"]) == (verdict, state)
+def test_the_tile_has_the_colour_of_the_verdict(verdict: Verdict, state: str) -> None:
+    assert ledgers.state(Audit(verdict=verdict, reasons=("why",))) == state
 
 
 def test_the_report_of_a_sweep_has_the_verdict_of_each_step(sweep: Path, tmp_path: Path) -> None:

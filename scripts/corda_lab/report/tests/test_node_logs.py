@@ -68,7 +68,7 @@ def test_the_logs_of_a_sweep_name_their_step(sweep: Path, tmp_path: Path) -> Non
     results_logs.write_index(tmp_path / "logs/0003", kept(REFUSED))
     found = node_logs.section(tmp_path)
     assert found is not None
-    assert [(row.step, row.file) for row in found.errors] == [(3, "logs/0003/PartyB.log.gz")]
+    assert [(file.step, file.path) for file, _ in found.errors] == [(3, "logs/0003/PartyB.log.gz")]
     assert "Errors in the logs of the nodes" not in (sweep / "report.html").read_text(encoding="utf-8")
 
 

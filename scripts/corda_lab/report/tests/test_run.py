@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.report import page, value_table
+from corda_lab.report import page, tables
 from corda_lab.report.facts import MORE_FILES
 from corda_lab.results import folders, stored
 from corda_lab.text import words
@@ -19,9 +19,7 @@ from support.runs import part
 def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:
     text = without_scripts((stored_run() / "report.html").read_text(encoding="utf-8"))
     assert re.search(r"20 users achieved [\d.]+ Iou flows per second on PartyA with PartyB", text)
-    assert "No request failed. The four counts agree" in text
     assert "2 cores of A processor of some kind, 24 GiB" in text
-    assert "97 % busy, so the CPU was the limit" in text
 
 
 def test_names_the_commit_and_the_software_that_was_measured(stored_run: Callable[..., Path]) -> None:
@@ -47,9 +45,9 @@ def test_every_chart_has_data(stored_run: Callable[..., Path]) -> None:
 
 def test_the_values_of_every_node_are_listed_and_those_of_each_second_drawn(stored_run: Callable[..., Path]) -> None:
     run = stored.read(stored_run())
-    table = value_table.by_node(run.steps[0])
+    table = tables.values_by_node(run.steps[0])
     assert {"whole run", "Notary", "PartyA", "PartyB", "PartyC", "bridge"} <= set(table.columns)
-    rows = {row.name: dict(zip(table.columns, row.cells, strict=True)) for row in table.rows}
+    rows = {name: dict(zip(table.columns, cells, strict=True)) for name, _, cells in table.rows}
     assert rows["cpu_percent_max"]["PartyA"].endswith(" %")
     assert rows["heap_floor_bytes"]["bridge"] == "–"
     assert rows["p95"]["PartyA"] == "–"
@@ -74,7 +72,6 @@ def test_says_what_failed(stored_run: Callable[..., Path]) -> None:
     text = without_scripts((stored_run(error_every=50) / "report.html").read_text(encoding="utf-8"))
     assert re.search(r"<b>Failed:</b> \d+ of [\d,]+ requests failed", text)
     assert "flow-failed: the responder refused to sign" in text
-    assert "No request failed" not in text
 
 
 def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:
@@ -197,7 +194,7 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     assert "collect signatures" in text
     assert re.search(r"mean of the same requests at the generator: [\d.]+ (m?s) \(the sum differs by", text)
     assert "Consensus latency" in text
-    assert "within 30.0 ms of the notary's signature" in text.replace("&#39;", "'")
+    assert '<td class="number">30.0 ms</td>' in text.partition("<h2>Consensus latency</h2>")[2]
     charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
     assert "consensus-latency" in {chart["id"] for chart in charts}
 
@@ -238,7 +235,6 @@ def test_the_parts_of_a_mix_have_the_latency_that_counts(stored_open_run: Callab
 
 def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:
     text = text_of(stored_run(error_every=50, failure="expected"))
-    assert "failed as the workload expects; no other request failed." in text
     assert "<h2>Expected failures</h2>" in text
     assert "<p>None.</p>" in text
     assert re.search(r'class="badge (good|warning)">passed', text)

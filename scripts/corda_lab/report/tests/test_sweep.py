@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis import points, values
-from corda_lab.report import charts_sweep, costs, value_table
+from corda_lab.report import charts_sweep, tables
 from corda_lab.report import page as report
 from corda_lab.report import sweep as report_sweep
-from corda_lab.report.plan_facts import plan_facts
+from corda_lab.report.facts import plan_facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
 from corda_lab.sweeps import execute
@@ -51,8 +51,9 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
     folder = store_sweep(tmp_path / "sweep", SimulatedSweep(vary={"load.users": [2, 8]}))
     content = folders.read_json(folder / "steps.json")
     for step in content["steps"]:
-        step["load"] = burst.load.model_dump(mode="json") | {"users": step["load"]["users"]}
-        step["bursts"] = burst.model_dump(mode="json")["bursts"]
+        stored_burst = burst.model_dump(mode="json")
+        step["load"] = stored_burst["load"] | {"users": step["load"]["users"]}
+        step["bursts"] = stored_burst["bursts"]
         step["latency_intended_ms"] = step["latency_ms"]
     folders.write_json(folder / "steps.json", content)
     report.render(folder)
@@ -178,7 +179,7 @@ def test_stages_and_costs_stand_by_point(sweep: Path) -> None:
 def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"shape.database": ["postgres"]}, x=None))
     run = stored.read(folder)
-    (row,) = costs.cost_rows(points.points(run))
+    (row,) = tables.cost_rows(points.points(run))
     (point,) = points.points(run)
     nodes = values.costs_of(point, "cpu_seconds_per_flow")
     assert {"bridge", "locust"} <= nodes.keys()
@@ -186,10 +187,10 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     assert row["totals"][0] == f"{words.amount(1000 * alone)} ms"
     assert "The CPU time of PostgreSQL was not measured" in report_text(folder)
     for step in run.steps:
-        step.costs.cpu_seconds_per_flow["PostgreSQL"] = 0.01
-    (row,) = costs.cost_rows(points.points(run))
+        step.costs["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
+    (row,) = tables.cost_rows(points.points(run))
     assert row["totals"][0] == f"{words.amount(1000 * alone + 10)} ms"
-    assert costs.database_hint(run, points.points(run)) == (
+    assert tables.database_hint(run, points.points(run)) == (
         "The CPU time of PostgreSQL is measured over the whole load too."
     )
 
@@ -332,9 +333,9 @@ def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
 
 
 def test_the_values_that_no_other_table_has_are_listed_by_point(sweep: Path) -> None:
-    table = value_table.by_point(points.points(stored.read(sweep)))
+    table = tables.values_by_point(points.points(stored.read(sweep)))
     assert len(table.columns) == 6
-    rows = {row.name: row.cells for row in table.rows}
+    rows = {name: cells for name, _, cells in table.rows}
     assert {"cpu_percent", "latency_mean", "cpu_seconds_per_flow", "goodput"} <= rows.keys()
     assert not {"throughput", "p95", "burst_total"} & rows.keys()
     assert all(re.fullmatch(r"[\d.]+ m?s", cell) for cell in rows["latency_mean"])

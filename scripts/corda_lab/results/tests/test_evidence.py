@@ -22,7 +22,7 @@ LOAD = evidence.LoadFile(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = folders.unfinished_folder(results=tmp_path) / IDENTITY
-    evidence.begin(path, LOAD, evidence.Texts("flow: Iou\n", ENVIRONMENT))
+    evidence.begin(path, LOAD, "flow: Iou\n", ENVIRONMENT)
     return path
 
 

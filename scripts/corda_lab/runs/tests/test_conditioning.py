@@ -17,9 +17,8 @@ from corda_lab.runs import conditioning, preflight
 from corda_lab.runs.collect import Collected
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
-from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.rows import NO_DROPS
 from support import simulation
 from support.runs import part, plan_of

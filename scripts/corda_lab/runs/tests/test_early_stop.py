@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from corda_lab.runs.live import EarlyStop
-from corda_lab.steps.conditioning import COLD_FLOWS, Conditioning
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LoadOptions, Stopping, until_steady
+from corda_lab.steps.load import COLD_FLOWS, Conditioning, LoadOptions, Stopping, until_steady
 from support import simulation
 from support.runs import measured_of, plan_of
 

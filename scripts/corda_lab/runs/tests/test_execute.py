@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
-import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
@@ -114,38 +113,23 @@ def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
     assert len(folders.all_runs()) == 1
 
 
-def test_a_load_conditions_the_nodes_first_and_its_rows_are_stored(plans: list[RunPlan]) -> None:
-    folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
+def test_a_load_conditions_the_nodes_first(plans: list[RunPlan]) -> None:
+    _, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
     first, second = plans
     assert (folders.name_of(first.identity), folders.name_of(second.identity)) == ("condition-short", "short")
     assert first.options.stopping is not None
     assert step.conditioning is not None
-    assert step.conditioning.flows == pl.read_parquet(folder / "conditioning.parquet").height > 0
+    assert step.conditioning.flows > 0
     assert COLD not in step.flags
     assert list(folders.unfinished_folder().iterdir()) == []
 
 
 @pytest.mark.usefixtures("plans")
 def test_a_run_on_cold_nodes_has_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    _, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     assert COLD in step.flags
     assert step.conditioning is None
     assert f"warning: {COLD}" in capsys.readouterr().out
-    assert not (folder / "conditioning.parquet").exists()
-
-
-def test_the_rows_of_the_load_before_are_kept_if_the_run_fails(
-    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise LabError("the node is gone")
-
-    monkeypatch.setattr(execute, "build_step", fail)
-    with pytest.raises(LabError, match="the node is gone"):
-        execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
-    (found,) = folders.unfinished_folders()
-    assert found.name == plans[1].identity
-    assert pl.read_parquet(found / "conditioning.parquet").height > 0
 
 
 def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(

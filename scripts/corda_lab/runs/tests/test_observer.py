@@ -12,8 +12,8 @@ from corda_lab.runs import counters, node_metrics, readings, stage_rows
 from corda_lab.runs.observer import Observer
 from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import reason
+from lab_workload.subject import LoadPart, Subject
 from support import simulation
 
 IOU, IOU_STATE = "org.cordalab.flows.Iou", "org.cordalab.states.IouState"

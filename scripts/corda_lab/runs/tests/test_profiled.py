@@ -19,8 +19,7 @@ from corda_lab.results.profiles import Event, TakenProfile
 from corda_lab.runs import profiled
 from corda_lab.runs.profiled import Profiling, Span, prepared, span_of, targets, within
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.conditioning import Conditioning
-from corda_lab.steps.load import LoadOptions, Stopping, until_steady
+from corda_lab.steps.load import Conditioning, LoadOptions, Stopping, until_steady
 from support.profiler import JVM, commands, jvm_client, taken_in
 from support.runs import plan_of
 

@@ -11,27 +11,24 @@ from corda_lab.runs import sampling
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
 
-def group(folder: Path, *, cpu_seconds: float, memory: int, written: int | None = None) -> Meter:
+def group(folder: Path, *, cpu_seconds: float, memory: int) -> Meter:
     """The files of a container's control group."""
     folder.mkdir(exist_ok=True)
     (folder / "cpu.stat").write_text(f"usage_usec {round(cpu_seconds * 1e6)}\n")
     (folder / "memory.stat").write_text(f"anon {memory}\nfile 8192\n")
-    if written is None:
-        return Meter(folder / "cpu.stat", folder / "memory.stat")
-    (folder / "io.stat").write_text(f"8:0 rbytes=0 wbytes={written}\n")
-    return Meter(folder / "cpu.stat", folder / "memory.stat", folder / "io.stat")
+    return Meter(folder / "cpu.stat", folder / "memory.stat")
 
 
 def test_the_values_of_several_containers_of_one_part_are_added_up(tmp_path: Path) -> None:
     generators = [
-        group(tmp_path / "driver", cpu_seconds=1.5, memory=100, written=10),
-        group(tmp_path / "worker", cpu_seconds=2.5, memory=200, written=20),
+        group(tmp_path / "driver", cpu_seconds=1.5, memory=100),
+        group(tmp_path / "worker", cpu_seconds=2.5, memory=200),
     ]
     node = group(tmp_path / "partya", cpu_seconds=9, memory=900)
     rows = list(sampling.read({"locust": generators, "PartyA": [node]}))
-    assert [(name, cpu, memory, written) for name, _, cpu, memory, written in rows] == [
-        ("locust", 4.0, 300, 30),
-        ("PartyA", 9.0, 900, None),
+    assert [(name, cpu, memory) for name, _, cpu, memory in rows] == [
+        ("locust", 4.0, 300),
+        ("PartyA", 9.0, 900),
     ]
     assert len({at for _, at, *_ in rows}) == 1, "one time for all, so that they can be added up"
 

@@ -13,7 +13,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.runs import leftovers, start
+from corda_lab.runs import leftovers
 from support.engine import LOAD, Engine, fault
 
 
@@ -31,5 +31,5 @@ def test_what_was_left_frozen_runs_before_the_lab_is_started(tmp_path: Path, mon
     monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)
     monkeypatch.setattr(lifecycle, "up", lambda *_, **__: seen.append(engine.state("partya")))
     monkeypatch.setattr(leftovers, "collect", lambda _: seen.append("collected"))
-    start.start(settings, None)
+    leftovers.start_lab(settings, None)
     assert seen == ["running", "collected"]

@@ -57,7 +57,7 @@ LEFT_BEHIND = {
         ({"resolved.unknown": 1}, None),
         ({"resolved.unknown": 0, "requests.total": 0}, None),
         ({"load.arrivals": "burst"}, None),
-        ({"load.arrivals": None}, None),
+        ({"load.arrivals": "closed"}, None),
         ({"validity.machine": [{"code": "swapped", "values": {"pages": 300}}]}, None),
         ({"generator.cpu_percent_max": 99.0}, None),
     ],

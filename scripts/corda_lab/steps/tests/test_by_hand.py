@@ -1,5 +1,6 @@
 """What is measured of a load by hand, and which of its counts are known."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,8 +10,9 @@ from corda_lab.steps import by_hand
 from corda_lab.steps.by_hand import WantedWindow
 from corda_lab.steps.load import check_options, with_limit
 from corda_lab.steps.reasons import reason
-from lab_workload.by_hand import UsersChange
+from lab_workload.by_hand import LoadByHand, UsersChange
 from lab_workload.run_end import RunEnd
+from lab_workload.subject import Subject
 from support import simulation
 from support.by_hand import CLOSED, IOU, STARTED_AT, counters, noted, steady
 from support.simulation import ORIGIN
@@ -126,19 +128,18 @@ def test_bursts_and_open_load_have_their_own_options() -> None:
 
 def test_the_subject_is_what_was_bound_when_the_load_began() -> None:
     load = noted([steady(4)])
-    second = replace(load.parts[0], node="PartyB", counterparty="PartyC")
-
-    subject = by_hand.subject_of(replace(load, parts=[*load.parts, second]))
-
-    assert subject.nodes == ("PartyA", "PartyB")
-    assert subject.counterparties == ("PartyB", "PartyC")
-    assert by_hand.options_of(replace(load, parts=[*load.parts, second]), 4).nodes == ("PartyA", "PartyB")
+    (part,) = load.subject.parts
+    second = Subject("PartyB", (replace(part, counterparty="PartyC"),))
+    subject = replace(load.subject, others=(second,))
+    assert by_hand.options_of(replace(load, subject=subject), 4).nodes == ("PartyA", "PartyB")
+    read = LoadByHand.read(json.dumps(replace(load, subject=subject).as_dict()))
+    assert read.subject == subject
 
 
 def test_counters_of_both_moments_are_compared() -> None:
     load = noted([steady(4)])
 
-    found, not_known = by_hand.counted(load, counters(ORIGIN + 61, 1100), by_hand.subject_of(load), SUCCEEDED)
+    found, not_known = by_hand.counted(load, counters(ORIGIN + 61, 1100), load.subject, SUCCEEDED)
 
     entry = found.entry()
     assert (entry.generator, entry.bridge, entry.node, entry.vaults) == (100, 100, 100, {"PartyA": 100, "PartyB": 100})
@@ -150,7 +151,7 @@ def test_counters_of_both_moments_are_compared() -> None:
 def test_the_bridge_may_name_a_flow_in_short() -> None:
     load = noted([steady(4)])
     after = counters(ORIGIN + 61, 1100, bridge_completed={"PartyA": {IOU: 1000, "Iou": 100}})
-    found, _ = by_hand.counted(load, after, by_hand.subject_of(load), SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
     assert found.flows[0].bridge == 100
 
 
@@ -161,7 +162,7 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
         ORIGIN + 61, 1100, nodes={}, vaults=counters(0, 1100).vaults[:1], bridge_completed=None, missing=[why]
     )
 
-    found, not_known = by_hand.counted(load, after, by_hand.subject_of(load), SUCCEEDED)
+    found, not_known = by_hand.counted(load, after, load.subject, SUCCEEDED)
 
     assert (found.flows[0].bridge, found.flows[0].node) == (None, None)
     assert [vault.counted for vault in found.vaults] == [100, None]
@@ -173,14 +174,14 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
 
 def test_without_counters_after_the_load_no_count_is_known() -> None:
     load = noted([steady(4)])
-    found, (why,) = by_hand.counted(load, None, by_hand.subject_of(load), SUCCEEDED)
+    found, (why,) = by_hand.counted(load, None, load.subject, SUCCEEDED)
     assert found.entry().verdict == "not known"
     assert "the generator ended before it had read" in str(why)
 
 
 def test_flows_of_others_at_the_begin_leave_the_counts_unknown() -> None:
     load = noted([steady(4)], before=counters(ORIGIN - 1, 1000, at_rest=False))
-    found, (why,) = by_hand.counted(load, counters(ORIGIN + 61, 1107), by_hand.subject_of(load), SUCCEEDED)
+    found, (why,) = by_hand.counted(load, counters(ORIGIN + 61, 1107), load.subject, SUCCEEDED)
     assert (found.entry().verdict, found.disagreements) == ("not known", [])
     assert "were still in flight when the load began" in str(why)
 
@@ -188,7 +189,7 @@ def test_flows_of_others_at_the_begin_leave_the_counts_unknown() -> None:
 def test_a_lab_that_was_not_at_rest_after_the_load_says_so() -> None:
     load = noted([steady(4)])
     after = counters(ORIGIN + 200, 1100, at_rest=False, rest_seconds=120.0)
-    found, _ = by_hand.counted(load, after, by_hand.subject_of(load), SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
     assert found.disagreements == [reason("not_at_rest", seconds=120.0)]
 
 
@@ -197,6 +198,6 @@ def test_a_node_that_started_again_is_not_compared() -> None:
     before = counters(ORIGIN - 1, 1000)
     again = replace(before.nodes["PartyA"], started_at=STARTED_AT["PartyA"] + 100, succeeded={IOU: 20})
     after = counters(ORIGIN + 61, 1100, nodes={**before.nodes, "PartyA": again})
-    found, _ = by_hand.counted(load, after, by_hand.subject_of(load), SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
     assert found.restarted == {"PartyA"}
     assert found.flows[0].node is None

@@ -13,7 +13,8 @@ from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import node_values
 from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
-from corda_lab.steps.plan import RunPlan, Subject
+from corda_lab.steps.plan import RunPlan
+from lab_workload.subject import Subject
 from support import simulation
 from support.runs import measured_of, part, plan_of
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from corda_lab.steps.conditioning import COLD_FLOWS, SECONDS_LEAST, Conditioning
-from corda_lab.steps.load import LoadOptions, check_options, until_steady
+from corda_lab.steps.load import COLD_FLOWS, SECONDS_LEAST, Conditioning, LoadOptions, check_options, until_steady
 
 CLOSED = LoadOptions("iou", 8, 60, 15)
 OPEN = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5.0)

@@ -15,9 +15,9 @@ from corda_lab.steps.counts import (
     told_transactions,
 )
 from corda_lab.steps.entry import FlowCount
-from corda_lab.steps.plan import LoadPart, Subject
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.resolutions import Resolution, with_resolutions
+from lab_workload.subject import LoadPart, Subject
 from support import simulation
 
 IOU, PAY = "org.cordalab.flows.Iou", "org.cordalab.flows.CashRepeatedPay"

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from corda_lab.errors import LabError
 from corda_lab.paths import WORKLOADS
-from corda_lab.steps.entry import LoadEntry
 from corda_lab.steps.load import (
     LOAD_OPTIONS,
     LoadOptions,
@@ -160,23 +160,16 @@ def test_what_goes_on_in_place_of_a_number_of_flows_is_closed_load() -> None:
 
 
 def test_loads_of_a_number_of_flows_are_said_in_words() -> None:
-    assert burst_words(BURST.entry()) == "10 bursts of 70 requests within 1 s, at most 8 in flight, rest 5 s"
-    assert burst_words(replace(BURST, bursts=1, users=1, pool=None).entry()) == "1 burst of 1 request within 1 s"
-    assert flows_words(COUNTED.entry()) == "400 flows after 2"
-    assert flows_words(replace(COUNTED, flows_after=None).entry()) == "400 flows"
+    assert burst_words(BURST) == "10 bursts of 70 requests within 1 s, at most 8 in flight, rest 5 s"
+    assert burst_words(replace(BURST, bursts=1, users=1, pool=None)) == "1 burst of 1 request within 1 s"
+    assert flows_words(COUNTED) == "400 flows after 2"
+    assert flows_words(replace(COUNTED, flows_after=None)) == "400 flows"
 
 
-def test_every_option_that_is_stored_is_stored_under_its_name() -> None:
-    assert {option.stored for option in LOAD_OPTIONS.values()} - {""} < set(LoadEntry.model_fields)
-    opened = replace(OPEN, workers=2).entry()
-    assert (opened.rate_per_second, opened.late_max_seconds, opened.pacing_seconds, opened.workers) == (5, 1, None, 2)
-    burst, after = BURST.entry(), COUNTED.entry()
-    assert (burst.model, burst.arrivals, burst.within_seconds, burst.rest_seconds) == ("burst", "burst", 1, 5)
-    assert (burst.bursts, burst.users, burst.flows_max, burst.spawn_per_second) == (10, 70, 700, None)
-    assert (after.model, after.flows, after.flows_after, after.flows_max) == ("closed", 400, 2, 402)
-    closed = OPTIONS.entry()
-    assert {closed.within_seconds, closed.bursts, closed.rest_seconds, closed.flows, closed.flows_after} == {None}
-    assert (closed.rate_per_second, closed.late_max_seconds, closed.pacing_seconds, closed.users) == (None, None, 0, 20)
+def test_a_load_is_read_as_it_was_stored() -> None:
+    for load in (OPTIONS, OPEN, BURST, COUNTED):
+        kind = TypeAdapter(LoadOptions)
+        assert kind.validate_json(kind.dump_json(load)) == load
 
 
 def test_a_single_process_has_no_master_and_workers_know_theirs() -> None:
@@ -197,7 +190,7 @@ def test_overrides_reach_the_generator_and_the_manifest() -> None:
     arguments = plan.driver_arguments()
     given = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--set"]
     assert given == ["iouValue=7", "note=a=b"]
-    assert plan.options.entry().overrides == {"iouValue": "7", "note": "a=b"}
+    assert plan.options.overrides == {"iouValue": "7", "note": "a=b"}
 
 
 def test_a_warm_up_until_throughput_is_steady_lies_between_its_limits() -> None:

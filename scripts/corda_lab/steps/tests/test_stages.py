@@ -12,7 +12,7 @@ from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.runs import stage_rows
 from corda_lab.steps import rows, stages
-from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps.entry import Distribution, StagesEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.steps.rows import Window
 from support import simulation
@@ -173,7 +173,7 @@ def test_values_between_hosts_are_left_out_and_named(tmp_path: Path) -> None:
     there = stages.without_values_between_hosts(here)
     (table,), (before,) = there.flows, here.flows
     assert before.start_ms.count
-    assert (table.start_ms, table.end_ms, there.consensus_latency_ms) == (stages.NO_VALUES,) * 3
+    assert (table.start_ms, table.end_ms, there.consensus_latency_ms) == (Distribution(),) * 3
     assert (table.start_share_percent, table.end_share_percent) == (None, None)
     assert table.stages == before.stages, "those of one node have one clock"
     assert there.clocks_left_out == ["start of Iou", "end of Iou", "consensus latency"]

@@ -8,8 +8,8 @@ import pytest
 
 from corda_lab.runs import stage_rows
 from corda_lab.steps import waterfall
-from corda_lab.steps.spans import Span, Waterfall
 from corda_lab.steps.stages import ENTRY_OFFSETS, ENTRY_STAGES
+from corda_lab.steps.waterfall import Span, Waterfall
 from support import simulation
 
 TRANSACTION = "AB" * 32
@@ -133,15 +133,6 @@ def test_a_party_whose_row_names_no_transaction_is_said_to_be_missing(
     found = waterfall.of_request(failed, table)
     assert not any(span.actor == "PartyB" for span in found.spans)
     assert found.notes == (waterfall.NO_RESPONDER,)
-
-
-def test_rows_without_the_times_of_the_bridge_place_it_in_the_middle(
-    request_row: dict[str, Any], stages: pl.DataFrame
-) -> None:
-    older = {**request_row, "bridge_received_at": None, "bridge_started_at": None}
-    bridge = named(waterfall.of_request(older, stages), "bridge", "request")
-    assert (bridge.start_ms, bridge.end_ms) == pytest.approx((1, 399))
-    assert bridge.note == waterfall.PLACED
 
 
 def test_a_flow_that_does_not_time_its_stages_has_client_bridge_and_node(request_row: dict[str, Any]) -> None:

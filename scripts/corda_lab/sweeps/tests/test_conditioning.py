@@ -10,7 +10,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import files, folders
+from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
@@ -64,14 +64,14 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
         folder.mkdir(parents=True)
         if found.errors:
             raise found.errors.pop()
-        entry, rows = sweeps.conditioning_before(measured.step, simulation.ORIGIN, steady=True)
-        return Conditioned(entry.model_copy(update={"workload": run.workload.name}), rows, CONDITIONING_TEXT)
+        entry = sweeps.conditioning_before(measured.step, steady=True)
+        return Conditioned(entry.model_copy(update={"workload": run.workload.name}), CONDITIONING_TEXT)
 
     def measure(run: PreparedRun, _: object, __: object, ___: object, conditioned: Conditioned | None) -> Measured:
         found.seen.append(f"{run.options.users} users")
         if conditioned is None:
             return measured
-        return measured.after(conditioned.entry, conditioned.requests, conditioned.workload_text)
+        return measured.after(conditioned.entry, conditioned.workload_text)
 
     monkeypatch.setattr(conditioning, "condition", condition)
     monkeypatch.setattr(runs_execute, "measure", measure)
@@ -155,7 +155,6 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(tmp_path: Pat
     assert [step["index"] for step in steps if step["conditioning"]] == [1, 2, 3, 5]
     planned = folders.read_json(run / "run.json")["sweep"]["condition"]
     assert planned == {"workload": None, "load": {"users": 5}, "set": {}, "seconds_min": 10.0, "seconds_max": 20.0}
-    assert (run / files.CONDITIONING_TABLE).is_file()
 
 
 def test_another_workload_conditions_the_nodes_and_its_file_is_stored(tmp_path: Path, loads: Loads) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab.settings import Settings
-from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
+from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.estimate import STEP_OVERHEAD_SECONDS, RunTime, estimate

@@ -14,9 +14,8 @@ from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Environment, MeasuredLink, Rerun
 from corda_lab.results.stored import StoredRun
 from corda_lab.runs import execute as runs_execute
-from corda_lab.steps.conditioning import Conditioning
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.sweeps import command, rerun
 from corda_lab.sweeps.execute import SweepResult
 from support.runs import ENVIRONMENT

@@ -15,7 +15,7 @@ from corda_lab.lab import shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, folders, stored
-from corda_lab.results.evidence import LoadFile, Texts
+from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import LeftOut
 from corda_lab.runs import conditioning
@@ -24,13 +24,13 @@ from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.recording import Recording
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.site import Machine
+from lab_workload.subject import Subject
 from support import simulation
 from support.docker import docker_client, listed
 from support.entries import changed
@@ -94,7 +94,7 @@ def leave_evidence(folder: Path) -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
     subject = TypeAdapter(Subject).dump_python(plan_of(LoadOptions("iou")).subject, mode="json")
     load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options={}, subject=subject)
-    evidence.begin(folder, load, Texts("workload: iou\n", ENVIRONMENT))
+    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
     simulation.write_rows(folder / evidence.ROWS / "x.ndjson", SIMULATED)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.steps.conditioning import SECONDS_MAX, SECONDS_MIN
+from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import SWEEPS, find_file
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.schema import (

@@ -23,7 +23,7 @@ from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.manifest import Image, Manifest, SearchOutcome, SearchPlan, SweepPlan
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import PASSED, StepEntry, ValidityEntry, VerdictEntry
+from corda_lab.steps.entry import StepEntry, ValidityEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
@@ -98,7 +98,7 @@ class Stub(sweeps_runner.Runner):
         measured = files.read_step(self._sample)
         changes = {
             "counts.at_rest": self._at_rest,
-            "load.rate_per_second": step.load.get("rate"),
+            "load.rate": step.load.get("rate"),
             "validity.machine": [SWAPPED] if self._spoilt > 0 else [],
         }
         self._spoilt -= 1
@@ -400,7 +400,7 @@ find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 @pytest.fixture
 def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
     """A search on a system that sustains a rate of 5."""
-    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate_per_second > 5 else [])
+    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate > 5 else [])
     monkeypatch.setattr(page, "render", lambda folder: folder)
     path = tmp_path / "search.yaml"
     path.write_text(SEARCH, encoding="utf-8")
@@ -537,7 +537,7 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(
 def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: Path) -> None:
     def step(label: str, valid: bool) -> StepEntry:
         validity = ValidityEntry(valid=valid, reasons=[], machine=[])
-        return step_with(workload="iou", label=label, validity=validity, verdict=PASSED)
+        return step_with(workload="iou", label=label, validity=validity, verdict=VerdictEntry())
 
     steps = [step("2 users", True), step("2 users", False), step("8 users", False)]
     for limits, expected in (

@@ -12,10 +12,10 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import Subject
 from corda_lab.workloads.resolve import lab_problems, problems_of, read_workload, resolve_subject
 from lab_workload.flows import Flow, Parameter
 from lab_workload.problems import Problem
+from lab_workload.subject import Subject
 from lab_workload.workload import Workload, load_workload
 from support.simulation import nodes
 
