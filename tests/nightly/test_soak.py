@@ -1,4 +1,4 @@
-"""Half an hour of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
+"""Twenty minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
 
 It is the sweep ``soak`` with a shorter window. Meanwhile each JVM is asked for a full collection, because what is in
 use of a heap is mostly garbage. ``docs/methodology.md`` says what a window can tell.
@@ -31,13 +31,13 @@ from support import own_lab
 RESULTS = CACHE / "nightly-soak-results"
 SWEEP_SECONDS_MAX = 5400.0
 SPANS = {
-    "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 15m, max: 15m}",
-    "measure: 2h": "measure: 30m",
+    "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 10m, max: 10m}",
+    "measure: 2h": "measure: 20m",
 }
-HEAP_SECONDS = 120.0
+HEAP_SECONDS = 90.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 GROWTH_PERCENT_MAX = 10.0
-"""By how much a value may grow in an hour. Half an hour of points that scatter tells no less."""
+"""By how much a value may grow in an hour. Twenty minutes of points that scatter tell no less."""
 GROWTH_COUNT_MAX = 2.0
 FOLLOWS_LOAD = "connections of clients"
 """As many as the most flows that were in flight at once in the last minute. What is left after the load is judged."""
