@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bare.commands import last_words
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Container, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
-from lab_workload.names import canonical, did_you_mean
 
 BRIDGE = "bridge"
 BRIDGE_MAIN = "[o]rg.cordalab.bridge.Main"
@@ -74,13 +73,7 @@ def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
 
     Raises LabError, which names the ``option``, with the choices if there is none.
     """
-    names = (*settings.nodes, BRIDGE)
-    found = canonical(name, names)
-    if found is None:
-        raise LabError(
-            f"{option}: unknown node {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}."
-        )
-    return found
+    return chosen(f"{option}: unknown node", name, (*settings.nodes, BRIDGE))
 
 
 def find(name: str, compose: Deployed) -> Jvm:
