@@ -25,12 +25,10 @@ class PreparationError(Exception):
 
 
 def note(text: str) -> None:
-    """Print one line of progress."""
     print(f"    {text}", flush=True)
 
 
 def warn(text: str) -> None:
-    """Print one line of warning."""
     note(f"warning: {text}")
 
 
@@ -69,7 +67,7 @@ def checked(command: Sequence[str], *, seconds_max: float, what: str, remedy: st
     return done.stdout
 
 
-def come_true(condition: Callable[[], bool], *, seconds_max: float) -> bool:
+def come_true(condition: Callable[[], object], *, seconds_max: float) -> bool:
     """Poll ``condition`` until it is true. Return False if it does not become true within the time."""
     deadline = time.monotonic() + seconds_max
     while not condition():

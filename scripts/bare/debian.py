@@ -52,7 +52,6 @@ def os_release() -> dict[str, str]:
 
 
 def is_debian() -> bool:
-    """Return whether this host is Debian itself."""
     return os_release().get("ID") == "debian"
 
 
@@ -173,7 +172,6 @@ def host_source() -> PackageArchive | None:
 
 
 def _source_files() -> dict[str, str]:
-    """Return the text of each of this host's apt sources, by the file's name."""
     paths = [APT_ETC / "sources.list", *sorted((APT_ETC / "sources.list.d").glob("*"))]
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
 

@@ -44,10 +44,6 @@ def chosen_endpoint() -> str:
     return f"the docker context {context}" if context not in {"", "default"} else ""
 
 
-def _is_ready() -> bool:
-    return bool(engine_version())
-
-
 def process_start(pid: int) -> int | None:
     """Return the start time of a process in clock ticks since boot; None if it is not running (a zombie is not)."""
     try:
@@ -60,7 +56,6 @@ def process_start(pid: int) -> int | None:
 
 
 def process_name(pid: int) -> str:
-    """Return the name of a running process; empty if there is no process with this id."""
     try:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -118,7 +113,7 @@ def start_engine() -> None:
         _start_dockerd()
         return
     note(f"dockerd is already starting (process {running})")
-    if not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
+    if not come_true(engine_version, seconds_max=START_SECONDS_MAX):
         raise PreparationError(
             f"dockerd (process {running}) is running, but did not answer within {START_SECONDS_MAX} s",
             "Check its log, stop it and run this command again.",
@@ -127,7 +122,7 @@ def start_engine() -> None:
 
 def _start_with_systemd() -> None:
     done = run(["systemctl", "start", "docker"], seconds_max=START_SECONDS_MAX)
-    if done.returncode != 0 or not come_true(_is_ready, seconds_max=START_SECONDS_MAX):
+    if done.returncode != 0 or not come_true(engine_version, seconds_max=START_SECONDS_MAX):
         raise PreparationError(
             f"`systemctl start docker` failed: {last_words(done.stderr) or 'the engine does not answer'}",
             "See `journalctl --unit docker`.",
@@ -154,7 +149,7 @@ def _start_dockerd() -> None:
         )
     note(f"started dockerd (process {process.pid}, log in {DOCKERD_LOG.relative_to(ROOT)})")
     note_process(process.pid)
-    ended_or_ready = come_true(lambda: process.poll() is not None or _is_ready(), seconds_max=START_SECONDS_MAX)
+    ended_or_ready = come_true(lambda: process.poll() is not None or engine_version(), seconds_max=START_SECONDS_MAX)
     if ended_or_ready and process.poll() is None:
         return
     stop_engine_if_ours()

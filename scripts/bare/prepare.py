@@ -56,7 +56,6 @@ def engine() -> None:
 
 
 def _missing_packages() -> list[str]:
-    """Return the Debian packages that the engine needs and that are missing on this host."""
     packages = [] if shutil.which("dockerd") and shutil.which("docker") else ["docker.io"]
     packages += [] if shutil.which("iptables") else ["iptables"]
     packages += [] if Path("/etc/ssl/certs/ca-certificates.crt").exists() else ["ca-certificates"]
@@ -84,7 +83,6 @@ def stand_ins_in_use() -> dict[str, tuple[str, str]]:
 
 
 def _record(officials: Mapping[str, str]) -> None:
-    """Store the stand-ins in use: variable → official image."""
     lines = [f"{name}={standins.OWN_NAMES[name]} # in place of {officials[name]}\n" for name in sorted(officials)]
     write_whole(STAND_INS_FILE, "".join(lines))
 

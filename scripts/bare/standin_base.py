@@ -56,7 +56,6 @@ def host_ca_bundle() -> str:
 
 
 def build() -> None:
-    """Build the base image of all stand-ins: a minimal Debian from the archive."""
     keyring = _ensure_debootstrap()
     CACHE.mkdir(parents=True, exist_ok=True)
     # Not below /tmp, which may be mounted with nodev or noexec. In its own mount namespace, everything that debootstrap

@@ -37,7 +37,6 @@ class StandIn:
 
     @property
     def own_tag(self) -> str:
-        """The name of the stand-in, which no official image has."""
         return f"corda-lab/standin-{self.folder}:{BASE_SUITE}"
 
 
@@ -108,7 +107,6 @@ def _build_packages() -> None:
 
 
 def _build_one(stand_in: StandIn, parent: "Future[None] | None") -> None:
-    """Build one stand-in, after the one that it builds on."""
     if parent is not None:
         parent.result()
     started = time.monotonic()

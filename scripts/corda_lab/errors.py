@@ -1,8 +1,9 @@
 """The base class of every error that is shown to the user."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Problem
 
 BAD_INPUT = 2
@@ -37,3 +38,15 @@ def reason_of(error: Exception) -> str:
 
 class FinalError(LabError):
     """An error that a retry cannot fix: the request is impossible, or its inputs have changed since the start."""
+
+
+def chosen(what: str, name: str, known: Iterable[str]) -> str:
+    """Return the spelling of ``name`` in ``known``, ignoring case. Raises LabError, such as ``NODE: unknown node 'x'``.
+
+    ``what`` is the begin of the message.
+    """
+    names = list(known)
+    found = canonical(name, names)
+    if found is None:
+        raise LabError(f"{what} {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}.")
+    return found

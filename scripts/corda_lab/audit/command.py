@@ -3,6 +3,7 @@
 import tempfile
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -41,14 +42,14 @@ def audit_lab(
     damaged, or no container can be asked.
     """
     if run is None:
-        return _audit(compose, None, deadline_seconds, files=files)
+        return _audit(_Asked(compose, None, Deadline(deadline_seconds), files))
     judged = stored.read(run)
     slack = max(one.clocks_apart_seconds_max for one in judged.manifest.environments)
     loads = loads_of(judged.steps, judged.table("requests"), slack_seconds=slack)
     there = still_there(loads, sources.network_created_at(compose))
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))
-    found = _audit(compose, there, deadline_seconds, files=files)
+    found = _audit(_Asked(compose, there, Deadline(deadline_seconds), files))
     if len(there) == len(loads):
         return found
     gone = f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network"
@@ -74,7 +75,7 @@ def audit_load(
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
-        return _audit(compose, (load,), deadline_seconds)
+        return _audit(_Asked(compose, (load,), Deadline(deadline_seconds)))
     except Exception as error:
         # What was measured is still true, and must not be lost with the audit.
         return Audit(verdict="cannot tell", reasons=(reason_of(error),))
@@ -87,56 +88,53 @@ def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: fl
     container can be asked.
     """
     since = min(load.window.since for load in loads)
-    return _audit(compose, loads, deadline_seconds, judged=Scope((Window(since),)))
+    return _audit(_Asked(compose, loads, Deadline(deadline_seconds), judged=Scope((Window(since),))))
 
 
-def _audit(
-    compose: Deployed,
-    loads: tuple[Load, ...] | None,
-    deadline_seconds: float,
-    *,
-    files: Mapping[str, str] | None = None,
-    judged: Scope | None = None,
-) -> Audit:
-    """Read and judge; if something is wrong, again a little later: a node may still have been recording.
+@dataclass(frozen=True)
+class _Asked:
+    """What is read, and which part of it is judged."""
 
-    ``judged`` is the part of the ledgers that is judged, if that is not what the loads have recorded.
-    """
-    if reason := sources.unsupported(compose.settings):
+    compose: Deployed
+    loads: tuple[Load, ...] | None
+    deadline: Deadline
+    files: Mapping[str, str] | None = None
+    judged: Scope | None = None
+    """None for what the loads have recorded."""
+
+    @property
+    def of_loads(self) -> Scope:
+        return Scope(tuple(load.window for load in self.loads or ()))
+
+
+def _audit(asked: _Asked) -> Audit:
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
+    if reason := sources.unsupported(asked.compose.settings):
         return Audit(verdict="cannot tell", reasons=(reason,))
     started = time.monotonic()
-    deadline = Deadline(deadline_seconds)
-    reading = (deadline, files, judged)
-    found = _audit_once(compose, loads, *reading)
-    if found.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
+    found = _audit_once(asked)
+    if found.verdict == "violations" and asked.deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
         time.sleep(AGAIN_SECONDS)
-        again = _audit_once(compose, loads, *reading)
+        again = _audit_once(asked)
         found = again if again.verdict != "cannot tell" else found
     return found.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
-def _audit_once(
-    compose: Deployed,
-    loads: tuple[Load, ...] | None,
-    deadline: Deadline,
-    files: Mapping[str, str] | None,
-    judged: Scope | None,
-) -> Audit:
+def _audit_once(asked: _Asked) -> Audit:
+    scope = asked.judged or asked.of_loads
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
-        read = _Reading(compose, deadline, Path(folder), files)
-        ledgers = read.ledgers(judged or _scope(loads))
+        read = _Reading(asked, Path(folder))
+        ledgers = read.ledgers(scope)
     if ledgers is None:
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
+    notary_requests = _notary_requests(ledgers, asked.of_loads)
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
-        return Audit(
-            verdict="cannot tell",
-            counts={"nodes": len(ledgers.nodes)},
-            reasons=tuple(read.reasons),
-            notary_requests=_notary_requests(ledgers, _scope(loads)),
-        )
-    requests = None if loads is None else [request for load in loads for request in load.requests]
-    found = judge(ledgers, requests, judged or _scope(loads), _scope(loads))
+        counts = {"nodes": len(ledgers.nodes)}
+        reasons = tuple(read.reasons)
+        return Audit(verdict="cannot tell", counts=counts, reasons=reasons, notary_requests=notary_requests)
+    requests = None if asked.loads is None else [request for load in asked.loads for request in load.requests]
+    found = judge(ledgers, requests, scope, asked.of_loads)
     reasons = (*found.reasons, *read.unreadable())
     violations: tuple[Violation, ...] = found.violations[:VIOLATIONS_MAX]
     if len(found.violations) > VIOLATIONS_MAX:
@@ -146,7 +144,7 @@ def _audit_once(
         counts={**found.counts, "violations": len(found.violations)},
         violations=violations,
         reasons=reasons,
-        notary_requests=_notary_requests(ledgers, _scope(loads)),
+        notary_requests=notary_requests,
     )
 
 
@@ -154,10 +152,6 @@ def _notary_requests(ledgers: Ledgers, scope: Scope) -> dict[str, float]:
     """When the notary has logged transactions, by id; of those in scope. Only some kinds of notary log it."""
     times = ledgers.log.committed_at if ledgers.log else {}
     return {identity: at for identity, at in times.items() if scope.contains(at)}
-
-
-def _scope(loads: tuple[Load, ...] | None) -> Scope:
-    return Scope(tuple(load.window for load in loads or ()))
 
 
 def still_there(loads: tuple[Load, ...], created_at: float) -> tuple[Load, ...]:
@@ -175,11 +169,11 @@ def _wanted(scope: Scope) -> Wanted:
 class _Reading:
     """Reads the ledgers of a lab, and why some could not be read."""
 
-    def __init__(self, compose: Deployed, deadline: Deadline, folder: Path, files: Mapping[str, str] | None) -> None:
-        self.compose = compose
-        self.deadline = deadline
+    def __init__(self, asked: _Asked, folder: Path) -> None:
+        self.compose = asked.compose
+        self.deadline = asked.deadline
         self.folder = folder
-        self.files = files
+        self.files = asked.files
         self.reasons: list[str] = []
         self.bytes = dumps.Bytes()
 

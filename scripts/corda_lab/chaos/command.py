@@ -11,7 +11,7 @@ from corda_lab.audit.requests import Load
 from corda_lab.chaos import trial
 from corda_lab.chaos.model import DOUBLED, LOST, VALUE, Trial, audit_problems
 from corda_lab.chaos.trial import Made
-from corda_lab.errors import LabError, reason_of
+from corda_lab.errors import LabError, chosen, reason_of
 from corda_lab.faults import inject
 from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
@@ -47,11 +47,7 @@ class Asked:
 
 
 def read_kinds(text: str) -> tuple[FaultKind, ...]:
-    names = names_in(text)
-    unknown = [name for name in names if name not in KINDS]
-    if unknown:
-        hint = did_you_mean(unknown[0], KINDS)
-        raise LabError(f"--kinds: there is no fault {unknown[0]!r}{hint}", f"Choose from {', '.join(KINDS)}.")
+    names = {chosen("--kinds: there is no fault", name, KINDS) for name in names_in(text)}
     return tuple(kind for kind in KINDS if kind in names) or KINDS
 
 

@@ -8,11 +8,10 @@ import typer
 from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
 from corda_lab.analysis.metrics import COMPARED
 from corda_lab.cli.options import JsonOption
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.report import comparison
 from corda_lab.results import folders
 from corda_lab.text import tables, ui
-from lab_workload.names import did_you_mean
 
 
 def compare(
@@ -42,9 +41,7 @@ def compare(
 
     if len(run_names) < 2:
         raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
-    if metric not in COMPARED:
-        hint = did_you_mean(metric, COMPARED)
-        raise LabError(f"--metric: unknown metric {metric!r}{hint}", f"Choose from {', '.join(COMPARED)}.")
+    metric = chosen("--metric: unknown metric", metric, COMPARED)
     limit = None if threshold is None else parse_share(threshold, option="--threshold")
     found = compare_runs([folders.find_run(name) for name in run_names], metric=metric, threshold=limit)
     folder = comparison.write(found)

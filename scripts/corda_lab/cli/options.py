@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import BY_NAME, BY_VARIABLE, variables_of
 from corda_lab.lab.lifecycle import ImageChoice
@@ -129,11 +129,8 @@ _NUMBERS: Mapping[Kind, tuple[Callable[[str], float], str]] = {
 
 def _value(option: load.LoadOption, text: str) -> Any:
     """Read a value of ``--set``, as Typer reads that of an option. Raises LabError."""
-    if option.kind is Kind.CHOICE and text not in option.choices:
-        hint = did_you_mean(text, option.choices)
-        raise LabError(
-            f"--set {option.name}: unknown value {text!r}{hint}", f"Choose from {', '.join(option.choices)}."
-        )
+    if option.kind is Kind.CHOICE:
+        return chosen(f"--set {option.name}: unknown value", text, option.choices)
     if option.kind not in _NUMBERS:
         return _read(option, text)
     read, what = _NUMBERS[option.kind]

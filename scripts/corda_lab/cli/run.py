@@ -32,7 +32,7 @@ QUICKSTART_CONDITIONING_SECONDS_MAX = 150.0
 
 CONDITION_HELP = (
     "First bring the nodes to where they stay: the same load, until throughput is steady, for at most four "
-    "minutes. Its rows are stored, but not measured."
+    "minutes. Nothing of it is measured."
 )
 PROFILE_HELP = (
     "Profile the CPU time of the nodes that start the flows in the measuring window, for up to a minute, and put a "

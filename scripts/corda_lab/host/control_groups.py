@@ -11,6 +11,11 @@ from pathlib import Path
 from bare.commands import run
 
 PROC = Path("/proc")
+FILES = {
+    "cpu": ("cpuacct", "cpuacct.usage", "cpu.stat"),
+    "memory": ("memory", "memory.stat", "memory.stat"),
+}
+"""The controller of a value in version 1, and its files in the two versions."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +54,20 @@ def meter(container: str, pid: int) -> Meter | None:
         mounts = (PROC / "self" / "mountinfo").read_text(encoding="utf-8")
     except OSError:
         return None
-    cpu = next((path for path in usage_files(container, groups, mounts) if path.exists()), None)
-    memory = next((path for path in memory_files(container, groups, mounts) if path.exists()), None)
+    cpu, memory = (
+        next((path for path in files(kind, container, groups, mounts) if path.exists()), None) for kind in FILES
+    )
     return Meter(cpu, memory) if cpu and memory else None
 
 
-def usage_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
-    """Yield the files that may contain the container's CPU time.
+def files(kind: str, container: str, groups: str, mounts: str) -> Iterator[Path]:
+    """Yield the files that may contain a value of the container.
 
     ``groups`` is the text of ``/proc/<pid>/cgroup`` of its main process, ``mounts`` that of ``/proc/self/mountinfo``.
     """
-    for version, folder in _folders(container, groups, mounts, "cpuacct"):
-        yield folder / ("cpu.stat" if version == 2 else "cpuacct.usage")
-
-
-def memory_files(container: str, groups: str, mounts: str) -> Iterator[Path]:
-    """Yield the files that may contain the container's memory. The arguments are those of ``usage_files``."""
-    for _, folder in _folders(container, groups, mounts, "memory"):
-        yield folder / "memory.stat"
+    controller, *names = FILES[kind]
+    for version, folder in _folders(container, groups, mounts, controller):
+        yield folder / names[version - 1]
 
 
 def _folders(container: str, groups: str, mounts: str, controller: str) -> Iterator[tuple[int, Path]]:

@@ -1,14 +1,11 @@
 """Facts about this machine on which results depend: CPU, memory, disk, swap."""
 
 import platform
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-
-from corda_lab.paths import ROOT
 
 PROC = Path("/proc")
 
@@ -73,10 +70,6 @@ def memory_total_bytes() -> int:
     return int(psutil.virtual_memory().total)
 
 
-def memory_available_bytes() -> int:
-    return int(psutil.virtual_memory().available)
-
-
 def cpu_model() -> str:
     """Return the CPU's model name, which psutil does not provide."""
     try:
@@ -88,17 +81,5 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def disk_free_bytes(path: Path = ROOT) -> int:
-    return shutil.disk_usage(path).free
-
-
 def cores() -> int | None:
     return psutil.cpu_count()
-
-
-def kernel() -> str:
-    return f"{platform.system()} {platform.release()}"
-
-
-def architecture() -> str:
-    return platform.machine()

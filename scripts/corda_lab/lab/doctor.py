@@ -1,6 +1,7 @@
 """Checks this machine before the lab starts: a table of checks, each with its name, its function and its remedy."""
 
 import re
+import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -71,7 +72,7 @@ def _memory(examined: Examined) -> Finding:
         return Level.OK, "the lab is running"
     total = examined.engine.mem_total_bytes
     # An engine in a virtual machine (Docker Desktop) has its own memory, not that of this host.
-    available = machine.memory_available_bytes() if Path(examined.engine.root_dir).exists() else total
+    available = psutil.virtual_memory().available if Path(examined.engine.root_dir).exists() else total
     return judge_memory(memory_limits(examined.settings, to_start), min(available, total), total)
 
 
@@ -86,7 +87,7 @@ def _disk(examined: Examined) -> Finding:
     # If another checkout has built the images, the build cache has most of what this one needs.
     image = settings.foreign_image or f"*/node:{settings['CORDA_VERSION']}"
     present = bool(run_docker(["image", "ls", "--quiet", "--filter", f"reference={image}"]).stdout.strip())
-    return judge_disk(machine.disk_free_bytes(root if root.exists() else ROOT), images_present=present)
+    return judge_disk(shutil.disk_usage(root if root.exists() else ROOT).free, images_present=present)
 
 
 def judge_shape(text: str, settings: Settings) -> list[str]:

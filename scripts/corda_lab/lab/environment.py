@@ -90,8 +90,8 @@ def read_host() -> Host:
         cpu_model=machine.cpu_model(),
         cpu_count=machine.cores(),
         memory_bytes=machine.memory_total_bytes(),
-        kernel=machine.kernel(),
-        architecture=machine.architecture(),
+        kernel=f"{platform.system()} {platform.release()}",
+        architecture=platform.machine(),
         governor=frequency_now.governor,
         turbo=frequency_now.turbo,
     )

@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import IO
 
 from bare.commands import last_words
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.lab.deployed import Deployed, Service
 from corda_lab.lab.engine import READER, Engine, output_of, run_docker, run_docker_to_file
 from corda_lab.paths import ROOT
 from corda_lab.text.redaction import Redactor, values_in
-from lab_workload.names import canonical, did_you_mean
 
 BASE = "/opt/corda/persistence/base"
 """The base directory of a node in its container."""
@@ -125,10 +124,7 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
 
     ``services`` are those of the project, if they are known; otherwise Compose is asked.
     """
-    nodes = compose.settings.nodes
-    node = canonical(name, nodes)
-    if node is None:
-        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"Choose from {', '.join(nodes)}.")
+    node = chosen("NODE: unknown node", name, compose.settings.nodes)
     present = compose.services() if services is None else services
     service = next((one for one in present if one.name == node.lower()), None)
     if service is None:

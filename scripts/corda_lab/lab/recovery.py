@@ -1,12 +1,11 @@
 """Recovers the H2 database of a node that cannot be opened."""
 
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import HERE, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from lab_workload.names import canonical, did_you_mean
 
 LEDGER = "/opt/corda/persistence"
 RECOVERY_SECONDS_MAX = 600.0
@@ -16,12 +15,7 @@ INTACT, LOST = 3, 4
 
 def node_of(settings: Settings, name: str) -> str:
     """Return the node that ``name`` names. Raises LabError if the lab has no such node, or none on H2."""
-    node = canonical(name, settings.nodes)
-    if node is None:
-        raise LabError(
-            f"--recover: unknown node {name!r}{did_you_mean(name, settings.nodes)}",
-            f"Choose from {', '.join(settings.nodes)}.",
-        )
+    node = chosen("--recover: unknown node", name, settings.nodes)
     if settings.values.get("DATABASE") == "postgres":
         raise LabError("--recover: the nodes of this lab are on PostgreSQL", "It recovers the files of H2 only.")
     return node

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.knobs import checks
 from corda_lab.knobs.shape import BRIDGE, BY_VARIABLE, CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
 from corda_lab.lab.cordapps import platform_version
@@ -263,8 +263,7 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
     """
     values = {**variables, **beside_shape(variables)}
     if size is not None:
-        if size not in SIZES:
-            raise LabError(f"--size: unknown size {size!r}", f"Choose from {', '.join(SIZES)}.")
+        size = chosen("--size: unknown size", size, SIZES)
         values = {"NODE_HEAP": SIZES[size].heap, "NODE_CORES": str(SIZES[size].cores), **values}
     if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
         values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from corda_lab.profile.events import KINDS
 from corda_lab.profile.stacks import Stack
-from corda_lab.results.profiles import ComponentShare, Event, Unit
+from corda_lab.results.profiles import ComponentShare, Event
 
 FILE = Path(__file__).parent / "components.yaml"
 STATE_FRAMES_MAX = 8
@@ -185,7 +185,3 @@ def _share(
 def short_frame(frame: str) -> str:
     """Return a frame without its package or folder: ``net/corda/Node.run`` becomes ``Node.run``."""
     return frame.rpartition("/")[2] if is_java(frame) or frame.startswith("/") else frame
-
-
-def unit_of(event: Event) -> Unit:
-    return KINDS[event].unit

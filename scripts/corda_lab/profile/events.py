@@ -3,21 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.results.profiles import Event, Unit
-from lab_workload.names import canonical, did_you_mean
 
 SECONDS_MIN, SECONDS_MAX = 1, 600
 """How long samples can be taken."""
 
 
 def find_event(name: str) -> Event:
-    names = [event.value for event in Event]
-    found = canonical(name, names)
-    if found is None:
-        hint = did_you_mean(name, names)
-        raise LabError(f"--event: unknown event {name!r}{hint}", f"Choose from {', '.join(names)}.")
-    return Event(found)
+    return Event(chosen("--event: unknown event", name, [event.value for event in Event]))
 
 
 def check_seconds(seconds: int) -> int:

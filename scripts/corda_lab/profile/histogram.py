@@ -7,8 +7,8 @@ The images have no JDK, so neither `jmap` nor `jcmd`. The launcher of async-prof
 """
 
 import re
-import subprocess
 from dataclasses import dataclass
+from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
 from corda_lab.profile.jvm import Jvm, jcmd, said
@@ -83,7 +83,7 @@ def count(jvm: Jvm, request: str = LIVE) -> Histogram:
     )
 
 
-def _counted(jvm: Jvm, request: str, done: "subprocess.CompletedProcess[str]") -> Histogram:
+def _counted(jvm: Jvm, request: str, done: CompletedProcess[str]) -> Histogram:
     total = _TOTAL.search(done.stdout)
     if done.returncode != 0 or total is None:
         raise LabError(f"{jvm.node}: its JVM does not count its objects, and says: {said(done)}", exit_code=1)

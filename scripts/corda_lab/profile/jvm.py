@@ -6,18 +6,17 @@ The bootstrapper puts async-profiler into the volume `network`, which every node
 
 import re
 import shlex
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from subprocess import CompletedProcess
 
 from bare.commands import last_words
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.engine import Container, output_of
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
-from lab_workload.names import canonical, did_you_mean
 
 BRIDGE = "bridge"
 BRIDGE_MAIN = "[o]rg.cordalab.bridge.Main"
@@ -26,9 +25,6 @@ NODE_MAIN = "[n]et.corda.node.Corda"
 
 ASPROF = "/network/bin/asprof"
 LIBRARY = "/network/bin/libasyncProfiler.so"
-
-COMMAND_SECONDS_MAX = 120.0
-"""Time limit of one command. On a busy node, a JVM takes seconds to answer, and a large profile to write."""
 
 STOP_AFTER_SECONDS = 60
 """The JVM stops a profile by itself after so much more than its time, in case this process is killed."""
@@ -74,13 +70,7 @@ def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
 
     Raises LabError, which names the ``option``, with the choices if there is none.
     """
-    names = (*settings.nodes, BRIDGE)
-    found = canonical(name, names)
-    if found is None:
-        raise LabError(
-            f"{option}: unknown node {name!r}{did_you_mean(name, names)}", f"Choose from {', '.join(names)}."
-        )
-    return found
+    return chosen(f"{option}: unknown node", name, (*settings.nodes, BRIDGE))
 
 
 def find(name: str, compose: Deployed) -> Jvm:
@@ -93,7 +83,7 @@ def find(name: str, compose: Deployed) -> Jvm:
         condition = states[service].condition if service in states else "not started"
         raise LabError(f"{name} is not running: {condition}", "`scripts/lab status` shows the state of every service.")
     container = states[service].container
-    done = inside(container, "bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
+    done = container.inside("bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
     version, *paths = output_of(done, f"{name}: the container does not answer").splitlines()
     if version == "missing":
         raise LabError(
@@ -105,28 +95,22 @@ def find(name: str, compose: Deployed) -> Jvm:
     return Jvm(name, container, int(paths[-1].split("/")[2]), " ".join(version.split()[1:2]))
 
 
-def inside(
-    container: Container, *command: str, seconds_max: float = COMMAND_SECONDS_MAX
-) -> "subprocess.CompletedProcess[str]":
-    return container.inside(*command, seconds_max=seconds_max)
-
-
-def jcmd(jvm: Jvm, command: str, *, seconds_max: float = COMMAND_SECONDS_MAX) -> "subprocess.CompletedProcess[str]":
+def jcmd(jvm: Jvm, command: str) -> CompletedProcess[str]:
     """Run a diagnostic command of a JVM, such as ``GC.class_histogram -all``, which ``jcmd`` of a JDK would run.
 
     The status is 0 also if the command could not do what it was asked for, so look for what it prints then.
     """
-    return inside(jvm.container, ASPROF, "jcmd", str(jvm.pid), command, seconds_max=seconds_max)
+    return jvm.container.inside(ASPROF, "jcmd", str(jvm.pid), command)
 
 
-def said(done: "subprocess.CompletedProcess[str]") -> str:
+def said(done: CompletedProcess[str]) -> str:
     """The last words of a diagnostic command, for an error message: without what the launcher prints of its own."""
     own = r"^(Connected to (the )?remote JVM|JVM response code = .*)$"
     return last_words(re.sub(own, "", done.stderr or done.stdout, flags=re.MULTILINE)) or "nothing"
 
 
 def asprof(jvm: Jvm, *arguments: str) -> str:
-    done = inside(jvm.container, ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
+    done = jvm.container.inside(ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
     if done.returncode != 0:
         raise _error(jvm, arguments, f"{done.stderr}\n{done.stdout}")
     return done.stdout
@@ -186,12 +170,12 @@ def stop(jvm: Jvm, event: Event) -> str:
 
 def abandon(jvm: Jvm) -> None:
     """Stop a profile whose result nobody wants, if it still runs, and remove what it has left in the container."""
-    inside(jvm.container, ASPROF, "stop", "-o", "collapsed", "-f", "/dev/null", "--libpath", LIBRARY, str(jvm.pid))
+    jvm.container.inside(ASPROF, "stop", "-o", "collapsed", "-f", "/dev/null", "--libpath", LIBRARY, str(jvm.pid))
     clean(jvm)
 
 
 def clean(jvm: Jvm) -> None:
-    inside(jvm.container, "sh", "-c", CLEAN)
+    jvm.container.inside("sh", "-c", CLEAN)
 
 
 def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
@@ -199,7 +183,7 @@ def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
 
 
 def thread_dump(jvm: Jvm) -> str:
-    done = inside(jvm.container, ASPROF, "threaddump", str(jvm.pid))
+    done = jvm.container.inside(ASPROF, "threaddump", str(jvm.pid))
     return done.stdout if done.returncode == 0 else ""
 
 

@@ -17,9 +17,9 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
 from corda_lab.profile import jvm, stacks
-from corda_lab.profile.components import Totals, summarise, unit_of
+from corda_lab.profile.components import Totals, summarise
 from corda_lab.profile.events import KINDS, Engine
-from corda_lab.profile.jvm import Jvm, inside
+from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.folders import run_id
 from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
@@ -113,7 +113,7 @@ class Session:
             started_at=self._started_at.isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             flows=self._flows,
-            unit=unit_of(self.event),
+            unit=KINDS[self.event].unit,
             total=totals.total,
             idle_percent=totals.idle_percent,
             components=totals.components,
@@ -137,11 +137,7 @@ class Session:
 
 def read_flows(jvm: Jvm, settings: Settings) -> Reading | None:
     """Read the counters; None if they cannot be read. They are of all flows: initiators, responders, notarisations."""
-    return _read_bridge(settings) if jvm.is_bridge else _read_node(jvm)
-
-
-def _read_node(jvm: Jvm) -> Reading | None:
-    return parse_flows(inside(jvm.container, "bash", "-c", READ).stdout)
+    return _read_bridge(settings) if jvm.is_bridge else parse_flows(jvm.container.inside("bash", "-c", READ).stdout)
 
 
 def parse_flows(page: str) -> Reading | None:

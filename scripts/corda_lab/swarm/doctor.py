@@ -60,19 +60,19 @@ class SwarmHosts:
         return {found.member.id: name for name, found in self.located.items() if found.member}
 
 
-def examine(fitted: Fitted, hosts: SwarmHosts) -> list[Check]:
+def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
-    checks = []
     for name in fitted.hosts:
         found, facts = hosts.located[name], hosts.facts[name]
         if found.trouble:
-            checks.append(failure(f"host {name}", found.trouble, found.remedy))
+            yield failure(f"host {name}", found.trouble, found.remedy)
         elif isinstance(facts, LabError):
-            checks.append(failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy))
+            yield failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy)
         elif found.member:
-            checks += _host_checks(name, found.member, facts, fitted)
+            yield from _host_checks(name, found.member, facts, fitted)
     answered = {name: one for name, one in hosts.facts.items() if isinstance(one, EngineFacts)}
-    return [*checks, *_versions(answered), *_clocks(answered)]
+    yield from _versions(answered)
+    yield from _clocks(answered)
 
 
 def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) -> Iterator[Check]:
@@ -165,34 +165,32 @@ def _clocks(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
             yield ok(f"clock of {name}", finding)
 
 
-def examine_kernel_clocks(engines: Sequence[Engine], image: str | None) -> list[Check]:
+def examine_kernel_clocks(engines: Sequence[Engine], image: str | None) -> Iterator[Check]:
     """Check that the kernel of every host says that its clock is kept synchronised. ``image`` is one with Python."""
     remedy = "Run `scripts/lab up` with this placement first: it brings an image with Python to every host."
     if image is None:
-        return [unknown("synchronised clocks", "not read: the hosts have no image of the lab yet", remedy)]
+        yield unknown("synchronised clocks", "not read: the hosts have no image of the lab yet", remedy)
+        return
     read = ("run", "--rm", "--pull=never", *READER, "--entrypoint=python3", image, "-c", READ_CLOCK)
-    checks = []
     for name, said in outcomes(engines, lambda engine: engine.checked(*read)).items():
         check = f"synchronised clock of {name}"
         if isinstance(said, LabError):
-            checks.append(unknown(check, f"not read: {said.message}", remedy))
+            yield unknown(check, f"not read: {said.message}", remedy)
+            continue
+        state, microseconds = map(int, said.split())
+        if state == TIME_ERROR:
+            yield warning(check, "nothing keeps it synchronised", SYNCHRONISE)
         else:
-            state, microseconds = map(int, said.split())
-            error = f"at most {microseconds / 1000:.1f} ms off"
-            is_kept = state != TIME_ERROR
-            checks.append(ok(check, error) if is_kept else warning(check, "nothing keeps it synchronised", SYNCHRONISE))
-    return checks
+            yield ok(check, f"at most {microseconds / 1000:.1f} ms off")
 
 
-def examine_registry(registry: str, engines: Sequence[Engine]) -> list[Check]:
+def examine_registry(registry: str, engines: Sequence[Engine]) -> Iterator[Check]:
     image = f"{registry}/corda-lab/reached:none"
-    checks = []
     for name, done in outcomes(engines, lambda engine: engine.run("pull", "--quiet", image)).items():
         check = f"registry from {name}"
         if isinstance(done, LabError):
-            checks.append(failure(check, done.message, REGISTRY_REMEDY))
+            yield failure(check, done.message, REGISTRY_REMEDY)
         elif done.returncode == 0 or any(words in done.stderr.lower() for words in REACHED):
-            checks.append(ok(check, f"{registry} answers"))
+            yield ok(check, f"{registry} answers")
         else:
-            checks.append(failure(check, last_words(done.stderr, 2), REGISTRY_REMEDY))
-    return checks
+            yield failure(check, last_words(done.stderr, 2), REGISTRY_REMEDY)

@@ -83,30 +83,19 @@ def locate(host: str, label: str, found: Sequence[Member]) -> Located:
     """Find the node with the label of a host. A second one would get the ledgers of the first one's services."""
     named = [member for member in found if member.labels.get(label) == host]
     if not named:
-        return Located(
-            None,
-            f"no node of the swarm has the label {label}={host}",
-            f"Choose one of {_names(found)}: `docker node update --label-add {label}={host} NODE`.",
-        )
+        remedy = f"Choose one of {_names(found)}: `docker node update --label-add {label}={host} NODE`."
+        return Located(None, f"no node of the swarm has the label {label}={host}", remedy)
     if len(named) > 1:
-        return Located(
-            None,
-            f"{len(named)} nodes of the swarm have the label {label}={host}: {_names(named)}",
-            f"Remove it from all but one: `docker node update --label-rm {label} NODE`.",
-        )
-    member = named[0]
+        text = f"{len(named)} nodes of the swarm have the label {label}={host}: {_names(named)}"
+        return Located(None, text, f"Remove it from all but one: `docker node update --label-rm {label} NODE`.")
+    (member,) = named
+    name = member.hostname
     if member.state != "ready":
-        return Located(
-            member,
-            f"the manager has lost {member.hostname} ({member.state})",
-            f"Start its engine, and let {member.hostname} reach the manager at TCP port 2377.",
-        )
+        remedy = f"Start its engine, and let {name} reach the manager at TCP port 2377."
+        return Located(member, f"the manager has lost {name} ({member.state})", remedy)
     if member.availability != "active":
-        return Located(
-            member,
-            f"{member.hostname} takes no tasks (availability {member.availability})",
-            f"`docker node update --availability active {member.hostname}`",
-        )
+        remedy = f"`docker node update --availability active {name}`"
+        return Located(member, f"{name} takes no tasks (availability {member.availability})", remedy)
     return Located(member)
 
 

@@ -70,15 +70,12 @@ def project_of(settings: Settings) -> Project:
     return parse_project(Compose(settings).config()).without(lifecycle.left_out())
 
 
-def own_node() -> str:
-    return run_docker(["info", "--format", "{{.Swarm.NodeID}}"]).stdout.strip()
-
-
 def check(prepared: Prepared) -> list[Check]:
-    beside = settings_of_ports(prepared.settings, prepared.folder)
+    # Ports that the stack has open already are its own.
+    beside = Settings(prepared.settings.values, access.project_of(prepared.folder.stack))
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
-    checks = doctor.examine(prepared.fitted, prepared.hosts)
-    checks += [machine_doctor.check_disk(prepared.settings), *ports, *exposures(prepared.settings)]
+    checks = [*doctor.examine(prepared.fitted, prepared.hosts), machine_doctor.check_disk(prepared.settings)]
+    checks += [*ports, *exposures(prepared.settings)]
     if all(one.level is not Level.FAILURE for one in checks):
         # Engines that do not answer have been named already.
         checks += doctor.examine_registry(prepared.fitted.placement.fields.registry, prepared.engines)
@@ -92,11 +89,6 @@ def examine(prepared: Prepared) -> list[Check]:
     return [*check(prepared), *doctor.examine_kernel_clocks(prepared.engines, image)]
 
 
-def settings_of_ports(settings: Settings, folder: StackFolder) -> Settings:
-    """Return settings for the check of ports: those that the stack has open already are its own."""
-    return Settings(settings.values, access.project_of(folder.stack))
-
-
 def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
     """Build all images, and start the stack. Raises LabError.
 
@@ -104,19 +96,16 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
     """
     lifecycle.require_engine()
     lifecycle.check_extra_cordapps(settings)
-    prepare_images(settings, forced)
+    with ui.phase("Third-party images"):
+        # Those of the builds and the services, and that of the ways to their ports.
+        names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
+        engine.ensure_images(names, forced)
     with ui.phase("Checking the hosts"):
         prepared = prepare(settings, name)
         machine_doctor.require_sound(check(prepared), shown=lambda one: one.name.startswith("host "))
     build(settings)
     ownership.mark(prepared.folder.stack, mark)
     start(prepared, name)
-
-
-def prepare_images(settings: Settings, forced: lifecycle.ImageChoice | None) -> None:
-    with ui.phase("Third-party images"):
-        names = {**images.image_names(settings), "TOXIPROXY_IMAGE": settings["TOXIPROXY_IMAGE"]}
-        engine.ensure_images(names, forced)
 
 
 def build(settings: Settings) -> None:
@@ -169,7 +158,8 @@ def bridge_is_here(prepared: Prepared) -> bool:
     """Return whether the bridge is published for all, and runs on this machine."""
     service = prepared.project.services["bridge"]
     published = any(is_published("bridge", service, port) for port in service.get("ports") or ())
-    return published and prepared.hosts.node_names.get(own_node()) == prepared.fitted.places["bridge"].host
+    own_node = run_docker(["info", "--format", "{{.Swarm.NodeID}}"]).stdout.strip()
+    return published and prepared.hosts.node_names.get(own_node) == prepared.fitted.places["bridge"].host
 
 
 def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[Engine, Sequence[str]]:

@@ -1,12 +1,11 @@
 """Removes a stack with everything that belongs to it, whatever an interrupted command has left."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from subprocess import CompletedProcess
 
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import Engine, outcomes, output_of, problems_of, run_docker
+from corda_lab.lab.engine import HERE, Engine, outcomes, output_of, problems_of, run_docker
 from corda_lab.swarm import access, bootstrap
 from corda_lab.swarm.deploy import LABEL, NAMESPACE
 from corda_lab.swarm.folder import StackFolder
@@ -33,20 +32,23 @@ def remove(folder: StackFolder, hosts: Sequence[Engine], *, volumes: bool) -> No
     problems: list[Problem] = []
     with ui.phase("Stopping the stack" + (" and deleting its volumes" if volumes else "")):
         with _noted(problems):
-            _remove_container(bootstrap.container_of(stack))
+            name = bootstrap.container_of(stack)
+            if run_docker(["container", "inspect", name]).returncode == 0:
+                output_of(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
         problems += problems_of(outcomes(hosts, lambda host: _remove_plain(host, stack)))
         with _noted(problems):
             access.remove(stack)
         with _noted(problems):
-            _remove_stack(stack)
+            output_of(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
         problems += _await_gone(hosts, stack)
-        for name in _networks(stack):
+        overlays = run_docker(["network", "ls", f"--filter=label={NAMESPACE}={stack}", "--format={{.Name}}"])
+        for name in overlays.stdout.split():
             with _noted(problems):
                 _remove_network(name)
         if volumes:
-            problems += problems_of(outcomes(hosts, lambda host: _remove_volumes(lambda say: host.run(*say), stack)))
-            with _noted(problems):
-                _remove_volumes(run_docker, stack)
+            # The engine of this machine may be that of a host, so it comes afterwards.
+            for engines in (hosts, [HERE]):
+                problems += problems_of(outcomes(engines, lambda host: _remove_volumes(host, stack)))
     if problems:
         raise LabError(problems=[*dict.fromkeys(problems)], exit_code=1)
     if volumes:
@@ -62,19 +64,10 @@ def _noted(problems: list[Problem]) -> Iterator[None]:
         problems += error.problems
 
 
-def _remove_container(name: str) -> None:
-    if run_docker(["container", "inspect", name]).returncode == 0:
-        output_of(run_docker(["rm", "--force", name]), f"The container {name} was not removed")
-
-
 def _remove_plain(host: Engine, stack: str) -> None:
     left = host.checked("ps", "--all", "--quiet", f"--filter=label={LABEL}={stack}").split()
     if left:
         host.checked("rm", "--force", "--volumes", *left)
-
-
-def _remove_stack(stack: str) -> None:
-    output_of(run_docker(["stack", "rm", stack]), f"The stack {stack} was not removed")
 
 
 def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
@@ -105,10 +98,6 @@ def _await_gone(hosts: Sequence[Engine], stack: str) -> list[Problem]:
     return problems
 
 
-def _networks(stack: str) -> list[str]:
-    return run_docker(["network", "ls", f"--filter=label={NAMESPACE}={stack}", "--format={{.Name}}"]).stdout.split()
-
-
 def _remove_network(name: str) -> None:
     """Remove an overlay, as soon as no host uses it any more. Raises LabError after NETWORK_SECONDS_MAX."""
     deadline = time.monotonic() + NETWORK_SECONDS_MAX
@@ -120,11 +109,11 @@ def _remove_network(name: str) -> None:
         time.sleep(NETWORK_POLL_SECONDS)
 
 
-def _remove_volumes(run: Callable[[list[str]], CompletedProcess[str]], stack: str) -> None:
+def _remove_volumes(host: Engine, stack: str) -> None:
     """Remove the volumes of the stack, and those of its bootstrapper, from one engine. Raises LabError."""
     names: list[str] = []
     for label in (NAMESPACE, "com.docker.compose.project"):
-        listed = run(["volume", "ls", "--quiet", f"--filter=label={label}={stack}"])
+        listed = host.run("volume", "ls", "--quiet", f"--filter=label={label}={stack}")
         names += output_of(listed, "The volumes could not be listed").split()
     if names:
-        output_of(run(["volume", "rm", "--force", *names]), "Volumes were not deleted")
+        output_of(host.run("volume", "rm", "--force", *names), "Volumes were not deleted")

@@ -3,20 +3,16 @@
 from typing import Any
 
 from corda_lab.clients.bridge import Bridge, Node
-from corda_lab.errors import LabError
+from corda_lab.errors import chosen
 from corda_lab.text import ui
 from lab_workload import type_names
 from lab_workload.flows import Flow, Parameter, signature
-from lab_workload.names import canonical, did_you_mean
 
 
 def find_node(name: str, bridge: Bridge) -> Node:
     """Return a node by its name, ignoring case. Raises LabError with a suggestion if there is no such node."""
     nodes = bridge.nodes()
-    found = canonical(name, nodes)
-    if found is None:
-        raise LabError(f"NODE: unknown node {name!r}{did_you_mean(name, nodes)}", f"Choose from {', '.join(nodes)}.")
-    return nodes[found]
+    return nodes[chosen("NODE: unknown node", name, nodes)]
 
 
 def as_dicts(flows: list[Flow]) -> list[dict[str, Any]]:

@@ -7,11 +7,10 @@ import pytest
 from corda_lab.host import control_groups
 from corda_lab.host.control_groups import (
     Meter,
-    memory_files,
+    files,
     meter,
     parse_memory,
     parse_usage,
-    usage_files,
 )
 
 ID = "3f0c" * 16
@@ -47,12 +46,12 @@ VERSION_2_MOUNTS = "31 30 0:27 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 c
     ],
 )
 def test_finds_the_group_of_a_container(groups: str, mounts: str, file: str) -> None:
-    assert list(usage_files(ID, groups, mounts)) == [Path(file)]
+    assert list(files("cpu", ID, groups, mounts)) == [Path(file)]
 
 
 @pytest.mark.parametrize("groups", [f"0::/docker/{OTHER}\n", "0::/user.slice/user-1000.slice/session-2.scope\n", ""])
 def test_a_process_of_the_same_number_that_is_not_the_container_s_does_not_count(groups: str) -> None:
-    assert list(usage_files(ID, groups, VERSION_2_MOUNTS)) == []
+    assert list(files("cpu", ID, groups, VERSION_2_MOUNTS)) == []
 
 
 @pytest.mark.parametrize(
@@ -63,7 +62,7 @@ def test_a_process_of_the_same_number_that_is_not_the_container_s_does_not_count
     ],
 )
 def test_finds_the_memory_of_a_container(groups: str, mounts: str, file: str) -> None:
-    assert list(memory_files(ID, groups, mounts)) == [Path(file)]
+    assert list(files("memory", ID, groups, mounts)) == [Path(file)]
 
 
 def test_reads_what_processes_have_allocated_without_the_page_cache() -> None:

@@ -55,8 +55,4 @@ def test_reads_the_time_of_this_machine() -> None:
 def test_describes_this_machine() -> None:
     assert (machine.cores() or 0) >= 1
     assert machine.cpu_model()
-    assert machine.kernel()
-    assert machine.architecture()
     assert (machine.memory_total_bytes() or 0) > 2**28
-    assert 0 < machine.memory_available_bytes() < machine.memory_total_bytes()
-    assert machine.disk_free_bytes() > 0

@@ -2,7 +2,8 @@
 
 import pytest
 
-from corda_lab.profile.components import short_frame, summarise, unit_of
+from corda_lab.profile.components import short_frame, summarise
+from corda_lab.profile.events import KINDS
 from corda_lab.profile.stacks import Stack
 from corda_lab.results.profiles import (
     TOP,
@@ -31,7 +32,7 @@ def profile(event: Event, stacks: list[Stack], *, flows: Flows | None = None) ->
         started_at="2026-01-02T03:04:05+00:00",
         seconds=10.0,
         flows=flows,
-        unit=unit_of(event),
+        unit=KINDS[event].unit,
         total=totals.total,
         idle_percent=totals.idle_percent,
         components=totals.components,
