@@ -130,18 +130,14 @@ def metric_chart(
         traces.append(invalid)
     if ended := broken(points):
         traces.append(ended)
-    if is_rate(run) and metric == "throughput":
+    if metric == "throughput" and (x_name(run) or "").startswith("load.rate"):
+        # The rate of an open load is an upper bound of throughput.
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
     unit = metrics.metric(metric).unit
     identity = f"curve-{metric.lower().replace('_', '-').replace('.', '-')}"
     chart = Chart(identity, title, caption, unit, traces, is_over_time=False, width=width)
     return bounded(over_x(chart, run, points))
-
-
-def is_rate(run: StoredRun) -> bool:
-    """Whether x is the rate of an open load, which is an upper bound of throughput."""
-    return (x_name(run) or "").startswith("load.rate")
 
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:

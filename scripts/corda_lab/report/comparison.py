@@ -113,17 +113,14 @@ def headline(one: RunComparison, metric: str) -> str:
     if any(rates.ratio is not None for rates in one.rates):
         found.append("Each search is one measurement, too few to tell whether the rates differ.")
     found += [f"{lost.label}: {lost.reason}." for lost in one.missing]
-    shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
+    runs = [run for run in (one.first, one.second) if run.is_sweep and run.sweep.repeats > 1]
+    shared = [run.identity for run in runs if run.sweep.fresh == "shape"]
     if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
         found.append(
             f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two "
             "starts differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
         )
     return " ".join(found)
-
-
-def shares_start(run: StoredRun) -> bool:
-    return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
 def rows_words(rows: Sequence[PointComparison]) -> str:

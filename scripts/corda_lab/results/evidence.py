@@ -7,7 +7,7 @@ at a step. The command that fills a folder holds its lock, so a folder without a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,8 @@ from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment
+from corda_lab.steps.load import LoadOptions
+from lab_workload.subject import Subject
 
 LOAD = "load.json"
 END = "end.json"
@@ -40,8 +42,8 @@ class LoadFile(BaseModel):
     command: str
     began_at: str
     workload: str
-    options: Mapping[str, object]
-    subject: Mapping[str, object]
+    options: LoadOptions
+    subject: Subject
 
 
 class EndFile(BaseModel):

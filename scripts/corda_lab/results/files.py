@@ -186,7 +186,8 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     for one in steps:
         if one.logs is not None:
             # A sweep has the logs of each step in a folder of its own.
-            node_logs.copy(one.logs, _logs_folder(folder, run, one.step))
+            own = f"{one.step.index:04d}" if run.kind == "sweep" else ""
+            node_logs.copy(one.logs, folder / node_logs.FOLDER / own)
     if found := {one.step.index: one.audit for one in steps if one.audit is not None}:
         audits.write(folder, found)
     entries = [
@@ -198,11 +199,6 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
         taken.copied_to(folder)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
     folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
-
-
-def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
-    logs = folder / node_logs.FOLDER
-    return logs / f"{step.index:04d}" if run.kind == "sweep" else logs
 
 
 def write_step(folder: Path, measured: Measured) -> None:

@@ -148,11 +148,6 @@ def value_words(unit: Unit, value: float) -> str:
     return size(value) if unit is Unit.BYTES else f"{amount(value)} s"
 
 
-def hottest_words(share: ComponentShare) -> str:
-    """The hottest method of a component, and what it spends most of that time in."""
-    return share.method if share.innermost in {"", share.method} else f"{share.method} → {share.innermost}"
-
-
 def headline(profile: Profile) -> str:
     """What was profiled, and how much there was, in one line."""
     counted = f"{value_words(profile.unit, profile.total)} of {COUNTS[profile.event]}"
@@ -189,16 +184,12 @@ def load_words(flows: Flows | None) -> str:
 
 def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
     """The rows of the table of the largest components: share, name, value, meaning, hottest method."""
-    return [
-        (
-            percent(component.share_percent),
-            component.name,
-            value_words(profile.unit, component.value),
-            component.meaning,
-            hottest_words(component),
-        )
-        for component in profile.components[:TOP]
-    ]
+    found = []
+    for share in profile.components[:TOP]:
+        inner = "" if share.innermost in {"", share.method} else f" → {share.innermost}"
+        value = value_words(profile.unit, share.value)
+        found.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
+    return found
 
 
 def rest_words(profile: Profile) -> str:

@@ -113,8 +113,7 @@ def _setup(folder: Path | None) -> list[SetupEntry]:
 def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
     if folder is not None and (folder / evidence.LOAD).is_file():
-        load = folders.read_model(folder / evidence.LOAD, LoadFile)
-        return TypeAdapter(Subject).validate_python(load.subject)
+        return folders.read_model(folder / evidence.LOAD, LoadFile).subject
     parts = tuple(
         LoadPart(
             part.name,

@@ -158,7 +158,8 @@ class Maker:
             folder = Path(scratch)
             with ui.phase(f"Making a run of {one.identity}"):
                 load = self._fetched(one, one.load, one.end, folder)
-                what = measured_of(load, wanted.window)
+                completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
+                what = steps.measured(load.about, load.end, completions, wanted.window)
                 measured = self._measured(load, what, folder)
             with ui.phase("Auditing the ledgers"):
                 stateful = stateful_parts(measured.step)
@@ -280,11 +281,6 @@ def is_of(identity: str, load: str) -> bool:
     manifest = folders.read_object(folders.find_run(identity) / "run.json")
     web_ui = manifest.get("web_ui")
     return isinstance(web_ui, dict) and web_ui.get("id") == load
-
-
-def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
-    completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
-    return steps.measured(load.about, load.end, completions, wanted)
 
 
 def stage_values(

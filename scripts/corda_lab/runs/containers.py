@@ -86,7 +86,9 @@ def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
         file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
         start(compose, LoadStart(names.driver, label, driver, has_alias=True, workload=file))
         for index, worker in enumerate(names.workers, start=1):
-            arguments = plan.worker_arguments(index, host_name(names.driver))
+            # The short id is a host name too. The name of the container may be too long for DNS.
+            master = names.driver.inspected("{{.Id}}").strip()[:12]
+            arguments = plan.worker_arguments(index, master)
             start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
         await_workers(names)
         yield names if plan.options.faults else replace(names, services=services_of(compose))
@@ -136,11 +138,6 @@ def with_load_images(environment: Environment, names: LoadContainers, compose: D
     driver, *workers = [Image(name=compose.recorded_image("locust", name), id=identity) for name, identity in found]
     others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
     return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
-
-
-def host_name(container: Container) -> str:
-    """Return a name of a container for other containers: its short id, as its own name may be too long for DNS."""
-    return container.inspected("{{.Id}}").strip()[:12]
 
 
 def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]:
@@ -217,13 +214,9 @@ def generator_error(container: Container, code: int, when: Literal["before", "du
     return LabError(f"The load generator {how} {when} its load", "Its last log lines are above.", exit_code=1)
 
 
-def setup_seconds_max(plan: RunPlan) -> float:
-    return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
-
-
 def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
-    limit = setup_seconds_max(plan)
+    limit = SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
     started = time.monotonic()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
     with ui.Ticker(every_seconds=15) as ticker:

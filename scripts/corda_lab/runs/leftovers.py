@@ -151,14 +151,8 @@ def keep_logs(compose: Deployed, folder: Path, why: str) -> None:
     until = last_answer(folder)
     if until is None:
         timeout = float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
-        until = min(time.time(), began_at + planned_seconds(load) + timeout)
+        until = min(time.time(), began_at + load.options.total_seconds + timeout)
     runs_node_logs.keep(compose, folder, why, since=began_at, until=until)
-
-
-def planned_seconds(load: evidence.LoadFile) -> float:
-    """How long a load was meant to last at most, as far as its options say so."""
-    planned = [load.options.get(name) for name in ("warm_up_seconds", "duration_seconds")]
-    return sum(float(seconds) for seconds in planned if isinstance(seconds, int | float))
 
 
 def last_answer(folder: Path) -> float | None:

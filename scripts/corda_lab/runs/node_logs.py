@@ -134,10 +134,5 @@ def _entries_of(place: NodeLog, about: About, span: tuple[float, float], deadlin
     """The entries of a log in a span of time (unix seconds). Raises LabError."""
     with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
         for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
-            if is_within(entry, *span):
+            if entry.at is not None and span[0] <= entry.at <= span[1]:
                 yield entry
-
-
-def is_within(entry: LogEntry, since: float, until: float) -> bool:
-    """Whether an entry was logged in a span of time (unix seconds)."""
-    return entry.at is not None and since <= entry.at <= until

@@ -15,7 +15,6 @@ from corda_lab.steps.entry import (
     GeneratorEntry,
     HostUse,
     NodeValues,
-    OpenLoadEntry,
     PartEntry,
     RequestValues,
     ResourcesEntry,
@@ -257,13 +256,6 @@ def measured_values(
     return values if measured.requests is seen.requests else rows.of_whole_run(values, seen.requests)
 
 
-def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLoadEntry | None:
-    """The arrivals of open load; None for any other load."""
-    if not options.is_open:
-        return None
-    return open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
-
-
 def generator_entry(end: RunEnd) -> GeneratorEntry:
     return GeneratorEntry(
         cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
@@ -324,7 +316,9 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         ),
         warm_up=measured.warm_up,
         by_node=by_node,
-        open_load=open_load_of(options, seen, window),
+        open_load=open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
+        if options.is_open
+        else None,
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),

@@ -243,16 +243,18 @@ def counted(
         before = after = NOTHING_READ
     assert after is not None
     nodes = {*before.nodes} & {*after.nodes}
-    unread = frozenset({*(node for node in subject.nodes if node not in nodes), *_bridge_unread(before, after)})
+    unread = {node for node in subject.nodes if node not in nodes}
+    if before.bridge_completed is None or after.bridge_completed is None:
+        unread.add(BRIDGE)
     found = difference(
-        snapshot_of(before, subject), snapshot_of(after, subject), subject, succeeded=succeeded, unread=unread
+        snapshot_of(before, subject),
+        snapshot_of(after, subject),
+        subject,
+        succeeded=succeeded,
+        unread=frozenset(unread),
     )
     # A node that was not read before the load has no difference, although it may have counted.
     known = {node: flows for node, flows in found.node_flows.items() if node in nodes}
     why += [] if why else [*dict.fromkeys([*before.missing, *after.missing])]
     warnings = tuple(reason("counts_not_known", why=one) for one in why)
     return replace(found, node_flows=known, at_rest=after.at_rest, rest_seconds=after.rest_seconds), warnings
-
-
-def _bridge_unread(before: Counters, after: Counters) -> set[str]:
-    return {BRIDGE} if before.bridge_completed is None or after.bridge_completed is None else set()

@@ -50,11 +50,6 @@ def is_beyond_chance(step: StepEntry) -> bool:
     return abs(second - first) > CHANCE_DEVIATIONS * math.sqrt(first + second)
 
 
-def is_unsteady(step: StepEntry) -> bool:
-    """Whether throughput changed by more than chance. False without a warm-up: such a step shows how nodes warm up."""
-    return has_changed(step) and step.warm_up.seconds_max > 0 and is_beyond_chance(step)
-
-
 def machine_trouble(step: StepEntry) -> list[Reason]:
     """Why the host made the step invalid. Any other load would have been affected too, so the step is rerun."""
     found = []
@@ -67,8 +62,11 @@ def machine_trouble(step: StepEntry) -> list[Reason]:
 
 
 def unsteadiness(step: StepEntry) -> list[Reason]:
-    """Why the throughput of a step was not steady. Such a step stays in every mean, because a stall is a result too."""
-    if not is_unsteady(step):
+    """Why the throughput of a step was not steady. Such a step stays in every mean, because a stall is a result too.
+
+    A step without a warm-up shows how nodes warm up, and is never unsteady.
+    """
+    if not has_changed(step) or not step.warm_up.seconds_max or not is_beyond_chance(step):
         return []
     found = [change_reason(step)]
     if not step.warm_up.found:
