@@ -33,7 +33,6 @@ STARTS = {
         "has passed. Bursts of equal height and width are a steady load. The mean is that within the bursts."
     ),
 }
-"""What the chart of throughput says about the starts of flows, by the model of load."""
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
@@ -209,7 +208,6 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
 def all_charts(
     rows: pl.DataFrame, metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
 ) -> list[Chart]:
-    """All charts of the report, in order. ``consensus`` has the sorted consensus latencies in ms, or is None."""
     origin = step.window.load_started_at
     return [
         throughput(rows, step),

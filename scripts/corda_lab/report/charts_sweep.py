@@ -185,7 +185,6 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def reach_of(found: Estimate) -> float:
-    """The largest value drawn for a point: the upper end of its interval, or the value itself."""
     ends = interval_shown(found.low, found.high)
     return ends[1] if ends else found.value or 0.0
 
@@ -345,12 +344,10 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
 
 
 def searches(run: StoredRun) -> list[Chart]:
-    """The path of a search. Empty for a sweep without one."""
     return [search_path(run)] if run.sweep.find_max else []
 
 
 def breakdowns(points: Sequence[Point]) -> list[Chart]:
-    """Where the time of a flow goes, and its CPU time, by point. Empty if neither was measured."""
     return [chart for chart in (stage_chart(points), cost_chart(points)) if chart]
 
 

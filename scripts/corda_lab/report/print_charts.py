@@ -67,7 +67,6 @@ def charts_of(run: StoredRun) -> list[Chart]:
 
 
 def write(run: StoredRun, folder: Path) -> list[Path]:
-    """Draw the charts of a run into a folder, as PNG and as SVG, and return their paths. Raises LabError."""
     return write_charts(charts_of(run), folder)
 
 
@@ -98,7 +97,6 @@ def write_charts(
 def draw_all(
     charts: Sequence[Chart], folder: Path, suffixes: Sequence[str], description: str | None, pyplot: Any, mpl: Any
 ) -> list[Path]:
-    """Draw charts and return their paths. ``pyplot`` and ``mpl`` are modules of matplotlib."""
     paths = []
     with mpl.rc_context(STYLE):
         for chart in charts:
@@ -206,7 +204,6 @@ def legend_columns(names: Sequence[str], inches: float) -> int:
 
 
 def categories(chart: Chart) -> dict[Any, float]:
-    """The place of each category on the x axis, from 0. Empty if the axis has numbers."""
     if chart.axis != "category":
         return {}
     return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart.traces for x in t.x))}

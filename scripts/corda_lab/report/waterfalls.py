@@ -61,7 +61,6 @@ def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
 
 
 def page(found: Waterfall, title: str, run: str) -> str:
-    """A page with one waterfall and its table, without scripts."""
     return rendering.template("flow.html").render(
         run=run,
         view=view(found, title),

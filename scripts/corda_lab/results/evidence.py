@@ -79,7 +79,6 @@ def sync_rows(folder: Path) -> None:
 
 
 def rows_files(folder: Path) -> list[Path]:
-    """Return the files with the rows of requests, one per worker."""
     found = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
     return sorted(path for path in found if ROWS_FILE.fullmatch(path.name))
 

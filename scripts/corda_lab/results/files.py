@@ -56,7 +56,6 @@ class Measured:
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
-    """The profiles that were taken under its load."""
     conditioning_text: str = ""
     """The file of the workload that conditioned the nodes before this step, if one did."""
     notary: pl.DataFrame = field(default_factory=lambda: NO_NOTARY)

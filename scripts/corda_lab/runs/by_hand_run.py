@@ -21,7 +21,7 @@ from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, Manifest, UsersAt, WebUiStart
+from corda_lab.results.manifest import Environment, Manifest, WebUiStart
 from corda_lab.runs import by_hand, collect, counters, leftovers, node_logs, recording, stage_rows, unknown
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
@@ -347,9 +347,7 @@ def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: Measu
             "web_ui": WebUiStart(
                 id=load.id,
                 form=load.form,
-                users=[
-                    UsersAt(users=one.users, asked_at=one.asked_at, spawned_at=one.spawned_at) for one in load.users
-                ],
+                users=load.users,
             ),
         }
     )

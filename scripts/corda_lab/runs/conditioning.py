@@ -38,7 +38,6 @@ class Conditioned:
 
     entry: ConditioningEntry
     workload_text: str
-    """The file of its workload."""
 
 
 def before_run(options: LoadOptions, seconds_max: float = SECONDS_MAX) -> Conditioning:

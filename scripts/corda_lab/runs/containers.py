@@ -193,7 +193,6 @@ def check_workers(names: LoadContainers, codes: Mapping[Container, int | None]) 
 
 
 def show_log(container: Container) -> list[str]:
-    """Print the last log lines of a container, and return them."""
     done = container.engine.run("logs", "--tail", "40", container.name)
     lines = last_lines(done.stdout + done.stderr, 12)
     for line in lines:
@@ -306,7 +305,6 @@ class ContainerEnd:
         self._waiting = waiting
 
     def wait(self, seconds: float) -> None:
-        """Wait until the container ends, or until ``seconds`` have passed."""
         if self._waiting.poll() is not None:
             # The client ended before the container: only time is left to wait for.
             time.sleep(seconds)

@@ -169,7 +169,6 @@ def is_stored(identity: str) -> bool:
 
 
 def remove_stored(unfinished: Path) -> None:
-    """Delete the evidence of a run that was stored before its command was killed."""
     folders.remove_unfinished(unfinished)
     for partial in unfinished.parent.parent.glob(f"{atomic.PARTIAL}{unfinished.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

@@ -110,7 +110,6 @@ class Profiling:
             self._thread.start()
 
     def end(self) -> None:
-        """Note that the load has ended: take no more samples. Returns when the profilers have stopped."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -86,7 +86,6 @@ class Recording:
             node_logs.keep(compose, self.folder, reason_of(error), since=self._began_at)
 
     def close(self) -> None:
-        """Delete the rows from the volume, which are now stored elsewhere."""
         if self._load is None:
             return
         try:

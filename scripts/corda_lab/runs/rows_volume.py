@@ -158,5 +158,4 @@ class RowsVolume:
         self._at_each(fetch_from)
 
     def delete(self, identity: str) -> None:
-        """Delete all files of a run, where they could be read before. Raises LabError."""
         self._run(f"rm -f {ROWS_DIRECTORY}/{identity}.*")

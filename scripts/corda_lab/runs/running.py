@@ -74,8 +74,6 @@ def tell(lab: Deployed) -> None:
 
 @dataclass(frozen=True)
 class RunningLab:
-    """The running lab that a load is put on, and the clients of its parts."""
-
     settings: Settings
     compose: Deployed
     bridge: Bridge

@@ -46,22 +46,17 @@ class Observed:
     drops: pl.Series
     """The intended start of every dropped arrival, in unix seconds. Closed load has none."""
     metrics: pl.DataFrame
-    """The samples of Prometheus over the load."""
     end: RunEnd
-    """The summary that the generator writes at its end."""
     counted: counts.Counts
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
     machine_use: Callable[[Window], HostUse]
-    """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
-    """Returns the stages of the flows in a window of the load."""
     calibration: CalibrationEntry | None
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
     stage_rows: pl.DataFrame | None = None
-    """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     measured_until: float | None = None
@@ -187,7 +182,6 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str
 
 
 def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]) -> float | None:
-    """The mean number of flows in flight at the bridge on all ``nodes``; None if one of them has no samples."""
     means = mean_in_window(metrics, "bridge_flows_in_flight", window)
     return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
 
@@ -234,7 +228,6 @@ def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> Res
 
 
 def judged(step: StepEntry) -> StepEntry:
-    """The step with the warnings, the validity and the verdict that follow from its other values."""
     invalid, failed = invalidity(step), verdict(step)
     return step.updated(
         # What makes a step invalid is not said a second time as a warning.

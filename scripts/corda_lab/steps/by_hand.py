@@ -142,7 +142,6 @@ def _counted(load: LoadByHand, workers: int, wanted: WantedWindow) -> MeasuredBy
 
 
 def users_warnings(load: LoadByHand, measured_users: int) -> tuple[Reason, ...]:
-    """The warning that the number of users was changed; empty if it was not."""
     if len(load.users) == 1:
         return ()
     users = listed([str(change.users) for change in load.users])
@@ -227,7 +226,6 @@ def snapshot_of(counters: Counters, subject: Subject) -> Snapshot:
 
 
 NOTHING_READ = Counters(read_at=0.0, at_rest=True, rest_seconds=0.0)
-"""Counters that nobody has read."""
 
 
 def counted(

@@ -16,9 +16,7 @@ Choice = Literal["slowest", "median", "failed"]
 Match = Callable[[pl.Expr, str], pl.Expr]
 
 IDS = ("flow_id", "client_id", "tx_id", "resolved_tx_id")
-"""The columns of a row that identify its request."""
 SHOWN_MAX = 5
-"""Ids that an error lists."""
 CANNOT_TELL = "Write more characters of it."
 
 

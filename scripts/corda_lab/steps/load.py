@@ -53,7 +53,6 @@ _MODEL_REMEDIES: Mapping[LoadModel, str] = {
 }
 
 _MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
-"""The model of load by arrivals. All others are open load."""
 
 _ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
 
@@ -90,7 +89,6 @@ class LoadOption(Option):
     is_generators: bool = False
     """Whether the load generator has an option of the same name. The generator takes durations in seconds."""
     label: Callable[[Any], str] | None = None
-    """Describes a value in words."""
 
     @property
     def usage(self) -> str:
@@ -342,7 +340,6 @@ class LoadOptions:
     overrides: Mapping[str, str] = field(default_factory=dict)
     stopping: Stopping | None = None
     faults: tuple[Fault, ...] = ()
-    """What is done to the lab during the load."""
     profile: tuple[str, ...] = ()
     """The JVMs that are profiled in the measuring window: names of nodes, ``bridge``, ``INITIATORS`` or ``ALL``."""
 
@@ -399,7 +396,6 @@ class LoadOptions:
 
     @property
     def is_conditioning(self) -> bool:
-        """Whether this load conditions nodes, so nothing of it is measured."""
         return self.stopping is not None and self.stopping.completions_min > 0
 
     @property
@@ -433,7 +429,6 @@ LOAD_OPTIONS = _declared()
 COUNTED_OPTIONS = tuple(
     option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
 )
-"""The options of loads that end after a number of flows."""
 
 WARM_UP_MAX = LoadOption(
     name="warm_up_max",

@@ -36,9 +36,7 @@ _COLUMN_TYPES = {
     Outcome: pl.String,
 }
 ROW_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Row).items()})
-"""The columns of the rows."""
 DROP_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Drop).items()})
-"""The columns of the drops."""
 NO_DROPS = pl.Series("intended_at", [], dtype=pl.Float64)
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")

@@ -25,7 +25,6 @@ DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
 ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
-"""The fields of a stage row that are texts."""
 
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
@@ -280,7 +279,6 @@ def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
 
 
 def warnings(stages: StagesEntry) -> list[Reason]:
-    """The warnings about the stage table: rows are missing, or the stages do not add up to the request."""
     found = []
     for table in stages.flows:
         difference = table.difference_percent

@@ -11,7 +11,6 @@ from lab_workload.load import ALL_FAILED, OUT_OF_TIME
 UNFINISHED = {OUT_OF_TIME: "out_of_time", "stopped": "stopped_by_hand", "interrupted": "stopped_by_hand"}
 """Why a load that ends after a number of flows has not made all of them, by how the generator ended it."""
 NOT_STEADY = "conditioning_not_steady"
-"""The code of the warning that conditioning was too short."""
 SWAPPED_PAGES_MAX = 256
 """Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
 

@@ -21,18 +21,15 @@ RULE_WIDTH = 100
 """The width of a rule there. Text is not wrapped, but a rule is as wide as the line."""
 
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
-"""Progress and results, on standard output."""
 
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """Print one line of progress under the current phase."""
     console.print(f"    {text}", markup=False)
 
 
 def warn(text: str) -> None:
-    """Print one line of warning under the current phase."""
     console.print(f"    warning: {text}", style="yellow", markup=False)
 
 
