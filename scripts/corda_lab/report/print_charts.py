@@ -85,30 +85,23 @@ def write_charts(
         from matplotlib import pyplot
     except ImportError as error:
         raise LabError(f"--charts: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
+    paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return draw_all(charts, folder, suffixes, description, pyplot, mpl)
+        with mpl.rc_context(STYLE):
+            for chart in charts:
+                sheet, axes = pyplot.subplots(figsize=(width_inches(chart), HEIGHT_INCHES), layout="constrained")
+                draw(axes, chart)
+                for suffix in suffixes:
+                    paths.append(folder / f"{chart.id}.{suffix}")
+                    # Without a date, the same run always gives the same file.
+                    metadata = {"Date": None, "Description": description} if suffix == "svg" else None
+                    sheet.savefig(paths[-1], dpi=DPI, metadata=metadata)
+                pyplot.close(sheet)
     except OSError as error:
         raise LabError(
             f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write."
         ) from None
-
-
-def draw_all(
-    charts: Sequence[Chart], folder: Path, suffixes: Sequence[str], description: str | None, pyplot: Any, mpl: Any
-) -> list[Path]:
-    paths = []
-    with mpl.rc_context(STYLE):
-        for chart in charts:
-            sheet, axes = pyplot.subplots(figsize=(width_inches(chart), HEIGHT_INCHES), layout="constrained")
-            draw(axes, chart)
-            for suffix in suffixes:
-                path = folder / f"{chart.id}.{suffix}"
-                # Without a date, the same run always gives the same file.
-                metadata = {"Date": None, "Description": description} if suffix == "svg" else None
-                sheet.savefig(path, dpi=DPI, metadata=metadata)
-                paths.append(path)
-            pyplot.close(sheet)
     return paths
 
 
