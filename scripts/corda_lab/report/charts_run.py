@@ -293,10 +293,7 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
 
 
 def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
-    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``.
-
-    Of long loads, it has means over bins.
-    """
+    """One trace per node, and of PostgreSQL, with ``container`` and ``time``; of long loads, means over bins."""
     origin = step.window.load_started_at
     width = max(1, math.ceil((step.window.load_ended_at - origin) / SECONDS_DRAWN_MAX))
     tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))

@@ -58,10 +58,7 @@ class EndFile(BaseModel):
 
 
 def begin(folder: Path, load: LoadFile, workload: str, environment: Environment) -> None:
-    """Create the folder with everything that is known before the load. Raises LabError if it cannot be written.
-
-    ``workload`` is the text of the workload file.
-    """
+    """Create the folder with what is known before the load. ``workload`` is the file's text. Raises LabError."""
     try:
         with atomic.whole_folder(folder) as partial:
             (partial / ROWS).mkdir()

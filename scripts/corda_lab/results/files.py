@@ -64,10 +64,7 @@ class Measured:
     """The folder with the nodes' logs, if they were kept because this step failed."""
 
     def after(self, entry: ConditioningEntry, workload_text: str) -> "Measured":
-        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
-
-        No value of the step changes.
-        """
+        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady."""
         step = self.step.updated(conditioning=entry)
         conditioned = replace(self, step=step, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))

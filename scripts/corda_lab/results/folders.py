@@ -344,10 +344,7 @@ def complete_steps(sweep: Path) -> list[Path]:
 
 
 def read_plan(sweep: Path) -> dict[str, Any]:
-    """Read ``plan.json`` of an interrupted sweep.
-
-    Raises LabError if it is damaged, or was written by another version of the lab.
-    """
+    """Read ``plan.json`` of an interrupted sweep. Raises LabError if it is damaged, or of another version."""
     content = read_object(sweep / "plan.json")
     if content.get("schema") != SCHEMA:
         raise LabError(

@@ -43,10 +43,7 @@ class Image(ManifestPart):
 
 
 class Host(ManifestPart):
-    """The machine. Fields that the operating system does not report are None.
-
-    ``governor`` is that of the CPU frequency, or several.
-    """
+    """The machine. What the system does not report is None. There may be several governors of the CPU frequency."""
 
     cpu_model: str | None
     cpu_count: int | None

@@ -256,10 +256,7 @@ class WatchedLoad:
 
 
 def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
-    """Wait for the end of the load, and show its progress.
-
-    Raises LabError if the load does not end in time, or if a worker or a service of the lab ends early.
-    """
+    """Wait for the end of the load, and show its progress. Raises LabError if it or a part of the lab fails."""
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
     watch = EarlyStop(plan.options)

@@ -48,10 +48,7 @@ def read_vaults(
 def snapshot(
     bridge: Bridge, prometheus: Prometheus, subject: Subject, vaults: Mapping[tuple[str, str], int] | None = None
 ) -> Snapshot:
-    """Read the counters of bridge, nodes and vaults now. ``vaults`` has those of the vaults if they were read already.
-
-    Raises LabError.
-    """
+    """Read the counters of bridge, nodes and vaults now, unless ``vaults`` were read already. Raises LabError."""
     completed = {one.node: dict.fromkeys(one.flows, 0) for one in subject.each}
     started_at = {
         value.labels["node"]: value.value for value in prometheus.latest('process_start_time_seconds{job="corda"}')
@@ -105,10 +102,7 @@ def awaited_of(lab: RunningLab, since: float) -> str:
 
 
 def await_rest(lab: RunningLab, *, since: float, seconds_max: float = REST_SECONDS_MAX) -> bool:
-    """Wait until the lab is at rest, and say what for. Return False if it is not, or does not answer, within the limit.
-
-    Raises LabError if a service of the lab has ended.
-    """
+    """Wait until the lab is at rest; return whether it is within the limit. Raises LabError if a service has ended."""
     deadline = time.monotonic() + seconds_max
     with ui.Ticker(every_seconds=TELL_SECONDS) as ticker:
 
@@ -145,10 +139,7 @@ class Rest:
         return round(max(0.0, time.time() - self.ended_at), 3)
 
     def wait(self, lab: RunningLab, *, since: float) -> bool:
-        """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once.
-
-        Raises LabError if a service of the lab has ended.
-        """
+        """Wait until the lab is at rest, and return whether it is. Raises LabError if a service has ended."""
         left = self.began + rest_seconds_max(self.places) - time.monotonic()
         return await_rest(lab, since=since, seconds_max=max(0.0, left))
 

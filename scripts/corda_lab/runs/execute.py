@@ -178,10 +178,7 @@ def _observe(
 
 
 def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, since: float, rest: counters.Rest) -> pl.DataFrame:
-    """Return rows with what became of unknown outcomes. ``since`` is when the load ended by any clock, in unix seconds.
-
-    Raises LabError.
-    """
+    """Return rows with what became of unknown outcomes. The load ended at ``since`` by any clock (unix seconds)."""
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
         rest.wait(lab, since=since)

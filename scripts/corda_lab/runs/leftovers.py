@@ -29,10 +29,7 @@ from corda_lab.text.words import listed, plural
 
 
 def start_lab(settings: Settings, images: lifecycle.ImageChoice | None, *, recover: str | None = None) -> None:
-    """Start the lab of this machine, without what ended commands have left in it. Raises LabError.
-
-    ``recover`` is a node whose database is damaged.
-    """
+    """Start this machine's lab, without what ended commands left. ``recover`` is a node with a damaged database."""
     if inject.is_left(settings.project):
         # A part that is frozen or cut off would never become healthy.
         lifecycle.prepare_engine()

@@ -127,10 +127,7 @@ class Stall:
 
 
 class EarlyStop:
-    """Decides from the completions so far whether the load may end.
-
-    A load without ``stopping``, or that ends after a number of flows, never ends early.
-    """
+    """Decides from the completions so far whether a load may end: only one with ``stopping``, and not by a count."""
 
     def __init__(self, options: LoadOptions) -> None:
         self._options = options

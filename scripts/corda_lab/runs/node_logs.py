@@ -27,10 +27,7 @@ KEEP_SECONDS_MAX = 120.0
 
 
 def with_logs(measured: Measured, compose: Deployed, folder: Path) -> Measured:
-    """A copy of a step with the nodes' logs, if they may say why it failed or is invalid, in ``folder``/logs.
-
-    Raises nothing.
-    """
+    """A copy of a step with the nodes' logs in ``folder``/logs, if they may say why it failed. Raises nothing."""
     step = measured.step
     if not validity.has_node_trouble(step):
         return measured

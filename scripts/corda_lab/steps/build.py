@@ -269,10 +269,7 @@ def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str,
 
 
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
-    """The entry of a step in ``steps.json``.
-
-    Raises LabError if the load stopped before the end of the warm-up.
-    """
+    """The entry of a step. Raises LabError if the load stopped before the end of the warm-up."""
     options, subject = plan.options, plan.subject
     measured = measured_part(options, seen)
     window = measured.window

@@ -91,10 +91,7 @@ def longest(found: Sequence[Stretch]) -> Stretch:
 
 
 def measured(load: LoadByHand, end: RunEnd, completions: Sequence[float], wanted: WantedWindow) -> MeasuredByHand:
-    """What is measured of a load. ``completions`` has the ends of the requests that were done, in unix seconds.
-
-    Raises LabError if the load is too short for what is wanted.
-    """
+    """What is measured of a load. ``completions`` are in unix seconds. Raises LabError if it is too short."""
     workers = len([worker for worker in end.workers if worker.index])
     if options_of(load, 1, workers).is_counted:
         return _counted(load, workers, wanted)

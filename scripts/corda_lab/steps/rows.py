@@ -161,10 +161,7 @@ def counted(rows: pl.DataFrame, flows_after: int | None) -> pl.DataFrame:
 
 
 def span(rows: pl.DataFrame) -> Window:
-    """The window from the first start to the last end of the rows. An intended start comes before the real one.
-
-    Raises LabError without rows.
-    """
+    """The window from the first intended or real start to the last end of the rows. Raises LabError without rows."""
     if rows.is_empty():
         raise LabError("The load ended before the first flow that is measured", "Give it more time with --duration.")
     began, ended = rows.select(
