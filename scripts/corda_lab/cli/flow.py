@@ -10,7 +10,7 @@ import typer
 from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
-from corda_lab.report import waterfall, waterfalls
+from corda_lab.report import waterfall
 from corda_lab.results import folders, stored
 from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
@@ -46,7 +46,7 @@ def flow(
     if output is not None and suffix not in FORMATS:
         raise LabError(f"--output: {output.name} is neither .svg nor .html", "Give a name with one of these endings.")
     run = stored.read(folders.find_run(run_name))
-    found = waterfalls.by_identity(run, identity)
+    found = waterfall.by_identity(run, identity)
     if output is not None:
         _write(output, suffix, found, run.identity)
     if as_json:
@@ -59,8 +59,8 @@ def flow(
 
 def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 
-    title = f"{run}: {waterfall.headline(found)}"
-    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfalls.page(found, title, run)
+    title = f"{run}: {waterfall.headline_of(found)}"
+    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfall.page(found, title, run)
     try:
         atomic.write_text(output, text)
     except OSError as error:
@@ -72,12 +72,12 @@ def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
 
     step = f", step {found.step}" if is_sweep else ""
-    ui.console.print(f"{waterfall.headline(found)}  ({run}{step})", style="bold", markup=False)
+    ui.console.print(f"{waterfall.headline_of(found)}  ({run}{step})", style="bold", markup=False)
     if words := waterfall.largest_words(found):
         ui.console.print(words, markup=False)
     if found.error:
         ui.console.print(f"error: {found.error}", style="red", markup=False)
-    for name, value in waterfall.identity(found):
+    for name, value in waterfall.identity_of(found):
         ui.console.print(f"{name:<12} {value}", markup=False)
     ui.console.print()
     for line in waterfall.lines(found, ui.console.width):

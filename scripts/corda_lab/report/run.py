@@ -14,7 +14,6 @@ from corda_lab.report import (
     node_logs,
     tables,
     waterfall,
-    waterfalls,
 )
 from corda_lab.report.chart import Chart
 from corda_lab.report.charts_over_time import span_of
@@ -287,7 +286,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment),
         "value_table": tables.values_by_node(step),
-        "waterfalls": waterfalls.of_run(run, step),
+        "waterfalls": waterfall.of_run(run, step),
         "clock": waterfall.CLOCK,
         "node_logs": node_logs.section(run.folder),
         "logs": node_logs,

@@ -104,7 +104,7 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
 
 
 def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
-    found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
+    found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_seconds))
     return found.model_copy(update={"load": load, "rerun": rerun})
 
 

@@ -61,10 +61,6 @@ class LoadContainers:
     def all(self) -> tuple[Container, ...]:
         return (self.driver, *self.workers)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(container.name for container in self.all)
-
 
 def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
     """Return the containers of a run. They need not exist."""

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import groupby
 
 from rich.console import Console
@@ -57,14 +56,8 @@ def rule(title: str) -> None:
     console.print(Rule(Text(title)), width=width)
 
 
-@dataclass
-class PhaseTimes:
-    """Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
-phase_times = PhaseTimes()
+phase_seconds: dict[str, float] = {}
+"""Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
 
 
 @contextmanager
@@ -81,7 +74,7 @@ def phase(title: str) -> Iterator[None]:
         raise
     finally:
         seconds = time.monotonic() - started
-        phase_times.seconds[title] = round(seconds, 1)
+        phase_seconds[title] = round(seconds, 1)
         console.print(f"    {outcome} {seconds:.1f} s", style="dim", markup=False)
 
 
