@@ -23,7 +23,7 @@ from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import NOT_ANSWERED
-from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
 
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
@@ -41,7 +41,7 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
         notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
         notes += [
             Note("error", error_words(kind))
-            for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]
+            for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:ERRORS_SHOWN_MAX]
         ]
         notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
         notes += [Note("warning", str(flag)) for flag in step.flags]

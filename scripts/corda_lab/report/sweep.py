@@ -25,8 +25,8 @@ from corda_lab.report.run import failed_tile, tile
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.parameters import STEP
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, grouped_errors
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -298,7 +298,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
     return {
         "sweep": run.sweep,
-        "errors_shown": SHOWN_MAX,
+        "errors_shown": ERRORS_SHOWN_MAX,
         "conclusion": conclusion,
         "note_titles": NOTE_TITLES,
         "tiles": tiles(run, conclusion),

@@ -8,7 +8,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
+from corda_lab.steps import bursts, costs, counts, open_load, rows, stages, usage
 from corda_lab.steps.entry import (
     CalibrationEntry,
     ConditioningEntry,
@@ -17,6 +17,7 @@ from corda_lab.steps.entry import (
     NodeValues,
     PartEntry,
     RequestValues,
+    ResolvedEntry,
     ResourcesEntry,
     SetupEntry,
     StagesEntry,
@@ -257,6 +258,20 @@ def generator_entry(end: RunEnd) -> GeneratorEntry:
     )
 
 
+def resolved_entry(rows: pl.DataFrame, load_ended_at: float) -> ResolvedEntry:
+    """The entry ``resolved`` of a step. ``load_ended_at`` is in unix seconds."""
+    asked = rows.filter(pl.col("resolved").is_not_null())
+    counts = dict(asked["resolved"].value_counts().iter_rows())
+    last = asked["resolved_at"].max()
+    return ResolvedEntry(
+        ok=counts.get("ok", 0),
+        failed=counts.get("failed", 0),
+        not_started=counts.get("not_started", 0),
+        unknown=counts.get("unknown", 0),
+        seconds=max(0.0, round(float(last) - load_ended_at, 3)) if isinstance(last, float) else 0.0,
+    )
+
+
 def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str, Any]:
     return {
         "name": workload,
@@ -312,7 +327,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
-        resolved=resolutions.summary(seen.requests, seen.end.ended_at),
+        resolved=resolved_entry(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
         counts=counted,
         generator=generator_entry(seen.end),

@@ -170,7 +170,7 @@ class PartEntry(PartValues):
 class FailureKind(Entry):
     """Requests that failed with the same status and message.
 
-    ``error`` is the message without its values (see ``steps.failures``). ``example`` is the first message with its
+    ``error`` is the message without its values (see ``rows.grouped_errors``). ``example`` is the first message with its
     values, or None if it has none.
     """
 
