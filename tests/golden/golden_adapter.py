@@ -331,8 +331,8 @@ def unfinished_values(one: Case) -> Values:
         command="golden",
         began_at=content["began_at"],
         workload="iou",
-        options=content["load"],
-        subject=one.load(1)["subject"],
+        options=TypeAdapter(LoadOptions).validate_python(content["load"]),
+        subject=TypeAdapter(Subject).validate_python(one.load(1)["subject"]),
     )
     with tempfile.TemporaryDirectory() as results:
         folder = folders.unfinished_folder(results=Path(results)) / load.id

@@ -10,8 +10,8 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
 from corda_lab.steps.counts import BRIDGE
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
 from corda_lab.steps.reasons import Reason
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
 from corda_lab.text.words import amount, plural
 
 Kind = Literal["failed", "error", "invalid", "warning"]
@@ -97,4 +97,4 @@ def error_notes(run: StoredRun) -> list[Note]:
     """The most frequent errors of the failed steps. Empty for a search, which causes errors on purpose."""
     failed = [step for step in run.steps if failures(step)]
     kinds = grouped_errors(error for step in failed for error in [*step.failures, *step.unknown_outcomes])
-    return [Note("error", ended(error_words(kind))) for kind in kinds[:SHOWN_MAX]]
+    return [Note("error", ended(error_words(kind))) for kind in kinds[:ERRORS_SHOWN_MAX]]

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from corda_lab.audit import audit_loads
 from corda_lab.audit.requests import Load
 from corda_lab.chaos import trial
@@ -102,11 +100,7 @@ def options_of(folder: Path) -> LoadOptions:
     """The load of a run with faults. Raises LabError if it has none, or is a sweep."""
     stored_faults.read(folder)
     if (folder / evidence.LOAD).is_file():
-        given = folders.read_model(folder / evidence.LOAD, LoadFile).options
-        try:
-            return TypeAdapter(LoadOptions).validate_python(given)
-        except ValidationError as error:
-            raise LabError(f"{folder / evidence.LOAD}: {error.errors()[0]['msg']}", "Choose another run.") from None
+        return folders.read_model(folder / evidence.LOAD, LoadFile).options
     load = folders.read_model(folder / "run.json", Manifest).load
     if load is None:
         raise LabError(f"{folder.name} is a sweep, whose faults are in its file", "Repeat the sweep, or name a run.")

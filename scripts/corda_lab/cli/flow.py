@@ -9,7 +9,7 @@ import typer
 from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
-from corda_lab.report import waterfall, waterfalls
+from corda_lab.report import waterfall
 from corda_lab.results import folders, stored
 from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
@@ -45,7 +45,7 @@ def flow(
     if output is not None and suffix not in FORMATS:
         raise LabError(f"--output: {output.name} is neither .svg nor .html", "Give a name with one of these endings.")
     run = stored.read(folders.find_run(run_name))
-    found = waterfalls.by_identity(run, identity)
+    found = waterfall.by_identity(run, identity)
     if output is not None:
         _write(output, suffix, found, run.identity)
     if as_json:
@@ -58,8 +58,8 @@ def flow(
 
 def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 
-    title = f"{run}: {waterfall.headline(found)}"
-    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfalls.page(found, title, run)
+    title = f"{run}: {waterfall.headline_of(found)}"
+    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfall.page(found, title, run)
     try:
         atomic.write_text(output, text)
     except OSError as error:
@@ -71,12 +71,12 @@ def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
 
     step = f", step {found.step}" if is_sweep else ""
-    ui.say(f"{waterfall.headline(found)}  ({run}{step})", "bold")
+    ui.say(f"{waterfall.headline_of(found)}  ({run}{step})", "bold")
     if words := waterfall.largest_words(found):
         ui.say(words)
     if found.error:
         ui.say(f"error: {found.error}", "red")
-    for name, value in waterfall.identity(found):
+    for name, value in waterfall.identity_of(found):
         ui.say(f"{name:<12} {value}")
     ui.console.print()
     for line in waterfall.lines(found, ui.console.width):

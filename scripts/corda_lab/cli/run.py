@@ -76,9 +76,9 @@ def quickstart() -> None:
     summary.show_run(folder, step)
     ui.console.print()
     table = tables.table("phase", "seconds", numbers=["seconds"])
-    for title, seconds in ui.phase_times.seconds.items():
+    for title, seconds in ui.phase_seconds.items():
         table.add_row(title, f"{seconds:.1f}")
-    table.add_row("all", f"{sum(ui.phase_times.seconds.values()):.1f}", style="bold")
+    table.add_row("all", f"{sum(ui.phase_seconds.values()):.1f}", style="bold")
     tables.show(table)
     ui.console.print()
     lifecycle.print_urls(settings)

@@ -12,8 +12,8 @@ from corda_lab.results.manifest import Manifest
 from corda_lab.steps.build import conditioning_words, warm_up_words
 from corda_lab.steps.bursts import clocks_of
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.failures import SHOWN_MAX, error_words, further, grouped_errors, unwanted_words
 from corda_lab.steps.load import burst_words, flows_words
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, further, grouped_errors, unwanted_words
 from corda_lab.text import ui
 from corda_lab.text.words import count_words
 
@@ -37,7 +37,7 @@ def line(name: str, text: str) -> None:
 
 def _show_errors(step: StepEntry) -> None:
     kinds = grouped_errors([*step.failures, *step.unknown_outcomes])
-    for number, kind in enumerate(kinds[:SHOWN_MAX]):
+    for number, kind in enumerate(kinds[:ERRORS_SHOWN_MAX]):
         line("" if number else "errors", escape(error_words(kind)))
         if kind.example:
             line("", f"  example: {escape(kind.example)}")

@@ -111,7 +111,6 @@ class Chart:
     """The end of an axis that an interval would make too long; None if the data decide."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The chart as JSON. Fields of a trace that are None are left out."""
         content = asdict(self)
         content["traces"] = [
             {name: value for name, value in trace.items() if value is not None} for trace in content["traces"]

@@ -15,7 +15,6 @@ TIME_BIN_COUNT_MAX = 1500
 """Most bins of a chart of the whole run. More bins than a screen has pixels would not be visible."""
 
 ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended_ms", "outcome")
-"""Columns of ``requests.parquet`` that the report of a sweep reads."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,6 @@ def span_of(step: StepEntry, origin: float) -> dict[str, Any]:
 
 
 def spans(run: StoredRun) -> list[dict[str, Any]]:
-    """The steps and their phases on the time axis, in seconds from its start."""
     origin = origin_of(run)
     return [
         {"name": str(step.index), "is_valid": step.validity.valid, **span_of(step, origin)} for step in in_time(run)
@@ -166,7 +164,6 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, samples: pl.DataFrame) -> C
 
 
 def step_charts(step: StepEntry, rows: pl.DataFrame) -> dict[str, Any]:
-    """The throughput over time and the latency histogram of one step. ``rows`` has the rows of this step."""
     window = step.window
     origin, total = window.load_started_at, window.load_ended_at - window.load_started_at
     done = rows.filter(is_done())

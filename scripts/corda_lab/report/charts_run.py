@@ -33,7 +33,6 @@ STARTS = {
         "has passed. Bursts of equal height and width are a steady load. The mean is that within the bursts."
     ),
 }
-"""What the chart of throughput says about the starts of flows, by the model of load."""
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
@@ -209,7 +208,6 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
 def all_charts(
     rows: pl.DataFrame, metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
 ) -> list[Chart]:
-    """All charts of the report, in order. ``consensus`` has the sorted consensus latencies in ms, or is None."""
     origin = step.window.load_started_at
     return [
         throughput(rows, step),
@@ -295,10 +293,7 @@ def queues(metrics: pl.DataFrame, origin: float) -> Chart:
 
 
 def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
-    """One trace per node, and of PostgreSQL, of a column with ``container`` and ``time``.
-
-    Of long loads, it has means over bins.
-    """
+    """One trace per node, and of PostgreSQL, with ``container`` and ``time``; of long loads, means over bins."""
     origin = step.window.load_started_at
     width = max(1, math.ceil((step.window.load_ended_at - origin) / SECONDS_DRAWN_MAX))
     tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))

@@ -130,18 +130,14 @@ def metric_chart(
         traces.append(invalid)
     if ended := broken(points):
         traces.append(ended)
-    if is_rate(run) and metric == "throughput":
+    if metric == "throughput" and (x_name(run) or "").startswith("load.rate"):
+        # The rate of an open load is an upper bound of throughput.
         rates = sorted({float(point.x) for point in points})
         traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
     unit = metrics.metric(metric).unit
     identity = f"curve-{metric.lower().replace('_', '-').replace('.', '-')}"
     chart = Chart(identity, title, caption, unit, traces, is_over_time=False, width=width)
     return bounded(over_x(chart, run, points))
-
-
-def is_rate(run: StoredRun) -> bool:
-    """Whether x is the rate of an open load, which is an upper bound of throughput."""
-    return (x_name(run) or "").startswith("load.rate")
 
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
@@ -189,7 +185,6 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
 
 
 def reach_of(found: Estimate) -> float:
-    """The largest value drawn for a point: the upper end of its interval, or the value itself."""
     ends = interval_shown(found.low, found.high)
     return ends[1] if ends else found.value or 0.0
 
@@ -349,12 +344,10 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
 
 
 def searches(run: StoredRun) -> list[Chart]:
-    """The path of a search. Empty for a sweep without one."""
     return [search_path(run)] if run.sweep.find_max else []
 
 
 def breakdowns(points: Sequence[Point]) -> list[Chart]:
-    """Where the time of a flow goes, and its CPU time, by point. Empty if neither was measured."""
     return [chart for chart in (stage_chart(points), cost_chart(points)) if chart]
 
 

@@ -20,10 +20,7 @@ def up(environment: Environment) -> str:
 
 
 def run(step: StepEntry) -> str:
-    """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had.
-
-    A load that ends after a number of flows has no times.
-    """
+    """The ``lab run`` command of the load of a step, with the warm-up and the measuring window that the step had."""
     load = step.load
     times = {"duration": round(step.window.seconds), "warm_up": round(step.window.warm_up_seconds)}
     own = {

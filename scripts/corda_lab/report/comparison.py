@@ -29,7 +29,6 @@ NAME_LENGTH_MAX = 200
 
 
 def as_dict(found: Comparison) -> dict[str, Any]:
-    """The content of ``compare.json``."""
     return {
         "schema": SCHEMA,
         "runs": [run.identity for run in found.runs],
@@ -53,7 +52,6 @@ def as_dict(found: Comparison) -> dict[str, Any]:
 
 
 def markdown(found: Comparison) -> str:
-    """The content of ``compare.md``. The differences between the environments come first."""
     lines = [f"### Baseline: {found.runs[0].identity}"]
     for one in found.others:
         lines += ["", f"#### Contender: {one.second.identity}", "", environment_headline(one)]
@@ -72,7 +70,6 @@ def markdown(found: Comparison) -> str:
 
 
 def html(found: Comparison) -> str:
-    """The content of ``compare.html``."""
     charts = [
         [chart(one, metric, number).as_dict() for metric, rows in one.rows.items() if rows]
         for number, one in enumerate(found.others)
@@ -104,7 +101,6 @@ def html(found: Comparison) -> str:
 
 
 def headline(one: RunComparison, metric: str) -> str:
-    """The result of a comparison in a few sentences."""
     what = f"{METRICS[metric].title.capitalize()} of {one.second.identity}"
     if one.first.folder == one.second.folder:
         what = f"A run compared with itself, {METRICS[metric].title}"
@@ -113,17 +109,14 @@ def headline(one: RunComparison, metric: str) -> str:
     if any(rates.ratio is not None for rates in one.rates):
         found.append("Each search is one measurement, too few to tell whether the rates differ.")
     found += [f"{lost.label}: {lost.reason}." for lost in one.missing]
-    shared = [run.identity for run in (one.first, one.second) if shares_start(run)]
+    runs = [run for run in (one.first, one.second) if run.is_sweep and run.sweep.repeats > 1]
+    shared = [run.identity for run in runs if run.sweep.fresh == "shape"]
     if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
         found.append(
             f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two "
             "starts differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
         )
     return " ".join(found)
-
-
-def shares_start(run: StoredRun) -> bool:
-    return run.is_sweep and run.sweep.fresh == "shape" and run.sweep.repeats > 1
 
 
 def rows_words(rows: Sequence[PointComparison]) -> str:
@@ -234,7 +227,6 @@ def tables_of(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
 
 
 def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
-    """The rows that are judged: the points by one metric, and the confirmed rates of searches."""
     return [row_dict(row, metric) for row in one.rows[metric]] + [rates_row(rates) for rates in one.rates]
 
 
@@ -267,7 +259,6 @@ def rates_dict(rates: RateComparison) -> dict[str, Any]:
 
 
 def point_dict(one: RunComparison, number: int) -> dict[str, Any]:
-    """The entry of a point in ``compare.json``, with every metric."""
     first = next(iter(one.rows.values()))[number]
     return {
         "label": first.second.label,
@@ -287,7 +278,6 @@ def point_dict(one: RunComparison, number: int) -> dict[str, Any]:
 
 
 def write(found: Comparison, *, results_folder: Path | None = None) -> Path:
-    """Write the page, the Markdown and the JSON of a comparison, and return their folder."""
     folder = (results_folder or RESULTS) / FOLDER / folder_name(found.runs)
     makers: dict[str, Callable[[], str]] = {
         "compare.html": lambda: html(found),

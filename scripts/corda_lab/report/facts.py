@@ -32,7 +32,6 @@ NOTE_TITLES: Mapping[Kind, str] = {
     "invalid": "Invalid",
     "warning": "Warning",
 }
-"""What the reports put in front of a note, by its kind."""
 
 MORE_FILES = (
     "samples.parquet",
@@ -44,11 +43,9 @@ MORE_FILES = (
     "logs/",
     "profiles/",
 )
-"""Files and folders that not every run has."""
 
 
 def more_files(folder: Path) -> list[str]:
-    """Those of ``MORE_FILES`` that a run has."""
     return [name for name in MORE_FILES if (folder / name).exists()]
 
 
@@ -121,7 +118,6 @@ NOT_ON_HOSTS = (
     "what hosts and containers used, and how fast the processors were: these are read on one machine only. Times"
     " between hosts, because they need one clock"
 )
-"""What a run on several hosts lacks."""
 
 
 def machines(environment: Environment) -> str:

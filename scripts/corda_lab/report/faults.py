@@ -1,38 +1,26 @@
 """Faults in a report: bands in the charts over time, and a table of what each cost."""
 
-from dataclasses import asdict, dataclass
-
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import FaultEntry
 
 NOT_SEEN = "not back before the load ended"
 
 
-@dataclass(frozen=True)
-class Band:
-    """A fault on the time axis of a chart, in seconds from its origin: while it lasted, and until throughput was back.
-
-    ``back`` is None if that was not seen.
-    """
-
-    name: str
-    text: str
-    """The name, and what the fault cost."""
-    start: float
-    end: float
-    back: float | None
-
-
 def bands(step: StepEntry, origin: float) -> list[dict[str, object]]:
-    """The faults of a step as bands, as JSON. ``origin`` is the zero of the time axis in unix seconds."""
-    return [asdict(_band(fault, origin, step.window.load_ended_at)) for fault in step.faults if fault.was_made]
+    """The faults of a step on the time axis of a chart, in seconds from its ``origin`` (unix seconds), as JSON.
 
-
-def _band(fault: FaultEntry, origin: float, load_ended_at: float) -> Band:
-    began_at = fault.began_at or origin
-    back = None if fault.recovery_seconds is None else round(began_at + fault.recovery_seconds - origin, 1)
-    end = min(fault.healed_at or load_ended_at, load_ended_at)
-    return Band(fault.name, _text(fault), round(began_at - origin, 1), round(max(end, began_at) - origin, 1), back)
+    Each has its ``start`` and ``end``, and when throughput was ``back``; None if that was not seen.
+    """
+    found: list[dict[str, object]] = []
+    for fault in step.faults:
+        if fault.began_at is None:
+            continue
+        start, recovery = fault.began_at - origin, fault.recovery_seconds
+        end = min(fault.healed_at or step.window.load_ended_at, step.window.load_ended_at) - origin
+        back = None if recovery is None else round(start + recovery, 1)
+        times = {"start": round(start, 1), "end": round(max(start, end), 1), "back": back}
+        found.append({"name": fault.name, "text": _text(fault), **times})
+    return found
 
 
 def _text(fault: FaultEntry) -> str:

@@ -16,7 +16,6 @@ COUNTED: Mapping[str, str] = {
     "vault_states": "rows of vaults recorded or consumed during the load",
     "notary_entries": "states that the notary has seen consumed, ever",
 }
-"""What the counts of an audit are, in the order in which they are shown."""
 
 
 def state(audit: Audit | None) -> str:

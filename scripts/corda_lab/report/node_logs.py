@@ -14,8 +14,6 @@ SHOWN_MAX = 50
 
 @dataclass(frozen=True)
 class FileOfLog:
-    """The log of a node under the load of a step, and its path from the folder of the run."""
-
     step: int
     path: str
     log: KeptLog

@@ -40,10 +40,7 @@ def page(run: StoredRun) -> str:
 
 
 def render(folder: Path) -> Path:
-    """Write the report and the summaries of a run, each atomically, and return the path of the report.
-
-    Raises LabError if the run is damaged.
-    """
+    """Write the report and the summaries of a run, each atomically; return the path of the report. Raises LabError."""
     run = stored.read(folder)
     texts: dict[str, Callable[[], str]] = {"report.html": partial(page, run), **summaries.writers(run)}
     # All texts are made before the first file is replaced, so an error leaves the old files untouched.

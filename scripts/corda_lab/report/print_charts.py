@@ -67,7 +67,6 @@ def charts_of(run: StoredRun) -> list[Chart]:
 
 
 def write(run: StoredRun, folder: Path) -> list[Path]:
-    """Draw the charts of a run into a folder, as PNG and as SVG, and return their paths. Raises LabError."""
     return write_charts(charts_of(run), folder)
 
 
@@ -86,31 +85,23 @@ def write_charts(
         from matplotlib import pyplot
     except ImportError as error:
         raise LabError(f"--charts: matplotlib cannot be imported ({error})", "Remove .venv and start again.") from None
+    paths = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return draw_all(charts, folder, suffixes, description, pyplot, mpl)
+        with mpl.rc_context(STYLE):
+            for chart in charts:
+                sheet, axes = pyplot.subplots(figsize=(width_inches(chart), HEIGHT_INCHES), layout="constrained")
+                draw(axes, chart)
+                for suffix in suffixes:
+                    paths.append(folder / f"{chart.id}.{suffix}")
+                    # Without a date, the same run always gives the same file.
+                    metadata = {"Date": None, "Description": description} if suffix == "svg" else None
+                    sheet.savefig(paths[-1], dpi=DPI, metadata=metadata)
+                pyplot.close(sheet)
     except OSError as error:
         raise LabError(
             f"--charts: {folder} cannot be written ({error})", "Choose a folder that you can write."
         ) from None
-
-
-def draw_all(
-    charts: Sequence[Chart], folder: Path, suffixes: Sequence[str], description: str | None, pyplot: Any, mpl: Any
-) -> list[Path]:
-    """Draw charts and return their paths. ``pyplot`` and ``mpl`` are modules of matplotlib."""
-    paths = []
-    with mpl.rc_context(STYLE):
-        for chart in charts:
-            sheet, axes = pyplot.subplots(figsize=(width_inches(chart), HEIGHT_INCHES), layout="constrained")
-            draw(axes, chart)
-            for suffix in suffixes:
-                path = folder / f"{chart.id}.{suffix}"
-                # Without a date, the same run always gives the same file.
-                metadata = {"Date": None, "Description": description} if suffix == "svg" else None
-                sheet.savefig(path, dpi=DPI, metadata=metadata)
-                paths.append(path)
-            pyplot.close(sheet)
     return paths
 
 
@@ -206,7 +197,6 @@ def legend_columns(names: Sequence[str], inches: float) -> int:
 
 
 def categories(chart: Chart) -> dict[Any, float]:
-    """The place of each category on the x axis, from 0. Empty if the axis has numbers."""
     if chart.axis != "category":
         return {}
     return {name: float(place) for place, name in enumerate(dict.fromkeys(x for t in chart.traces for x in t.x))}

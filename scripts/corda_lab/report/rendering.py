@@ -13,10 +13,7 @@ NO_FILTERS: Mapping[str, Callable[..., str]] = {}
 
 
 def template(name: str, filters: Mapping[str, Callable[..., str]] = NO_FILTERS) -> jinja2.Template:
-    """A template, in which functions of ``text.words`` can be called. A variable that is not given is an error.
-
-    ``filters`` are further ones of this template.
-    """
+    """A template with the functions of ``text.words`` and further filters. A variable that is not given is an error."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -14,7 +14,6 @@ from corda_lab.report import (
     node_logs,
     tables,
     waterfall,
-    waterfalls,
 )
 from corda_lab.report.chart import Chart
 from corda_lab.report.charts_over_time import span_of
@@ -35,9 +34,8 @@ from corda_lab.steps import stages
 from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.load import LOAD_OPTIONS, burst_words
-from corda_lab.steps.rows import Window, counted
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, Window, counted, grouped_errors
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -262,7 +260,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "step": step,
         "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
         "expected_failures": grouped_errors(step.expected_failures),
-        "errors_shown": SHOWN_MAX,
+        "errors_shown": ERRORS_SHOWN_MAX,
         "headline": headline(step),
         "sentences": sentences(step),
         "tiles": tiles(step, audit),
@@ -287,7 +285,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment),
         "value_table": tables.values_by_node(step),
-        "waterfalls": waterfalls.of_run(run, step),
+        "waterfalls": waterfall.of_run(run, step),
         "clock": waterfall.CLOCK,
         "node_logs": node_logs.section(run.folder),
         "logs": node_logs,

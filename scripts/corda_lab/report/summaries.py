@@ -23,7 +23,7 @@ from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.entry import NOT_ANSWERED
-from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
 
 
 def writers(run: StoredRun) -> dict[str, Callable[[], str]]:
@@ -41,7 +41,7 @@ def conclusions_of(run: StoredRun) -> tuple[str, list[str], list[Note]]:
         notes = [Note("failed", str(reason)) for reason in step.verdict.reasons]
         notes += [
             Note("error", error_words(kind))
-            for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]
+            for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:ERRORS_SHOWN_MAX]
         ]
         notes += [Note("invalid", str(reason)) for reason in step.validity.reasons]
         notes += [Note("warning", str(flag)) for flag in step.flags]
@@ -88,43 +88,30 @@ def table(run: StoredRun) -> str:
     """The summary as CSV: one row per point, latencies in milliseconds, rates per second. Missing values are empty."""
     parameters = names(run)
     columns_of = {name: column_of(name) for name in measured_metrics(points(run))}
-    columns = [
-        "run",
-        "workload",
-        "phase",
-        "label",
-        *parameters,
-        "steps",
-        "steps_valid",
-        "steps_unsteady",
-        "steps_broke",
-        "failed",
-        "unknown",
-    ]
-    columns += [f"{column}{part}" for column in columns_of.values() for part in ("", "_low", "_high")]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*columns, "confidence"])
+    rows = []
     for point in points(run):
-        estimates: list[Any] = []
-        for name in columns_of:
-            found = point.estimate(name)
-            estimates += [_cell_of(value) for value in (found.value, found.low, found.high)]
-        values = [point.values.get(name, "") for name in parameters]
-        row = [
-            run.identity,
-            point.workload,
-            point.phase,
-            point.label,
-            *values,
-            len(point.steps),
-            len(point.valid),
-            len(point.valid) - len(point.steady),
-            len(point.broken),
-            sum(step.requests.failed for step in point.steps),
-            sum(step.requests.unknown for step in point.steps),
-        ]
-        writer.writerow([*row, *estimates, CONFIDENCE])
+        row: dict[str, Any] = {
+            "run": run.identity,
+            "workload": point.workload,
+            "phase": point.phase,
+            "label": point.label,
+            **{name: point.values.get(name, "") for name in parameters},
+            "steps": len(point.steps),
+            "steps_valid": len(point.valid),
+            "steps_unsteady": len(point.valid) - len(point.steady),
+            "steps_broke": len(point.broken),
+            "failed": sum(step.requests.failed for step in point.steps),
+            "unknown": sum(step.requests.unknown for step in point.steps),
+        }
+        for name, column in columns_of.items():
+            estimate = point.estimate(name)
+            for end, value in (("", estimate.value), ("_low", estimate.low), ("_high", estimate.high)):
+                row[f"{column}{end}"] = _cell_of(value)
+        rows.append({**row, "confidence": CONFIDENCE})
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return buffer.getvalue()
 
 

@@ -25,8 +25,8 @@ from corda_lab.report.run import failed_tile, tile
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.failures import SHOWN_MAX, grouped_errors
 from corda_lab.steps.parameters import STEP
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, grouped_errors
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -38,7 +38,6 @@ from corda_lab.text.words import (
 )
 
 METRIC_NAMES = tuple(dict.fromkeys([*(panel.series for panel in charts_over_time.PANELS), *saturation.SERIES]))
-"""Metrics in ``metrics.parquet`` that the report of a sweep reads."""
 
 
 def tiles(run: StoredRun, conclusion: Conclusion) -> list[dict[str, str]]:
@@ -205,7 +204,6 @@ def four_counts(step: StepEntry) -> list[str]:
 
 
 def link_facts(environments: Sequence[Environment]) -> Iterator[tuple[str, str]]:
-    """The measured round trips of every link, over all starts of a lab, as (name, text)."""
     measured: dict[str, list[MeasuredLink]] = {}
     for link in (link for environment in environments for link in environment.links_measured):
         measured.setdefault(link.name, []).append(link)
@@ -269,7 +267,6 @@ def difference_rows(judged: MetricComparisons) -> list[dict[str, str]]:
 
 
 def badge(run: StoredRun) -> tuple[str, str]:
-    """The state (``good``, ``warning`` or ``bad``) and the text of the badge at the top."""
     count = len(run.steps)
     failed = sum(bool(notes.failures(step)) for step in run.steps)
     if failed:
@@ -301,7 +298,7 @@ def content(run: StoredRun) -> dict[str, Any]:
     steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
     return {
         "sweep": run.sweep,
-        "errors_shown": SHOWN_MAX,
+        "errors_shown": ERRORS_SHOWN_MAX,
         "conclusion": conclusion,
         "note_titles": NOTE_TITLES,
         "tiles": tiles(run, conclusion),

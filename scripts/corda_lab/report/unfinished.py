@@ -22,19 +22,16 @@ class UnfinishedReport:
 
     run: str
     outcome: str
-    """``failed`` or ``interrupted``."""
     reason: str
     command: str | None
     rows: int
     outcomes: dict[str, int]
-    """Number of rows by outcome."""
     first_started_at: str | None
     last_ended_at: str | None
     p50_ms: float | None
     p99_ms: float | None
     missing: list[str]
     table: str | None
-    """The path of the rows as a Parquet file."""
     logs: list[str]
     """What was kept of the nodes' logs, and their most frequent errors, in words."""
 

@@ -1,12 +1,19 @@
-"""Draws the waterfall of a request: as SVG in the colours of the page, and in lines for the terminal."""
+"""Draws the waterfall of a request as SVG, in lines for the terminal and on a page, and chooses those of a report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
-from corda_lab.report import palette
+import polars as pl
+
+from corda_lab.report import palette, rendering
 from corda_lab.results.files import iso
-from corda_lab.steps.waterfall import BRIDGE, CLIENT, Span, Waterfall
-from corda_lab.text.words import short
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.chosen_requests import Chosen, chosen, find
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.rows import Window
+from corda_lab.steps.waterfall import BRIDGE, CLIENT, Row, Span, Waterfall, number, of_request
+from corda_lab.text.words import plural, short
 
 CLOCK = (
     "All processes run on one machine and share its clock. Each has aligned itself with it once, so the spans of two "
@@ -38,7 +45,7 @@ def ms(value: float) -> str:
     return f"{value:,.1f} ms"
 
 
-def headline(waterfall: Waterfall) -> str:
+def headline_of(waterfall: Waterfall) -> str:
     """``Iou on PartyA: ok after 512.3 ms``."""
     return f"{short(waterfall.flow)} on {waterfall.node}: {waterfall.outcome} after {ms(waterfall.latency_ms)}"
 
@@ -53,7 +60,7 @@ def largest_words(waterfall: Waterfall) -> str:
     return f"Most of it: {parts}."
 
 
-def identity(waterfall: Waterfall) -> list[tuple[str, str]]:
+def identity_of(waterfall: Waterfall) -> list[tuple[str, str]]:
     known = (
         ("started", iso(waterfall.started_at)),
         ("flow id", waterfall.flow_id),
@@ -188,3 +195,59 @@ def _text_bar(waterfall: Waterfall, span: Span, width: int) -> str:
     last = min(width, max(first + 1, round((span.end_ms - low) / whole * width)))
     count = 1 if span.kind == "mark" else last - first
     return " " * first + CHARACTERS[span.kind] * count
+
+
+SEVERAL_CLOCKS = "The actors ran on several hosts: compare only spans of one host, because the clocks may differ."
+
+
+def of_requests(run: StoredRun, stages: pl.DataFrame | None, rows: Sequence[Row], step: int) -> list[Waterfall]:
+    """The waterfalls of requests of one step. ``stages`` are the stage rows of the run."""
+    own = None if stages is None else stages.filter(pl.col("step") == step)
+    requested_at = run.notary_requests(step)
+    found = [of_request(row, own, requested_at) for row in rows]
+    is_placed = any(run.environment(one).placement for one in run.steps if one.index == step)
+    return [replace(one, notes=(*one.notes, SEVERAL_CLOCKS)) for one in found] if is_placed else found
+
+
+def by_identity(run: StoredRun, identity: str) -> Waterfall:
+    """The waterfall of the request with a flow id, client id or transaction id. Raises LabError."""
+    stages = run.stage_rows()
+    row = find(identity, run.table("requests"), stages)
+    return of_requests(run, stages, [row], int(number(row, "step") or 1))[0]
+
+
+def view(found: Waterfall, title: str) -> dict[str, object]:
+    headline = headline_of(found)
+    return {
+        "title": title,
+        "headline": headline,
+        "largest": largest_words(found),
+        "identity": identity_of(found),
+        "svg": svg(found, f"{title}: {headline}"),
+        "spans": found.spans,
+        "notes": found.notes,
+    }
+
+
+def title_of(one: Chosen) -> str:
+    if one.choice == "failed":
+        return "A failed request" if one.of == 1 else f"A failed request, of {one.of:,}"
+    return f"The {one.choice} of {plural(one.of, 'request')}"
+
+
+def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
+    window = Window(step.window.started_at, step.window.ended_at)
+    rows = run.table("requests")
+    found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
+    waterfalls = of_requests(run, run.stage_rows(), [one.row for one in found], step.index)
+    return [view(each, title_of(one)) for each, one in zip(waterfalls, found, strict=True)]
+
+
+def page(found: Waterfall, title: str, run: str) -> str:
+    return rendering.template("flow.html").render(
+        run=run,
+        view=view(found, title),
+        error=found.error or "",
+        clock=CLOCK,
+        style=palette.css_of_system() + rendering.text_of("report.css"),
+    )

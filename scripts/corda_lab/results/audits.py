@@ -94,15 +94,12 @@ def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdi
 
 
 class StoredAudits(BaseModel):
-    """The content of ``audit.json``: the audit of each step, by its index."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     audits: dict[int, Audit]
 
 
 def write(folder: Path, audits: Mapping[int, Audit]) -> None:
-    """Write ``audit.json`` in the folder of a run, or of a step of a running sweep."""
     folders.write_json(folder / AUDIT_FILE, StoredAudits(audits=dict(audits)).model_dump(mode="json"))
 
 

@@ -7,7 +7,7 @@ at a step. The command that fills a folder holds its lock, so a folder without a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,8 @@ from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment
+from corda_lab.steps.load import LoadOptions
+from lab_workload.subject import Subject
 
 LOAD = "load.json"
 END = "end.json"
@@ -40,8 +42,8 @@ class LoadFile(BaseModel):
     command: str
     began_at: str
     workload: str
-    options: Mapping[str, object]
-    subject: Mapping[str, object]
+    options: LoadOptions
+    subject: Subject
 
 
 class EndFile(BaseModel):
@@ -56,10 +58,7 @@ class EndFile(BaseModel):
 
 
 def begin(folder: Path, load: LoadFile, workload: str, environment: Environment) -> None:
-    """Create the folder with everything that is known before the load. Raises LabError if it cannot be written.
-
-    ``workload`` is the text of the workload file.
-    """
+    """Create the folder with what is known before the load. ``workload`` is the file's text. Raises LabError."""
     try:
         with atomic.whole_folder(folder) as partial:
             (partial / ROWS).mkdir()
@@ -77,7 +76,6 @@ def sync_rows(folder: Path) -> None:
 
 
 def rows_files(folder: Path) -> list[Path]:
-    """Return the files with the rows of requests, one per worker."""
     found = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
     return sorted(path for path in found if ROWS_FILE.fullmatch(path.name))
 

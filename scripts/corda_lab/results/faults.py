@@ -15,7 +15,6 @@ SCHEMA = 1
 
 class LoadFaults(Part):
     step: int = 1
-    """The number of the step in a sweep."""
     seed: int
     """The seed of the load. ``lab chaos`` draws the faults from it too."""
     faults: tuple[FaultEntry, ...]

@@ -56,7 +56,6 @@ class Measured:
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
-    """The profiles that were taken under its load."""
     conditioning_text: str = ""
     """The file of the workload that conditioned the nodes before this step, if one did."""
     notary: pl.DataFrame = field(default_factory=lambda: NO_NOTARY)
@@ -65,10 +64,7 @@ class Measured:
     """The folder with the nodes' logs, if they were kept because this step failed."""
 
     def after(self, entry: ConditioningEntry, workload_text: str) -> "Measured":
-        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady.
-
-        No value of the step changes.
-        """
+        """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady."""
         step = self.step.updated(conditioning=entry)
         conditioned = replace(self, step=step, conditioning_text=workload_text)
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
@@ -108,7 +104,7 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
 
 
 def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
-    found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_times.seconds))
+    found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_seconds))
     return found.model_copy(update={"load": load, "rerun": rerun})
 
 
@@ -186,7 +182,8 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     for one in steps:
         if one.logs is not None:
             # A sweep has the logs of each step in a folder of its own.
-            node_logs.copy(one.logs, _logs_folder(folder, run, one.step))
+            own = f"{one.step.index:04d}" if run.kind == "sweep" else ""
+            node_logs.copy(one.logs, folder / node_logs.FOLDER / own)
     if found := {one.step.index: one.audit for one in steps if one.audit is not None}:
         audits.write(folder, found)
     entries = [
@@ -198,11 +195,6 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
         taken.copied_to(folder)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})
     folders.write_json(folder / "run.json", run.model_dump(mode="json", by_alias=True))
-
-
-def _logs_folder(folder: Path, run: Manifest, step: StepEntry) -> Path:
-    logs = folder / node_logs.FOLDER
-    return logs / f"{step.index:04d}" if run.kind == "sweep" else logs
 
 
 def write_step(folder: Path, measured: Measured) -> None:

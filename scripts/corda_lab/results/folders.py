@@ -38,7 +38,6 @@ watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.par
 nodes were profiled, the folder ``profiles``; if it failed, the nodes' ``logs/``."""
 
 FAULTS = "faults.json"
-"""The faults of a run, and what became of them."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
@@ -49,7 +48,6 @@ FINISHED = ".finished-"
 """Name prefix of the folder of an unfinished run or sweep that is being deleted."""
 
 DAMAGED = "The run is damaged; choose another."
-"""What to do about a run whose files cannot be read."""
 
 FREE_BYTES_MIN = 200 * 1024**2
 """Free disk space without which nothing is measured: room for the rows and metrics of a large run."""
@@ -71,7 +69,6 @@ def run_id(name: str, *, at: datetime | None = None) -> str:
 
 
 def now() -> str:
-    """The current time as ISO 8601 text in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -347,10 +344,7 @@ def complete_steps(sweep: Path) -> list[Path]:
 
 
 def read_plan(sweep: Path) -> dict[str, Any]:
-    """Read ``plan.json`` of an interrupted sweep.
-
-    Raises LabError if it is damaged, or was written by another version of the lab.
-    """
+    """Read ``plan.json`` of an interrupted sweep. Raises LabError if it is damaged, or of another version."""
     content = read_object(sweep / "plan.json")
     if content.get("schema") != SCHEMA:
         raise LabError(

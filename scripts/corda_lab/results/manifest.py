@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
+from lab_workload.by_hand import UsersChange
 
 
 class ManifestPart(BaseModel):
@@ -17,8 +18,6 @@ class ManifestPart(BaseModel):
 
 
 class GitState(ManifestPart):
-    """The git commit of the checkout. Both fields are None outside a repository."""
-
     commit: str | None
     has_changes: bool | None
 
@@ -44,10 +43,7 @@ class Image(ManifestPart):
 
 
 class Host(ManifestPart):
-    """The machine. Fields that the operating system does not report are None.
-
-    ``governor`` is that of the CPU frequency, or several.
-    """
+    """The machine. What the system does not report is None. There may be several governors of the CPU frequency."""
 
     cpu_model: str | None
     cpu_count: int | None
@@ -77,7 +73,6 @@ class PlacedHost(ManifestPart):
     cores: int | None
     memory_bytes: int | None
     engine: str | None
-    """The version of its engine."""
     kernel: str | None
     architecture: str | None
     cpu_model: str | None
@@ -174,8 +169,6 @@ class OwnSpans(ManifestPart):
 
 
 class LeftOut(ManifestPart):
-    """A point of a sweep that the machine could not have, and why."""
-
     label: str
     reason: str
 
@@ -220,7 +213,6 @@ class SweepPlan(ManifestPart):
     x: str | None = None
     """The parameter on the x axis; None if the points have no order."""
     vary: dict[str, list[ParameterValue]] = {}
-    """The values of every parameter that varies."""
     repeats: int = 1
     seed: int | None = None
     fresh: Literal["shape", "repeat", "step"] = "shape"
@@ -244,11 +236,9 @@ class ProfileEntry(ManifestPart):
     began_at: float | None = None
     """When the first sample was taken, in unix seconds; None if none was."""
     seconds: float = 0.0
-    """How long samples were taken."""
     window_seconds: float = 0.0
     """How much of that time was in the measuring window of the load."""
     problem: str | None = None
-    """Why it failed; None if it did not."""
 
 
 class Rerun(ManifestPart):
@@ -258,20 +248,12 @@ class Rerun(ManifestPart):
     changes: list[str]
 
 
-class UsersAt(ManifestPart):
-    """A number of users: when it was asked for, and when all were running (None: never), in unix seconds."""
-
-    users: int
-    asked_at: float
-    spawned_at: float | None
-
-
 class WebUiStart(ManifestPart):
     """How a load was started in the web UI: its id there, the fields of the form, and its numbers of users."""
 
     id: str
     form: dict[str, str]
-    users: list[UsersAt]
+    users: list[UsersChange]
 
 
 class Manifest(ManifestPart):
@@ -297,6 +279,5 @@ class Manifest(ManifestPart):
     """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
     profiles: list[ProfileEntry] = []
-    """The profiles in the folder of the run, and those that failed."""
     grafana: str | None
     """The link to the steps in Grafana, if it was running."""

@@ -73,7 +73,6 @@ class BoundedText:
     _tail_bytes: int = 0
 
     def add(self, line: str) -> None:
-        """Add a line, which is given without its line break."""
         encoded = line.encode("utf-8", errors="replace") + b"\n"
         half = self.bytes_max // 2
         if not self._tail and self._head_bytes + len(encoded) <= half:

@@ -18,13 +18,11 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.text.words import amount, percent, size
 
 FOLDER = "profiles"
-"""The folder of profiles, in ``results/`` and in the folder of a run."""
 
 TOP = 10
 """Number of components that are shown. The JSON has all."""
 
 SCHEMA = 1
-"""Version of the format of a profile's JSON file."""
 
 
 class Event(StrEnum):
@@ -69,7 +67,6 @@ class Flows(_Stored):
     """Flows that ended, on the node or, of the bridge, on all nodes. They may have been started by other nodes."""
     started: int
     seconds: float
-    """Time between the two readings of the counters, while samples were taken."""
 
     @property
     def per_second(self) -> float:
@@ -92,9 +89,7 @@ class Profile(_Stored):
     started_at: str
     """UTC, ISO 8601."""
     seconds: float
-    """How long samples were taken."""
     flows: Flows | None
-    """None if the counters could not be read."""
     unit: Unit
     total: float
     """CPU time, bytes, the time of waiting for locks, or of all threads together."""
@@ -148,13 +143,7 @@ def value_words(unit: Unit, value: float) -> str:
     return size(value) if unit is Unit.BYTES else f"{amount(value)} s"
 
 
-def hottest_words(share: ComponentShare) -> str:
-    """The hottest method of a component, and what it spends most of that time in."""
-    return share.method if share.innermost in {"", share.method} else f"{share.method} → {share.innermost}"
-
-
 def headline(profile: Profile) -> str:
-    """What was profiled, and how much there was, in one line."""
     counted = f"{value_words(profile.unit, profile.total)} of {COUNTS[profile.event]}"
     if not profile.seconds:
         # Its load ended as soon as it began: there is no rate.
@@ -188,17 +177,12 @@ def load_words(flows: Flows | None) -> str:
 
 
 def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
-    """The rows of the table of the largest components: share, name, value, meaning, hottest method."""
-    return [
-        (
-            percent(component.share_percent),
-            component.name,
-            value_words(profile.unit, component.value),
-            component.meaning,
-            hottest_words(component),
-        )
-        for component in profile.components[:TOP]
-    ]
+    found = []
+    for share in profile.components[:TOP]:
+        inner = "" if share.innermost in {"", share.method} else f" → {share.innermost}"
+        value = value_words(profile.unit, share.value)
+        found.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
+    return found
 
 
 def rest_words(profile: Profile) -> str:

@@ -35,10 +35,7 @@ _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?"
 
 
 def why_broken(compose: Deployed, since: float) -> str | None:
-    """Return which nodes have ended since a time (unix seconds), and why; None if all are alive. Raises LabError.
-
-    A node without heap may hang instead of ending.
-    """
+    """Which nodes have ended, or have no heap left, since a time (unix seconds); None if none. Raises LabError."""
     services = compose.services()
     ended = {one.node: one for one in endings(compose, services) if one.node}
     states = {service.name: service.state for service in services}
@@ -113,8 +110,7 @@ def _setup(folder: Path | None) -> list[SetupEntry]:
 def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
     if folder is not None and (folder / evidence.LOAD).is_file():
-        load = folders.read_model(folder / evidence.LOAD, LoadFile)
-        return TypeAdapter(Subject).validate_python(load.subject)
+        return folders.read_model(folder / evidence.LOAD, LoadFile).subject
     parts = tuple(
         LoadPart(
             part.name,

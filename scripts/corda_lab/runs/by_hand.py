@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 import httpx
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine
@@ -22,7 +22,6 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import evidence, folders
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
-from corda_lab.steps.load import LoadOptions
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.by_hand import (
@@ -39,7 +38,6 @@ from lab_workload.by_hand import (
     WebUiStatus,
 )
 from lab_workload.run_end import RunEnd
-from lab_workload.subject import Subject
 
 END_SUFFIX = ".end.json"
 NEWEST = "latest"
@@ -236,8 +234,8 @@ def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
         command=f"the Locust web UI ({load.id})",
         began_at=began_at(one.identity).isoformat(timespec="seconds"),
         workload=load.workload,
-        options=TypeAdapter(LoadOptions).dump_python(options, mode="json"),
-        subject=TypeAdapter(Subject).dump_python(load.subject, mode="json"),
+        options=options,
+        subject=load.subject,
     )
 
 

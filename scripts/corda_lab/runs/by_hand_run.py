@@ -21,7 +21,7 @@ from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, Manifest, UsersAt, WebUiStart
+from corda_lab.results.manifest import Environment, Manifest, WebUiStart
 from corda_lab.runs import (
     by_hand,
     collect,
@@ -168,7 +168,8 @@ class Maker:
             folder = Path(scratch)
             with ui.phase(f"Making a run of {one.identity}"):
                 load = self._fetched(one, one.load, one.end, folder)
-                what = measured_of(load, wanted.window)
+                completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
+                what = steps.measured(load.about, load.end, completions, wanted.window)
                 measured = self._measured(load, what, folder)
             with ui.phase("Auditing the ledgers"):
                 stateful = stateful_parts(measured.step)
@@ -290,11 +291,6 @@ def is_of(identity: str, load: str) -> bool:
     return isinstance(web_ui, dict) and web_ui.get("id") == load
 
 
-def measured_of(load: _Load, wanted: WantedWindow) -> MeasuredByHand:
-    completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
-    return steps.measured(load.about, load.end, completions, wanted)
-
-
 def stage_values(
     load: _Load,
     requests: pl.DataFrame,
@@ -359,9 +355,7 @@ def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: Measu
             "web_ui": WebUiStart(
                 id=load.id,
                 form=load.form,
-                users=[
-                    UsersAt(users=one.users, asked_at=one.asked_at, spawned_at=one.spawned_at) for one in load.users
-                ],
+                users=load.users,
             ),
         }
     )

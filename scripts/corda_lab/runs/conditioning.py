@@ -38,7 +38,6 @@ class Conditioned:
 
     entry: ConditioningEntry
     workload_text: str
-    """The file of its workload."""
 
 
 def before_run(options: LoadOptions, seconds_max: float = SECONDS_MAX) -> Conditioning:
@@ -94,10 +93,7 @@ def await_rest(lab: RunningLab, subject: Subject, identity: str) -> None:
 
 
 def entry_of(run: PreparedRun, collected: Collected, decided: WarmUp | None) -> ConditioningEntry:
-    """The entry ``conditioning`` of the step that follows.
-
-    ``decided`` says that the load was ended because it was steady. Otherwise it ran to its limit.
-    """
+    """The entry of the step that follows. ``decided``: the load was ended because it was steady, before its limit."""
     end, options = collected.end, run.options
     times = collected.requests.filter(rows.is_done())["ended_at"].sort().to_list()
     return ConditioningEntry(

@@ -61,10 +61,6 @@ class LoadContainers:
     def all(self) -> tuple[Container, ...]:
         return (self.driver, *self.workers)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(container.name for container in self.all)
-
 
 def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
     """Return the containers of a run. They need not exist."""
@@ -86,7 +82,9 @@ def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
         file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
         start(compose, LoadStart(names.driver, label, driver, has_alias=True, workload=file))
         for index, worker in enumerate(names.workers, start=1):
-            arguments = plan.worker_arguments(index, host_name(names.driver))
+            # The short id is a host name too. The name of the container may be too long for DNS.
+            master = names.driver.inspected("{{.Id}}").strip()[:12]
+            arguments = plan.worker_arguments(index, master)
             start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
         await_workers(names)
         yield names if plan.options.faults else replace(names, services=services_of(compose))
@@ -136,11 +134,6 @@ def with_load_images(environment: Environment, names: LoadContainers, compose: D
     driver, *workers = [Image(name=compose.recorded_image("locust", name), id=identity) for name, identity in found]
     others = {f"locust worker {index}": image for index, image in enumerate(workers, start=1) if image != driver}
     return environment.model_copy(update={"images": {**environment.images, "locust": driver, **others}})
-
-
-def host_name(container: Container) -> str:
-    """Return a name of a container for other containers: its short id, as its own name may be too long for DNS."""
-    return container.inspected("{{.Id}}").strip()[:12]
 
 
 def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]:
@@ -196,7 +189,6 @@ def check_workers(names: LoadContainers, codes: Mapping[Container, int | None]) 
 
 
 def show_log(container: Container) -> list[str]:
-    """Print the last log lines of a container, and return them."""
     done = container.engine.run("logs", "--tail", "40", container.name)
     lines = last_lines(done.stdout + done.stderr, 12)
     for line in lines:
@@ -217,13 +209,9 @@ def generator_error(container: Container, code: int, when: Literal["before", "du
     return LabError(f"The load generator {how} {when} its load", "Its last log lines are above.", exit_code=1)
 
 
-def setup_seconds_max(plan: RunPlan) -> float:
-    return SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
-
-
 def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
-    limit = setup_seconds_max(plan)
+    limit = SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
     started = time.monotonic()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
     with ui.Ticker(every_seconds=15) as ticker:
@@ -264,10 +252,7 @@ class WatchedLoad:
 
 
 def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
-    """Wait for the end of the load, and show its progress.
-
-    Raises LabError if the load does not end in time, or if a worker or a service of the lab ends early.
-    """
+    """Wait for the end of the load, and show its progress. Raises LabError if it or a part of the lab fails."""
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
     watch = EarlyStop(plan.options)
@@ -313,7 +298,6 @@ class ContainerEnd:
         self._waiting = waiting
 
     def wait(self, seconds: float) -> None:
-        """Wait until the container ends, or until ``seconds`` have passed."""
         if self._waiting.poll() is not None:
             # The client ended before the container: only time is left to wait for.
             time.sleep(seconds)

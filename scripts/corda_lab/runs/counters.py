@@ -19,7 +19,6 @@ from corda_lab.text.words import listed, plural, short
 from lab_workload.subject import Subject
 
 REST_SECONDS_MAX = 120.0
-"""How long a lab may take to be at rest."""
 REST_SECONDS_PER_PLACE = 0.2
 """How much longer for each request that may be in flight when a load ends. Open load beyond the peak leaves thousands
 of flows, and nodes complete some five per second."""

@@ -11,7 +11,7 @@ from corda_lab.audit import audit_load
 from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
-from corda_lab.host.calibration import Calibration, calibrate
+from corda_lab.host.calibration import calibrate
 from corda_lab.lab.deployed import Deployed, hosts_of, is_here
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
@@ -163,7 +163,9 @@ def _observe(
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use if is_here(lab.compose) else lambda _: HostUse(),
             stage_values=observer.stage_values(own, stage_rows),
-            calibration=calibrated(before),
+            calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
+            if before
+            else None,
             readings=read,
             stage_rows=stage_rows,
             samples=sampler.samples(),
@@ -179,13 +181,6 @@ def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, rest: count
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
         rest.wait(lab)
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
-
-
-def calibrated(before: Calibration | None) -> CalibrationEntry | None:
-    """Time the fixed work again; None if it was not timed before, because other machines did the work."""
-    if before is None:
-        return None
-    return CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
 
 
 def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:

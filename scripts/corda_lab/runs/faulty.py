@@ -121,10 +121,7 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
 
 
 def revive(lab: RunningLab) -> bool:
-    """Start what has ended of the lab, and return whether all of it is healthy.
-
-    A node may end itself when its database or its disk fails.
-    """
+    """Start what has ended of the lab, and return whether all of it is healthy."""
     needed = {*lab.settings.services} - {BOOTSTRAP, GRAFANA}
     services = [service for service in lab.compose.services() if service.name in needed]
     for service in services:

@@ -29,10 +29,7 @@ from corda_lab.text.words import listed, plural
 
 
 def start_lab(settings: Settings, images: lifecycle.ImageChoice | None, *, recover: str | None = None) -> None:
-    """Start the lab of this machine, without what ended commands have left in it. Raises LabError.
-
-    ``recover`` is a node whose database is damaged.
-    """
+    """Start this machine's lab, without what ended commands left. ``recover`` is a node with a damaged database."""
     if inject.is_left(settings.project):
         # A part that is frozen or cut off would never become healthy.
         lifecycle.prepare_engine()
@@ -151,14 +148,8 @@ def keep_logs(compose: Deployed, folder: Path, why: str) -> None:
     until = last_answer(folder)
     if until is None:
         timeout = float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
-        until = min(time.time(), began_at + planned_seconds(load) + timeout)
+        until = min(time.time(), began_at + load.options.total_seconds + timeout)
     runs_node_logs.keep(compose, folder, why, since=began_at, until=until)
-
-
-def planned_seconds(load: evidence.LoadFile) -> float:
-    """How long a load was meant to last at most, as far as its options say so."""
-    planned = [load.options.get(name) for name in ("warm_up_seconds", "duration_seconds")]
-    return sum(float(seconds) for seconds in planned if isinstance(seconds, int | float))
 
 
 def last_answer(folder: Path) -> float | None:
@@ -175,7 +166,6 @@ def is_stored(identity: str) -> bool:
 
 
 def remove_stored(unfinished: Path) -> None:
-    """Delete the evidence of a run that was stored before its command was killed."""
     folders.remove_unfinished(unfinished)
     for partial in unfinished.parent.parent.glob(f"{atomic.PARTIAL}{unfinished.name}-*"):
         shutil.rmtree(partial, ignore_errors=True)

@@ -87,7 +87,6 @@ USUAL_TIMES = 2
 """Where flows take long, it has to be so many times as long as between two ends before: reading the logs of nodes takes
 something from a load that is measured."""
 LOGS_SECONDS_MAX = 20.0
-"""How long reading the logs of the nodes may take."""
 
 
 class Stall:
@@ -104,7 +103,6 @@ class Stall:
         self._is_said = False
 
     def note(self, live: LiveRate) -> None:
-        """Take what the bridge said last, and say it if no flow has ended for long although some are in flight."""
         now = time.monotonic()
         seconds = now - self._since
         if not live.in_flight:
@@ -129,17 +127,13 @@ class Stall:
 
 
 class EarlyStop:
-    """Decides from the completions so far whether the load may end.
-
-    A load without ``stopping``, or that ends after a number of flows, never ends early.
-    """
+    """Decides from the completions so far whether a load may end: only one with ``stopping``, and not by a count."""
 
     def __init__(self, options: LoadOptions) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
 
     def note(self, elapsed_seconds: float, completed: float) -> None:
-        """Record the number of completed requests at a time after the start of the load."""
         self._seen.append((elapsed_seconds, completed))
 
     @property

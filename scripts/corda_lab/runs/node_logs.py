@@ -27,10 +27,7 @@ KEEP_SECONDS_MAX = 120.0
 
 
 def with_logs(measured: Measured, compose: Deployed, folder: Path) -> Measured:
-    """A copy of a step with the nodes' logs, if they may say why it failed or is invalid, in ``folder``/logs.
-
-    Raises nothing.
-    """
+    """A copy of a step with the nodes' logs in ``folder``/logs, if they may say why it failed. Raises nothing."""
     step = measured.step
     if not validity.has_node_trouble(step):
         return measured
@@ -134,10 +131,5 @@ def _entries_of(place: NodeLog, about: About, span: tuple[float, float], deadlin
     """The entries of a log in a span of time (unix seconds). Raises LabError."""
     with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
         for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
-            if is_within(entry, *span):
+            if entry.at is not None and span[0] <= entry.at <= span[1]:
                 yield entry
-
-
-def is_within(entry: LogEntry, since: float, until: float) -> bool:
-    """Whether an entry was logged in a span of time (unix seconds)."""
-    return entry.at is not None and since <= entry.at <= until

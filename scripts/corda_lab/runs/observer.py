@@ -74,10 +74,7 @@ class Observer:
         )
 
     def stage_rows(self, directory: Path, *, torn_max: int = 0) -> pl.DataFrame | None:
-        """Collect the stage rows of the flows that ended since the start of the load; None if there are none.
-
-        Up to ``torn_max`` rows of each node may be torn, because it was killed.
-        """
+        """Collect the stage rows since the start of the load, if any. Up to ``torn_max`` of a node may be torn."""
         time.sleep(stage_rows.FLUSH_SECONDS)
         paths = stage_rows.collect(self._compose, self._stage_offsets, directory)
         return stage_rows.read_stages(paths, self._nodes, torn_max=torn_max)

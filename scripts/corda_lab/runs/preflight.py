@@ -75,10 +75,7 @@ class PreparedRun:
 
 
 def prepare(options: LoadOptions) -> PreparedRun:
-    """Check the options, read the workload and make the id of a run, each once. Raises LabError.
-
-    The part of the id after the time is the option ``--name``, or the workload's name.
-    """
+    """Check the options, read the workload and make the id of a run, from ``--name`` or its name. Raises LabError."""
     check_options(options)
     workload = read_workload(options.workload, options.overrides)
     name = folders.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")

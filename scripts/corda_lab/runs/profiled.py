@@ -110,7 +110,6 @@ class Profiling:
             self._thread.start()
 
     def end(self) -> None:
-        """Note that the load has ended: take no more samples. Returns when the profilers have stopped."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -176,10 +175,7 @@ def _words(error: Exception) -> str:
 
 @contextmanager
 def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
-    """Get ready to profile the nodes of a planned load, as its options say. After the block, no profiler runs.
-
-    Raises LabError if one of them cannot be profiled.
-    """
+    """Get ready to profile the nodes of a planned load. After the block, no profiler runs. Raises LabError."""
     options = plan.options
     if not options.profile:
         yield Profiling((), Span(0.0, 0))

@@ -27,10 +27,7 @@ NODE_COMMAND = (
 
 @dataclass(frozen=True)
 class NodeReading:
-    """Bytes that the container of a node has sent, received and written, and the size of its H2 file; None if missing.
-
-    The loopback interface is left out.
-    """
+    """Bytes that a node's container sent, received (not by loopback) and wrote, and the size of its H2 file."""
 
     sent: int | None = None
     received: int | None = None

@@ -19,11 +19,9 @@ from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from lab_workload.subject import Subject
 
 Value = TypeVar("Value")
 
@@ -49,8 +47,8 @@ class Recording:
             command=files.command_line(),
             began_at=folders.now(),
             workload=plan.workload.name,
-            options=TypeAdapter(LoadOptions).dump_python(plan.options, mode="json"),
-            subject=TypeAdapter(Subject).dump_python(plan.subject, mode="json"),
+            options=plan.options,
+            subject=plan.subject,
         )
         text = plan.workload.source.path.read_text(encoding="utf-8")
         evidence.begin(self.folder, load, text, environment)
@@ -88,7 +86,6 @@ class Recording:
             node_logs.keep(compose, self.folder, reason_of(error), since=self._began_at)
 
     def close(self) -> None:
-        """Delete the rows from the volume, which are now stored elsewhere."""
         if self._load is None:
             return
         try:

@@ -117,10 +117,7 @@ class RowsVolume:
         return sorted(identity for identity in found if RUN_NAME.fullmatch(identity))
 
     def texts_by_hand(self) -> dict[str, str]:
-        """Return the texts of the JSON files about loads by hand, and the numbers of lines of their rows, by file name.
-
-        Raises LabError.
-        """
+        """The JSON files about loads by hand, and numbers of lines of their rows, by file name. Raises LabError."""
         notes = " ".join([f"web-*{LOAD_SUFFIX}", "web-*.end.json", f"web-*{AFTER_SUFFIX}", REMOVED_FILE])
         show = f'[ ! -f "$file" ] || {{ echo "{_TITLE}$file"; '
         script = (
@@ -157,5 +154,4 @@ class RowsVolume:
         self._at_each(fetch_from)
 
     def delete(self, identity: str) -> None:
-        """Delete all files of a run, where they could be read before. Raises LabError."""
         self._run(f"rm -f {ROWS_DIRECTORY}/{identity}.*")

@@ -42,10 +42,7 @@ def ask_all(ask: Callable[[Part], Answer], parts: Iterable[Part]) -> dict[Part, 
 
 
 def deployed(settings: Settings) -> Deployed:
-    """Return the lab that is up, in its shape: the stack if one is deployed, else that of this machine.
-
-    Raises LabError if both are up.
-    """
+    """The lab that is up, in its shape: a deployed stack, or that of this machine. Raises LabError if both are."""
     stack = deployment.find(settings)
     if stack is None:
         return Compose(shape.of_running(settings))
@@ -74,8 +71,6 @@ def tell(lab: Deployed) -> None:
 
 @dataclass(frozen=True)
 class RunningLab:
-    """The running lab that a load is put on, and the clients of its parts."""
-
     settings: Settings
     compose: Deployed
     bridge: Bridge

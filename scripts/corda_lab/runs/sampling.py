@@ -28,7 +28,6 @@ SAMPLES_MAX = 200_000
 THREAD = "sampler"
 
 Row = tuple[str, float, float, int]
-"""The values of ``SAMPLES_SCHEMA``."""
 
 
 class Sampler:
@@ -45,7 +44,6 @@ class Sampler:
             self.start(meters_of(parts_of(lab, generators)))
 
     def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
-        """Begin to sample on this machine. ``watched`` has the meters of each part of the lab, which are added up."""
         self._thread = threading.Thread(target=self._run, args=(watched,), name=THREAD, daemon=True)
         self._thread.start()
 
@@ -59,7 +57,6 @@ class Sampler:
             self._thread.join()
 
     def samples(self) -> pl.DataFrame:
-        """Return all samples taken on this machine so far, with the columns of ``SAMPLES_SCHEMA``."""
         return pl.DataFrame(list(self._rows), schema=SAMPLES_SCHEMA, orient="row")
 
     def _run(self, watched: Mapping[str, Sequence[Meter]]) -> None:
@@ -84,7 +81,6 @@ def read(watched: Mapping[str, Sequence[Meter]]) -> Iterator[Row]:
 
 @contextmanager
 def sampling() -> Iterator[Sampler]:
-    """Yield a sampler that ends with the block. It takes no samples before it is started."""
     sampler = Sampler()
     try:
         yield sampler

@@ -1,15 +1,14 @@
 """Asks a node what became of the requests with an unknown outcome, and lets it forget the outcomes of a run."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 
 import polars as pl
 
-from corda_lab.clients.bridge import Bridge, FlowState, FlowStatus
+from corda_lab.clients.bridge import Bridge, FlowState
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
 from corda_lab.runs.running import RunningLab
@@ -25,13 +24,6 @@ ABSENT_SECONDS_MIN = 5.0
 """A client id is absent only if it is still so after this time: the start may have been on its way to the node."""
 
 RESOLVED: dict[FlowState, Resolved] = {"completed": "ok", "failed": "failed", "absent": "not_started"}
-
-
-@dataclass
-class _Pending:
-    client_id: str
-    absent_since: float | None = None
-    found: Resolution | None = field(default=None)
 
 
 def are_in(requests: pl.DataFrame) -> bool:
@@ -54,21 +46,25 @@ def resolve(
 
     A request that cannot be resolved within ``seconds_max``, or on a node without client ids, stays ``unknown``.
     """
-    asked = [_Pending(str(one)) for one in requests.filter(_is_unknown())["client_id"]]
+    left: dict[str, float | None] = {str(one): None for one in requests.filter(_is_unknown())["client_id"]}
+    """Since when each client id was absent, by the monotonic clock."""
+    count, resolved = len(left), dict[str, Resolution]()
     deadline = time.monotonic() + seconds_max
-    if asked and _keeps_client_ids(bridge, node, deadline, pause):
+    if left and _keeps_client_ids(bridge, node, deadline, pause):
         with ui.Ticker(every_seconds=15) as ticker, ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
-            while left := [one for one in asked if one.found is None]:
-                answers = pool.map(lambda one: bridge.flow_status(node, one.client_id), left)
-                _take(left, answers)
-                if all(one.found for one in left) or time.monotonic() > deadline:
+            while True:
+                answers = list(pool.map(partial(bridge.flow_status, node), left))
+                for client_id, answer in zip(list(left), answers, strict=True):
+                    now = time.monotonic()
+                    since = left[client_id] = (left[client_id] or now) if answer.state == "absent" else None
+                    if answer.state in RESOLVED and (since is None or now - since >= ABSENT_SECONDS_MIN):
+                        resolved[client_id] = Resolution(RESOLVED[answer.state], time.time(), answer.transaction)
+                        del left[client_id]
+                if not left or time.monotonic() > deadline:
                     break
-                ticker.show(
-                    f"resolving unknown outcomes: {sum(one.found is None for one in left)} of {len(asked)} left"
-                )
+                ticker.show(f"resolving unknown outcomes: {len(left)} of {count} left")
                 pause(POLL_SECONDS)
-    now = time.time()
-    return {one.client_id: one.found or Resolution("unknown", now) for one in asked}
+    return resolved | dict.fromkeys(left, Resolution("unknown", time.time()))
 
 
 def resolve_all(lab: RunningLab, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
@@ -102,17 +98,3 @@ def forget(bridge: Bridge, node: str, identity: str, *, seconds_max: float = FOR
                 return
     except LabError as error:
         ui.warn(error.message)
-
-
-def _take(asked: Iterable[_Pending], answers: Iterable[FlowStatus]) -> None:
-    for one, answer in zip(asked, answers, strict=True):
-        now = time.monotonic()
-        if answer.state == "absent":
-            one.absent_since = one.absent_since or now
-            if now - one.absent_since < ABSENT_SECONDS_MIN:
-                continue
-        else:
-            one.absent_since = None
-        resolved = RESOLVED.get(answer.state)
-        if resolved is not None:
-            one.found = Resolution(resolved, time.time(), answer.transaction)

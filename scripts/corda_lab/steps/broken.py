@@ -48,7 +48,6 @@ class BrokenLoad:
 
     @property
     def window(self) -> Window:
-        """From the first start of a request until the end of the last, or of the attempt."""
         started_at = self.requests["started_at"].min()
         begin = self.began_at if started_at is None else float(str(started_at))
         return Window(begin, max(self.ended_at, begin + SECONDS_MIN))

@@ -8,16 +8,16 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
+from corda_lab.steps import bursts, costs, counts, open_load, rows, stages, usage
 from corda_lab.steps.entry import (
     CalibrationEntry,
     ConditioningEntry,
     GeneratorEntry,
     HostUse,
     NodeValues,
-    OpenLoadEntry,
     PartEntry,
     RequestValues,
+    ResolvedEntry,
     ResourcesEntry,
     SetupEntry,
     StagesEntry,
@@ -47,22 +47,17 @@ class Observed:
     drops: pl.Series
     """The intended start of every dropped arrival, in unix seconds. Closed load has none."""
     metrics: pl.DataFrame
-    """The samples of Prometheus over the load."""
     end: RunEnd
-    """The summary that the generator writes at its end."""
     counted: counts.Counts
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
     machine_use: Callable[[Window], HostUse]
-    """Returns the utilisation of the host over a window of the load."""
     stage_values: Callable[[Window], StagesEntry]
-    """Returns the stages of the flows in a window of the load."""
     calibration: CalibrationEntry | None
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
     stage_rows: pl.DataFrame | None = None
-    """The stage rows of the nodes; None if there are none."""
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
     measured_until: float | None = None
@@ -188,7 +183,6 @@ def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str
 
 
 def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]) -> float | None:
-    """The mean number of flows in flight at the bridge on all ``nodes``; None if one of them has no samples."""
     means = mean_in_window(metrics, "bridge_flows_in_flight", window)
     return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
 
@@ -235,7 +229,6 @@ def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> Res
 
 
 def judged(step: StepEntry) -> StepEntry:
-    """The step with the warnings, the validity and the verdict that follow from its other values."""
     invalid, failed = invalidity(step), verdict(step)
     return step.updated(
         # What makes a step invalid is not said a second time as a warning.
@@ -257,18 +250,25 @@ def measured_values(
     return values if measured.requests is seen.requests else rows.of_whole_run(values, seen.requests)
 
 
-def open_load_of(options: LoadOptions, seen: Observed, window: Window) -> OpenLoadEntry | None:
-    """The arrivals of open load; None for any other load."""
-    if not options.is_open:
-        return None
-    return open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
-
-
 def generator_entry(end: RunEnd) -> GeneratorEntry:
     return GeneratorEntry(
         cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
         workers=[WorkerEntry(**vars(one)) for one in end.workers],
+    )
+
+
+def resolved_entry(rows: pl.DataFrame, load_ended_at: float) -> ResolvedEntry:
+    """The entry ``resolved`` of a step. ``load_ended_at`` is in unix seconds."""
+    asked = rows.filter(pl.col("resolved").is_not_null())
+    counts = dict(asked["resolved"].value_counts().iter_rows())
+    last = asked["resolved_at"].max()
+    return ResolvedEntry(
+        ok=counts.get("ok", 0),
+        failed=counts.get("failed", 0),
+        not_started=counts.get("not_started", 0),
+        unknown=counts.get("unknown", 0),
+        seconds=max(0.0, round(float(last) - load_ended_at, 3)) if isinstance(last, float) else 0.0,
     )
 
 
@@ -284,10 +284,7 @@ def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str,
 
 
 def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
-    """The entry of a step in ``steps.json``.
-
-    Raises LabError if the load stopped before the end of the warm-up.
-    """
+    """The entry of a step. Raises LabError if the load stopped before the end of the warm-up."""
     options, subject = plan.options, plan.subject
     measured = measured_part(options, seen)
     window = measured.window
@@ -324,11 +321,13 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         ),
         warm_up=measured.warm_up,
         by_node=by_node,
-        open_load=open_load_of(options, seen, window),
+        open_load=open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
+        if options.is_open
+        else None,
         bursts=found,
         total_seconds=None if options.flows is None else window.seconds,
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
-        resolved=resolutions.summary(seen.requests, seen.end.ended_at),
+        resolved=resolved_entry(seen.requests, seen.end.ended_at),
         stages=seen.stage_values(window),
         counts=counted,
         generator=generator_entry(seen.end),

@@ -91,10 +91,7 @@ def longest(found: Sequence[Stretch]) -> Stretch:
 
 
 def measured(load: LoadByHand, end: RunEnd, completions: Sequence[float], wanted: WantedWindow) -> MeasuredByHand:
-    """What is measured of a load. ``completions`` has the ends of the requests that were done, in unix seconds.
-
-    Raises LabError if the load is too short for what is wanted.
-    """
+    """What is measured of a load. ``completions`` are in unix seconds. Raises LabError if it is too short."""
     workers = len([worker for worker in end.workers if worker.index])
     if options_of(load, 1, workers).is_counted:
         return _counted(load, workers, wanted)
@@ -142,7 +139,6 @@ def _counted(load: LoadByHand, workers: int, wanted: WantedWindow) -> MeasuredBy
 
 
 def users_warnings(load: LoadByHand, measured_users: int) -> tuple[Reason, ...]:
-    """The warning that the number of users was changed; empty if it was not."""
     if len(load.users) == 1:
         return ()
     users = listed([str(change.users) for change in load.users])
@@ -227,7 +223,6 @@ def snapshot_of(counters: Counters, subject: Subject) -> Snapshot:
 
 
 NOTHING_READ = Counters(read_at=0.0, at_rest=True, rest_seconds=0.0)
-"""Counters that nobody has read."""
 
 
 def counted(
@@ -243,16 +238,18 @@ def counted(
         before = after = NOTHING_READ
     assert after is not None
     nodes = {*before.nodes} & {*after.nodes}
-    unread = frozenset({*(node for node in subject.nodes if node not in nodes), *_bridge_unread(before, after)})
+    unread = {node for node in subject.nodes if node not in nodes}
+    if before.bridge_completed is None or after.bridge_completed is None:
+        unread.add(BRIDGE)
     found = difference(
-        snapshot_of(before, subject), snapshot_of(after, subject), subject, succeeded=succeeded, unread=unread
+        snapshot_of(before, subject),
+        snapshot_of(after, subject),
+        subject,
+        succeeded=succeeded,
+        unread=frozenset(unread),
     )
     # A node that was not read before the load has no difference, although it may have counted.
     known = {node: flows for node, flows in found.node_flows.items() if node in nodes}
     why += [] if why else [*dict.fromkeys([*before.missing, *after.missing])]
     warnings = tuple(reason("counts_not_known", why=one) for one in why)
     return replace(found, node_flows=known, at_rest=after.at_rest, rest_seconds=after.rest_seconds), warnings
-
-
-def _bridge_unread(before: Counters, after: Counters) -> set[str]:
-    return {BRIDGE} if before.bridge_completed is None or after.bridge_completed is None else set()

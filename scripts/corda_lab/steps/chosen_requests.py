@@ -16,9 +16,7 @@ Choice = Literal["slowest", "median", "failed"]
 Match = Callable[[pl.Expr, str], pl.Expr]
 
 IDS = ("flow_id", "client_id", "tx_id", "resolved_tx_id")
-"""The columns of a row that identify its request."""
 SHOWN_MAX = 5
-"""Ids that an error lists."""
 CANNOT_TELL = "Write more characters of it."
 
 
@@ -73,7 +71,7 @@ def find(identity: str, rows: pl.DataFrame, stages: pl.DataFrame | None) -> Row:
     wanted = identity.strip().lower()
     if not wanted:
         raise LabError("ID: is empty", "Give a flow id, a client id or a transaction id, or how one of them begins.")
-    for is_match in (_equals, _begins):
+    for is_match in (pl.Expr.eq, _begins):
         found = _matching(rows, IDS, wanted, is_match)
         if found.is_empty() and stages is not None:
             found = _by_stage_rows(wanted, rows, stages, is_match)
@@ -85,10 +83,6 @@ def find(identity: str, rows: pl.DataFrame, stages: pl.DataFrame | None) -> Row:
         f"ID: no request of this run has {identity!r} as its flow id, client id or transaction id",
         "requests.parquet in its folder has the ids of all requests; choose another run with --run.",
     )
-
-
-def _equals(column: pl.Expr, wanted: str) -> pl.Expr:
-    return column == wanted
 
 
 def _begins(column: pl.Expr, wanted: str) -> pl.Expr:

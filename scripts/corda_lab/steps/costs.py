@@ -12,7 +12,6 @@ from corda_lab.steps.entry import DatabaseRead, RequestValues, TransactionCheck,
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
-"""Name of the database server in the costs by node."""
 
 
 @dataclass(frozen=True)

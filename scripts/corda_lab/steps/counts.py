@@ -121,7 +121,6 @@ class Counts:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """The sum of counts; None if one of them is not known."""
     known = list(counts)
     return None if None in known else sum(count for count in known if count is not None)
 
@@ -236,5 +235,4 @@ def difference(
 def _change(
     before: Mapping[tuple[str, str], int], after: Mapping[tuple[str, str], int], place: tuple[str, str]
 ) -> int | None:
-    """The change of the number of states at a place; None if it was not counted before or after."""
     return after[place] - before[place] if place in before and place in after else None

@@ -78,8 +78,6 @@ class Distribution(Entry):
 
 
 class SetupEntry(Entry):
-    """One step of the set-up of a workload: the number of items that it prepared, and its duration."""
-
     name: str
     items: int
     seconds: float
@@ -172,7 +170,7 @@ class PartEntry(PartValues):
 class FailureKind(Entry):
     """Requests that failed with the same status and message.
 
-    ``error`` is the message without its values (see ``steps.failures``). ``example`` is the first message with its
+    ``error`` is the message without its values (see ``rows.grouped_errors``). ``example`` is the first message with its
     values, or None if it has none.
     """
 
@@ -515,10 +513,8 @@ class StepEntry(RequestValues):
     warm_up: WarmUpEntry
     parts: tuple[PartEntry, ...]
     by_node: tuple[NodeValues, ...] = ()
-    """The values of every node that started flows, if there were several."""
     open_load: OpenLoadEntry | None = None
     bursts: BurstsEntry | None = None
-    """None unless the requests start in bursts."""
     total_seconds: float | None = None
     """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
     node_latency_ms: Distribution | None = None
@@ -537,7 +533,6 @@ class StepEntry(RequestValues):
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()
-    """What was done to the lab during the load, and what it cost."""
     restarted_after_faults: tuple[str, ...] = ()
     """The nodes that were started again after the load, because flows stayed in flight without that."""
     flags: list[Reason] = []
@@ -551,7 +546,6 @@ class StepEntry(RequestValues):
     key: str = "run"
     label: str = ""
     point: dict[str, ParameterValue] = {}
-    """The values of the parameters that the sweep varies, by name."""
     repeat: int = 1
     phase: Phase = "measure"
     outcome: StepOutcome = "passed"

@@ -36,7 +36,6 @@ HOST_KINDS: tuple[FaultKind, ...] = ("partition", "kill", "restart")
 drained, and takes services again afterwards."""
 
 FAULTS_MAX = 200
-"""Most faults of one load."""
 PARAMETERS: Mapping[FaultKind, Mapping[str, tuple[float, float, float]]] = {
     "slow-link": {
         "latency_ms": (300.0, 0.0, 60_000.0),
@@ -81,7 +80,6 @@ class Fault(Part):
         return ends_load(self.kind, self.target)
 
     def parameter(self, name: str) -> float:
-        """The value of a parameter: what is given, otherwise its default."""
         return self.parameters.get(name, PARAMETERS[self.kind][name][0])
 
     def words(self) -> str:
@@ -94,7 +92,6 @@ class FaultEntry(Fault):
     """A fault, and what became of it. Times are in unix seconds, and None if it did not come to that."""
 
     began_at: float | None = None
-    """When it was there."""
     healed_at: float | None = None
     """When what it had changed was as before. A process that was started again may not be ready yet."""
     problem: str | None = None
@@ -148,7 +145,6 @@ def problems(faults: Sequence[Fault], targets: Sequence[str], links: Sequence[st
 
 
 def _meet(one: Fault, other: Fault) -> bool:
-    """Whether two faults of the same target overlap in time."""
     together = one.at_seconds < other.at_seconds + other.for_seconds and other.at_seconds < (
         one.at_seconds + one.for_seconds
     )

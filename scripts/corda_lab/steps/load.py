@@ -53,7 +53,6 @@ _MODEL_REMEDIES: Mapping[LoadModel, str] = {
 }
 
 _MODELS: Mapping[Arrivals, LoadModel] = {"closed": "closed", "burst": "burst"}
-"""The model of load by arrivals. All others are open load."""
 
 _ARRIVAL_LABELS: Mapping[Arrivals, str] = {"closed": "closed load", "burst": "bursts"}
 
@@ -90,7 +89,6 @@ class LoadOption(Option):
     is_generators: bool = False
     """Whether the load generator has an option of the same name. The generator takes durations in seconds."""
     label: Callable[[Any], str] | None = None
-    """Describes a value in words."""
 
     @property
     def usage(self) -> str:
@@ -342,13 +340,8 @@ class LoadOptions:
     overrides: Mapping[str, str] = field(default_factory=dict)
     stopping: Stopping | None = None
     faults: tuple[Fault, ...] = ()
-    """What is done to the lab during the load."""
     profile: tuple[str, ...] = ()
     """The JVMs that are profiled in the measuring window: names of nodes, ``bridge``, ``INITIATORS`` or ``ALL``."""
-
-    @property
-    def unprofiled(self) -> "LoadOptions":
-        return replace(self, profile=())
 
     @property
     def is_open(self) -> bool:
@@ -385,7 +378,8 @@ class LoadOptions:
         if not self.is_counted:
             return self
         users = min(self.places, LoadOptions.users) if self.is_burst else self.users
-        own = {option.attribute: getattr(LoadOptions, option.attribute) for option in COUNTED_OPTIONS}
+        names = [name for name, option in LOAD_OPTIONS.items() if option.model == "burst"]
+        own = {LOAD_OPTIONS[name].attribute: LOAD_OPTIONS[name].default for name in (*names, "flows", "flows_after")}
         return replace(self, arrivals="closed", users=users, **own)
 
     @property
@@ -399,7 +393,6 @@ class LoadOptions:
 
     @property
     def is_conditioning(self) -> bool:
-        """Whether this load conditions nodes, so nothing of it is measured."""
         return self.stopping is not None and self.stopping.completions_min > 0
 
     @property
@@ -429,11 +422,6 @@ def _declared() -> Mapping[str, LoadOption]:
 
 LOAD_OPTIONS = _declared()
 """All options of a load by name, in the order of help and printed commands."""
-
-COUNTED_OPTIONS = tuple(
-    option for option in LOAD_OPTIONS.values() if option.model == "burst" or option.name in ("flows", "flows_after")
-)
-"""The options of loads that end after a number of flows."""
 
 WARM_UP_MAX = LoadOption(
     name="warm_up_max",
@@ -599,8 +587,9 @@ class Conditioning:
         whether the nodes are warm. So open load lasts as long as it may. In place of bursts, and of load that ends
         after a number of flows, there is closed load that goes on.
         """
-        options, window = self.options.endless.unprofiled, min(CONDITIONING_WINDOW_SECONDS, self.seconds_max // 2)
+        options, window = self.options.endless, min(CONDITIONING_WINDOW_SECONDS, self.seconds_max // 2)
         least = max(1.0, (self.seconds_max if options.is_open else self.seconds_min) - window)
-        brief = replace(options, warm_up_seconds=least, duration_seconds=window, stopping=None, faults=())
+        plain = replace(options, stopping=None, faults=(), profile=())
+        brief = replace(plain, warm_up_seconds=least, duration_seconds=window)
         limited = until_steady(brief, max(least, self.seconds_max - window))
         return replace(limited, stopping=limited.stopping and replace(limited.stopping, completions_min=COLD_FLOWS))

@@ -59,7 +59,6 @@ class LogEntry:
 
     @property
     def message(self) -> str:
-        """The message, without the context and the stack trace."""
         header = _HEADER.match(self.lines[0])
         first = header["message"] if header else self.lines[0]
         rest = self.lines[1 : self._trace_at]
@@ -143,7 +142,6 @@ class Errors:
     _kinds: dict[tuple[str, str, str, str | None], ErrorKind] = field(default_factory=dict)
 
     def add(self, entry: LogEntry) -> None:
-        """Count an entry, if it is an error."""
         if not entry.is_error or entry.at is None:
             return
         message, exception = entry.message, entry.exception

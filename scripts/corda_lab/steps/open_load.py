@@ -17,7 +17,6 @@ from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
 OPEN_ARRIVALS = frozenset({"constant", "poisson"})
-"""The arrivals of open load."""
 
 LATE_MS = 1000 * LATE_SECONDS
 

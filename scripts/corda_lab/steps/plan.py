@@ -51,10 +51,7 @@ class RunPlan:
         ]
 
     def worker_arguments(self, index: int, master: str) -> list[str]:
-        """The arguments after the entrypoint of the container of a worker.
-
-        ``index`` counts from 1; ``master`` is the name of the master's container.
-        """
+        """The arguments of the container of a worker. ``index`` counts from 1; ``master`` is the master's host name."""
         return [
             "--worker",
             *("--master-host", master),

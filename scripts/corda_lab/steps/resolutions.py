@@ -1,12 +1,10 @@
-"""What became of the requests with an unknown outcome: columns of the rows, and their summary."""
+"""What became of the requests with an unknown outcome, as columns of the rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
-
-from corda_lab.steps.entry import ResolvedEntry
 
 Resolved = Literal["ok", "failed", "not_started", "unknown"]
 """ok: the flow succeeded. failed: it ended with an exception. not_started: the node never got it."""
@@ -42,20 +40,6 @@ def with_resolutions(rows: pl.DataFrame, found: Mapping[str, Resolution]) -> pl.
         schema={"client_id": pl.String, **COLUMNS},
     )
     return rows.drop(COLUMNS, strict=False).join(table, on="client_id", how="left", maintain_order="left")
-
-
-def summary(rows: pl.DataFrame, load_ended_at: float) -> ResolvedEntry:
-    """The entry ``resolved`` of a step. ``load_ended_at`` is in unix seconds."""
-    asked = rows.filter(pl.col("resolved").is_not_null())
-    counts = dict(asked["resolved"].value_counts().iter_rows())
-    last = asked["resolved_at"].max()
-    return ResolvedEntry(
-        ok=counts.get("ok", 0),
-        failed=counts.get("failed", 0),
-        not_started=counts.get("not_started", 0),
-        unknown=counts.get("unknown", 0),
-        seconds=max(0.0, round(float(last) - load_ended_at, 3)) if isinstance(last, float) else 0.0,
-    )
 
 
 def has_succeeded() -> pl.Expr:

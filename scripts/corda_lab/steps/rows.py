@@ -23,7 +23,7 @@ from corda_lab.steps.entry import (
     RequestValues,
     Steadiness,
 )
-from corda_lab.steps.failures import grouped_errors
+from lab_workload.error_text import without_values
 from lab_workload.load import OUTCOMES, Outcome
 from lab_workload.row import Drop, Row
 
@@ -36,9 +36,7 @@ _COLUMN_TYPES = {
     Outcome: pl.String,
 }
 ROW_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Row).items()})
-"""The columns of the rows."""
 DROP_SCHEMA = pl.Schema({name: _COLUMN_TYPES[kind] for name, kind in get_type_hints(Drop).items()})
-"""The columns of the drops."""
 NO_DROPS = pl.Series("intended_at", [], dtype=pl.Float64)
 
 DONE: tuple[Outcome, ...] = ("ok", "expected")
@@ -163,10 +161,7 @@ def counted(rows: pl.DataFrame, flows_after: int | None) -> pl.DataFrame:
 
 
 def span(rows: pl.DataFrame) -> Window:
-    """The window from the first start to the last end of the rows. An intended start comes before the real one.
-
-    Raises LabError without rows.
-    """
+    """The window from the first intended or real start to the last end of the rows. Raises LabError without rows."""
     if rows.is_empty():
         raise LabError("The load ended before the first flow that is measured", "Give it more time with --duration.")
     began, ended = rows.select(
@@ -342,3 +337,49 @@ def request_values(
         littles_law=littles_law(rows, window, bridge_in_flight),
         steadiness=halves(rows, window),
     )
+
+
+ERRORS_SHOWN_MAX = 3
+"""The number of kinds that are shown at the end of a run and at the top of a report."""
+
+
+def grouped_errors(kinds: Iterable[FailureKind]) -> list[FailureKind]:
+    """Group failures by status and by message without its values, most frequent first.
+
+    If a message had values, the example of its kind is the first such message. Kinds that are already grouped do not
+    change.
+    """
+    members: dict[tuple[int | None, str | None], list[FailureKind]] = {}
+    for one in kinds:
+        message = None if one.error is None else without_values(one.error)
+        members.setdefault((one.status, message), []).append(one)
+    found = [_together(status, message, alike) for (status, message), alike in members.items()]
+    return sorted(found, key=lambda kind: (-kind.count, kind.first_at))
+
+
+def _together(status: int | None, message: str | None, alike: list[FailureKind]) -> FailureKind:
+    first = min(alike, key=lambda one: one.first_at)
+    example = first.example or first.error
+    return FailureKind(
+        status=status,
+        error=message,
+        count=sum(one.count for one in alike),
+        first_at=first.first_at,
+        example=None if example == message else example,
+    )
+
+
+def unwanted_words(failed: int, unknown: int) -> str:
+    """``3 failed``, ``3 failed, 2 unknown``: the requests that ended as no workload asks for."""
+    return f"{failed:,} failed" + (f", {unknown:,} unknown" if unknown else "")
+
+
+def error_words(kind: FailureKind) -> str:
+    """``140 × 400 invalid-argument: args.iouValue must be a whole number, but is "…"``."""
+    return f"{kind.count:,} × {kind.status or 'no answer'} {kind.error or ''}".rstrip()
+
+
+def further(kinds: list[FailureKind]) -> str:
+    """``and 2 more kinds of error``, beyond the ``ERRORS_SHOWN_MAX`` that are shown; empty if there are no more."""
+    count = len(kinds) - ERRORS_SHOWN_MAX
+    return "" if count <= 0 else f"and {count:,} more kind{'' if count == 1 else 's'} of error"

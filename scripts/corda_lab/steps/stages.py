@@ -25,7 +25,6 @@ DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
 
 ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
-"""The fields of a stage row that are texts."""
 
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 """The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
@@ -190,10 +189,7 @@ def as_meant_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 
 def node_times(requests: pl.DataFrame, stages: pl.DataFrame | None) -> pl.DataFrame:
-    """When the node created and ended the flows of the requests: ``created_at`` and ``flow_ended_at``, in unix seconds.
-
-    Requests without a stage row are left out.
-    """
+    """``created_at`` and ``flow_ended_at`` (unix seconds, in the node) of the requests that have a stage row."""
     names = ("created_at", "flow_ended_at")
     if stages is None:
         return pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
@@ -204,10 +200,7 @@ def node_times(requests: pl.DataFrame, stages: pl.DataFrame | None) -> pl.DataFr
 
 
 def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Window) -> Distribution | None:
-    """The time in the node, in ms, of the flows done in the window: from their creation to their end.
-
-    None if no flow has a stage row.
-    """
+    """The time in the node, in ms, of the flows done in the window; None if no flow has a stage row."""
     times = node_times(as_meant_within(requests, window), stages)
     return None if times.is_empty() else distribution((times["flow_ended_at"] - times["created_at"]) * 1000)
 
@@ -280,7 +273,6 @@ def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
 
 
 def warnings(stages: StagesEntry) -> list[Reason]:
-    """The warnings about the stage table: rows are missing, or the stages do not add up to the request."""
     found = []
     for table in stages.flows:
         difference = table.difference_percent

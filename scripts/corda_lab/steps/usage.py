@@ -24,10 +24,8 @@ SAMPLES_SCHEMA = pl.Schema(
 CPU-seconds since the start of its container, and the bytes that its processes have allocated."""
 
 PARTS = (DATABASE, "bridge", "locust", "prometheus")
-"""The parts of the lab that are watched besides the Corda nodes."""
 
 NO_SAMPLES = pl.DataFrame(schema=SAMPLES_SCHEMA)
-"""The samples of a load whose containers could not be watched."""
 
 AFTER_SECONDS = 60.0
 """When memory is read again after the load."""

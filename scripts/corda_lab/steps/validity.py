@@ -11,7 +11,6 @@ from lab_workload.load import ALL_FAILED, OUT_OF_TIME
 UNFINISHED = {OUT_OF_TIME: "out_of_time", "stopped": "stopped_by_hand", "interrupted": "stopped_by_hand"}
 """Why a load that ends after a number of flows has not made all of them, by how the generator ended it."""
 NOT_STEADY = "conditioning_not_steady"
-"""The code of the warning that conditioning was too short."""
 SWAPPED_PAGES_MAX = 256
 """Swapped pages above which a step is invalid: 1 MiB. With more, the host measures its disk."""
 
@@ -50,11 +49,6 @@ def is_beyond_chance(step: StepEntry) -> bool:
     return abs(second - first) > CHANCE_DEVIATIONS * math.sqrt(first + second)
 
 
-def is_unsteady(step: StepEntry) -> bool:
-    """Whether throughput changed by more than chance. False without a warm-up: such a step shows how nodes warm up."""
-    return has_changed(step) and step.warm_up.seconds_max > 0 and is_beyond_chance(step)
-
-
 def machine_trouble(step: StepEntry) -> list[Reason]:
     """Why the host made the step invalid. Any other load would have been affected too, so the step is rerun."""
     found = []
@@ -67,8 +61,11 @@ def machine_trouble(step: StepEntry) -> list[Reason]:
 
 
 def unsteadiness(step: StepEntry) -> list[Reason]:
-    """Why the throughput of a step was not steady. Such a step stays in every mean, because a stall is a result too."""
-    if not is_unsteady(step):
+    """Why the throughput of a step was not steady. Such a step stays in every mean, because a stall is a result too.
+
+    A step without a warm-up shows how nodes warm up, and is never unsteady.
+    """
+    if not has_changed(step) or not step.warm_up.seconds_max or not is_beyond_chance(step):
         return []
     found = [change_reason(step)]
     if not step.warm_up.found:

@@ -17,7 +17,6 @@ Kind = Literal["whole", "part", "gap", "mark"]
 """whole: a request or a flow. part: a part of one that is timed. gap: a part that nothing times. mark: a moment."""
 
 Row = Mapping[str, object]
-"""A row of a table, by column."""
 
 CLIENT, BRIDGE, NOTARY = "client", "bridge", "Notary"
 """The actors that are no party. The actor of a flow is its node."""
@@ -164,7 +163,6 @@ class _Scene:
     requested_at: Mapping[str, float]
 
     def ms(self, at: float) -> float:
-        """Unix seconds as ms from the start of the request."""
         return round((at - (number(self.request, "started_at") or 0.0)) * 1000, 3)
 
     @property
@@ -302,7 +300,6 @@ def _stages_branch(scene: _Scene, row: Row, notes: list[str], *, is_path: bool) 
 
 
 def _stages(node: str, row: Row, flow: _Branch, *, is_path: bool) -> Iterator[_Branch]:
-    """The stages of a flow, in the order in which it entered them."""
     listed, offsets = row[ENTRY_STAGES], row[ENTRY_OFFSETS]
     assert isinstance(listed, list)
     assert isinstance(offsets, list)

@@ -246,7 +246,7 @@ def finish(
     with ui.phase("Storing the run and its report"):
         return kept.finish(
             sweep_manifest(sweep, search, kept.plan.left_out),
-            dict(ui.phase_times.seconds),
+            dict(ui.phase_seconds),
             grafana=link,
         )
 

@@ -18,9 +18,9 @@ from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
 from corda_lab.steps.entry import StepEntry, VerdictEntry
-from corda_lab.steps.failures import SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.sweeps import judge, plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
@@ -299,7 +299,7 @@ class Runner:
             ui.note(f"failed: {reason}")
         for flag in step.flags:
             ui.warn(str(flag))
-        for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:SHOWN_MAX]:
+        for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:ERRORS_SHOWN_MAX]:
             ui.note(f"  {error_words(kind)}")
 
 

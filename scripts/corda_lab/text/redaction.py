@@ -46,7 +46,6 @@ class Redactor:
         self._key_lines_left = 0
 
     def line(self, text: str) -> str:
-        """Return a line without its secrets."""
         if self._key_lines_left:
             self._key_lines_left = 0 if _KEY_ENDS.search(text) else self._key_lines_left - 1
             return REDACTED

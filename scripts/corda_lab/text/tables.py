@@ -10,7 +10,6 @@ from rich.text import Text
 from corda_lab.text import ui
 
 GAP = 2
-"""Number of spaces between two columns."""
 
 
 def table(*titles: str, numbers: Sequence[str] = ()) -> Table:

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import groupby
 
 from rich.console import Console
@@ -22,7 +21,6 @@ RULE_WIDTH = 100
 """The width of a rule there. Text is not wrapped, but a rule is as wide as the line."""
 
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
-"""Progress and results, on standard output."""
 
 error_console = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -42,12 +40,10 @@ def print_json(value: object) -> None:
 
 
 def note(text: str) -> None:
-    """Print one line of progress under the current phase."""
     say(f"    {text}")
 
 
 def warn(text: str) -> None:
-    """Print one line of warning under the current phase."""
     say(f"    warning: {text}", "yellow")
 
 
@@ -75,14 +71,8 @@ def rule(title: str) -> None:
     console.print(Rule(Text(title)), width=width)
 
 
-@dataclass
-class PhaseTimes:
-    """Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
-phase_times = PhaseTimes()
+phase_seconds: dict[str, float] = {}
+"""Seconds that each phase of this process took, in order, for the manifest and the summary of quickstart."""
 
 
 @contextmanager
@@ -99,7 +89,7 @@ def phase(title: str) -> Iterator[None]:
         raise
     finally:
         seconds = time.monotonic() - started
-        phase_times.seconds[title] = round(seconds, 1)
+        phase_seconds[title] = round(seconds, 1)
         say(f"    {outcome} {seconds:.1f} s", "dim")
 
 

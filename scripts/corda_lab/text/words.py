@@ -35,10 +35,7 @@ def plural(count: int, word: str) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """A latency with its unit, to three digits: ``12.3 ms``, ``123 ms``, ``1.23 s``.
-
-    None becomes a dash. An infinite latency becomes ``not answered``.
-    """
+    """A latency to three digits: ``12.3 ms``, ``1.23 s``. None is a dash, an infinite one ``not answered``."""
     if value is None:
         return "–"
     if math.isinf(value):
@@ -66,10 +63,7 @@ def listed(names: list[str]) -> str:
 
 
 def parameter_name(parameter: str) -> str:
-    """The readable name of a parameter: ``load.users`` is ``users``, ``shape.NODE_HEAP`` is ``node heap``.
-
-    A parameter of the workload (``set.…``) keeps its spelling.
-    """
+    """``load.users`` as ``users``, ``shape.NODE_HEAP`` as ``node heap``; as it is spelt if it is of the workload."""
     group, _, name = parameter.rpartition(".")
     return name if group == "set" else name.replace("_", " ").lower()
 
@@ -137,10 +131,7 @@ def wrapped(text: str, first: str = "", rest: str = "", width: int = LINE_LENGTH
 
 
 def sparkline(values: Sequence[float | None]) -> str:
-    """Return a block for each value, from the lowest for 0 to the highest for the maximum. None becomes a space.
-
-    Values below 0 count as 0.
-    """
+    """A block for each value, from the lowest for 0 or less to the highest for the maximum. None becomes a space."""
     top = max((value for value in values if value is not None), default=0.0)
     shares = [None if value is None else max(0.0, value) / top if top > 0 else 0.0 for value in values]
     return "".join(" " if share is None else BLOCKS[round(share * (len(BLOCKS) - 1))] for share in shares)

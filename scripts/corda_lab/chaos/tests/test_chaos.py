@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pydantic import TypeAdapter
 
 from corda_lab.chaos import command
 from corda_lab.chaos.model import TRIAL, Trial, problems_of, store
@@ -17,6 +16,7 @@ from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.steps.faults import KINDS, LENGTH_SECONDS, PARAMETERS, Fault, FaultEntry, FaultKind
 from corda_lab.steps.load import LoadOptions
+from lab_workload.subject import Subject
 from support import runs, simulation
 
 OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
@@ -132,8 +132,8 @@ def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
         command="scripts/lab chaos",
         began_at="2026-01-02T03:04:05+00:00",
         workload="iou",
-        options=TypeAdapter(LoadOptions).dump_python(load, mode="json"),
-        subject={},
+        options=load,
+        subject=Subject("PartyA", ()),
     )
     folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
     with pytest.raises(LabError, match="the run has no faults"):

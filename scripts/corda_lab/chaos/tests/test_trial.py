@@ -106,7 +106,12 @@ def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
     """The evidence of a load whose generator was killed. Of its last two rows, one is unknown, and one is missing."""
     folder = folders.unfinished_folder() / RUN_IDENTITY
     load = evidence.LoadFile(
-        id=RUN_IDENTITY, command="lab chaos", began_at="now", workload="iou", options={}, subject={}
+        id=RUN_IDENTITY,
+        command="lab chaos",
+        began_at="now",
+        workload="iou",
+        options=OPTIONS,
+        subject=plan_of(OPTIONS).subject,
     )
     evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
     *first, last, _ = SIMULATED

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from corda_lab.report import palette, waterfall, waterfalls
+from corda_lab.report import palette, waterfall
 from corda_lab.report.waterfall import ticks
 from corda_lab.results import stored
 from support.pages import without_scripts
@@ -76,7 +76,7 @@ def test_the_times_of_the_notary_are_stored_and_drawn(stored_run: Callable[..., 
     assert run.notary_requests(1) == {}
     times = {"step": [1, 2], "tx_id": [row["tx_id"]] * 2, "requested_at": [row["started_at"] + 0.05, 1.0]}
     pl.DataFrame(times).write_parquet(run.folder / "notary.parquet")
-    found = waterfalls.by_identity(run, "client-200")
+    found = waterfall.by_identity(run, "client-200")
     (logged,) = (span for span in found.spans if span.actor == "Notary")
     assert logged.kind == "mark"
     assert logged.start_ms == pytest.approx(50, abs=0.01)

@@ -6,6 +6,8 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders
+from corda_lab.steps.load import LoadOptions
+from lab_workload.subject import Subject
 from support.runs import ENVIRONMENT
 
 IDENTITY = "20260102T030405Z-iou"
@@ -14,8 +16,8 @@ LOAD = evidence.LoadFile(
     command="scripts/lab run iou",
     began_at="2026-01-02T03:04:05+00:00",
     workload="iou",
-    options={"users": 20},
-    subject={"node": "PartyA"},
+    options=LoadOptions("iou", users=20),
+    subject=Subject("PartyA", ()),
 )
 
 

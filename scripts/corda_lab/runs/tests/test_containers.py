@@ -85,10 +85,14 @@ def plan(options: LoadOptions = OPTIONS) -> RunPlan:
     return plan_of(options)
 
 
+def names_of(load: containers.LoadContainers) -> list[str]:
+    return [container.name for container in load.all]
+
+
 def test_one_process_is_one_container_and_workers_stand_beside_their_master() -> None:
-    assert containers.containers_of(compose(), plan()).names == (DRIVER,)
+    assert names_of(containers.containers_of(compose(), plan())) == [DRIVER]
     names = containers.containers_of(compose(), plan(TWO_WORKERS))
-    assert names.names == (DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2")
+    assert names_of(names) == [DRIVER, f"{DRIVER}-worker-1", f"{DRIVER}-worker-2"]
     assert collect.rows_files(plan()) == {0: f"{RUN_IDENTITY}.ndjson"}
     assert collect.rows_files(plan(TWO_WORKERS)) == {1: f"{RUN_IDENTITY}.1.ndjson", 2: f"{RUN_IDENTITY}.2.ndjson"}
 
@@ -100,8 +104,8 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
         raise KeyboardInterrupt
     said = called(calls)
     started = [call for call in said if "run" in call]
-    assert [call[call.index("--name") + 1] for call in started] == list(
-        containers.containers_of(compose(), plan(TWO_WORKERS)).names
+    assert [call[call.index("--name") + 1] for call in started] == names_of(
+        containers.containers_of(compose(), plan(TWO_WORKERS))
     )
     assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
     assert ["--use-aliases" in call for call in started] == [True, False, False]

@@ -13,6 +13,7 @@ import pytest
 from corda_lab.clients.bridge import Bridge
 from corda_lab.runs import unknown
 from corda_lab.steps import resolutions, rows
+from corda_lab.steps.build import resolved_entry
 from corda_lab.steps.counts import succeeded_by_part
 from support import simulation
 
@@ -94,7 +95,7 @@ def test_every_unknown_outcome_is_asked_for_until_it_is_known(
     resolved = resolutions.with_resolutions(requests, found)
     assert resolved["resolved"].to_list() == [None, "ok", "failed", "not_started", "unknown"]
     assert succeeded_by_part(resolved) == {"PartyA": {"Iou": 2}}
-    summary = resolutions.summary(resolved, load_ended_at=found["client-2"].at)
+    summary = resolved_entry(resolved, load_ended_at=found["client-2"].at)
     assert (summary.ok, summary.failed, summary.not_started, summary.unknown) == (1, 1, 1, 1)
     assert summary.seconds > 0
 
@@ -111,4 +112,4 @@ def test_nothing_is_asked_if_every_outcome_is_known(asked: Asked, requests: pl.D
     assert unknown.resolve(asked.bridge, "PartyA", known) == {}
     resolved = resolutions.with_resolutions(known, {})
     assert resolved["resolved"].to_list() == [None]
-    assert resolutions.summary(resolved, load_ended_at=0.0).seconds == 0
+    assert resolved_entry(resolved, load_ended_at=0.0).seconds == 0

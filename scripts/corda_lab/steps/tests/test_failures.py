@@ -1,7 +1,7 @@
 """Failed requests by kind."""
 
 from corda_lab.steps.entry import FailureKind
-from corda_lab.steps.failures import error_words, further, grouped_errors
+from corda_lab.steps.rows import error_words, further, grouped_errors
 
 
 def kind(status: int, error: str, count: int, first_at: float = 0.0) -> FailureKind:

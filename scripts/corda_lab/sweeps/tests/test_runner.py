@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pydantic import TypeAdapter
 
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
@@ -30,7 +29,6 @@ from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.planned import PlanFile
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.site import Machine
-from lab_workload.subject import Subject
 from support import simulation
 from support.docker import docker_client, listed
 from support.entries import changed
@@ -92,8 +90,9 @@ class Loads:
 
 def leave_evidence(folder: Path) -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
-    subject = TypeAdapter(Subject).dump_python(plan_of(LoadOptions("iou")).subject, mode="json")
-    load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options={}, subject=subject)
+    options = LoadOptions("iou")
+    subject = plan_of(options).subject
+    load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options=options, subject=subject)
     evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
     simulation.write_rows(folder / evidence.ROWS / "x.ndjson", SIMULATED)
 
