@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis import conclusions, saturation, significance
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note
 from corda_lab.analysis.points import Point, known_metrics, measured_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
+from corda_lab.report import sweep as report_sweep
 from corda_lab.report import trends
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
@@ -63,7 +64,7 @@ def cell(text: str) -> str:
 
 
 def markdown(run: StoredRun) -> str:
-    """The summary as Markdown: headline, sentences, warnings, and a table of points."""
+    """The summary as Markdown: headline, sentences, warnings, and tables of points and of their differences."""
     headline, sentences, notes = conclusions_of(run)
     environment = run.environment(run.steps[0])
     lines = [f"### {run.identity}", "", headline, "", *(f"- {text}" for text in sentences)]
@@ -75,6 +76,12 @@ def markdown(run: StoredRun) -> str:
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
+    if run.is_sweep and not run.sweep.find_max:
+        rows = report_sweep.difference_rows(significance.judge(run, points(run)))
+        lines += (
+            ["", "| point | compared with | ratio (interval) | p | n | verdict |", f"|{'---|' * 6}"] if rows else []
+        )
+        lines += [f"| {' | '.join(map(cell, row.values()))} |" for row in rows]
     lines += trends.markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [
