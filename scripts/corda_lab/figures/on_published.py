@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
+from corda_lab.figures.forms import STEP, SweepNames, Values
 from corda_lab.figures.metrics import better_of, unit_of
 from corda_lab.figures.published import PublishedRow
 from corda_lab.figures.schema import ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, Sample, unit_scale
-from corda_lab.figures.sweep import STEP, SweepNames, Values
 from corda_lab.figures.verdict import Region, Verdict, verdict_of
 
 VALUE = "value"
@@ -106,15 +106,16 @@ def published_statistic(
             return statistics.level(points, place(claim.at, check.at))
     step = claim.where.get(STEP, "")
     constants: Values = names.constants_at({STEP: step if isinstance(step, str) else ""})
-    return statistics.exponent(
+    line = statistics.line(
         points,
         VALUE,
         parse(claim.over or ""),
         where=_x_of(claim.where, figure),
         least=claim.from_,
         above=None if claim.above is None else place(claim.above, None),
-        constants=lambda sample: constants,
+        constants=lambda _: constants,
     )
+    return statistics.slope(line)
 
 
 def decimals_of(end: float) -> int:

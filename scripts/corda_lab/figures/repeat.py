@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from corda_lab.results.manifest import LeftOut
 from corda_lab.steps.entry import ParameterValue
 
 SCHEMA = 1
@@ -61,13 +62,6 @@ class RepeatPoint(RepeatPart):
     """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
 
 
-class LeftOut(RepeatPart):
-    """A point that this machine cannot have."""
-
-    label: str
-    reason: str
-
-
 class SpoiltRepeat(RepeatPart):
     """A repeat that does not count, by its number in the run, and why."""
 
@@ -108,6 +102,7 @@ class Repeat(RepeatPart):
     are others today is not judged. Files that are not named are not known."""
     points: list[RepeatPoint]
     left_out: list[LeftOut] = Field(default_factory=list)
+    """The points that this machine cannot have."""
     spoilt: list[SpoiltRepeat] = Field(default_factory=list)
     """Repeats of the same run that do not count, and why."""
 

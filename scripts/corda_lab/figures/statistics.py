@@ -4,14 +4,15 @@ The same functions take the published values, as points too. What is missing say
 """
 
 import math
-import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from corda_lab.figures.expression import Expression, ExpressionError
-from corda_lab.figures.schema import BEST, FIRST, LAST
+from corda_lab.figures.expression import Expression, ExpressionError, number_of, parse
+from corda_lab.figures.forms import AT, STEP, SweepNames
+from corda_lab.figures.metrics import Better, better_of, unit_of
+from corda_lab.figures.repeat import Outcome, Repeat
+from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
 from corda_lab.steps.entry import ParameterValue
 
 SCALES: Mapping[str, float] = {
@@ -19,11 +20,6 @@ SCALES: Mapping[str, float] = {
     "bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9,
 }  # fmt: skip
 """Units of time in seconds, and of size in bytes. Values in two of the same kind are compared in one."""
-
-_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-
-Better = Literal["higher", "lower"]
 
 
 class NoStatistic(Exception):  # noqa: N818 - it is an answer, not an error
@@ -82,23 +78,6 @@ def level(points: Sequence[Sample], at: Place) -> float:
     return chosen(points, at).value(at.metric)
 
 
-NO_CONSTANTS: Mapping[str, ParameterValue] = {}
-
-
-def exponent(
-    points: Sequence[Sample],
-    metric: str,
-    over: Expression,
-    *,
-    where: Wanted,
-    least: float | str | None = None,
-    above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
-) -> float:
-    """Return the slope of the least-squares line through (log x, log y) of ``line``. Raises NoStatistic."""
-    return slope(line(points, metric, over, where=where, least=least, above=above, constants=constants))
-
-
 def line(
     points: Sequence[Sample],
     metric: str,
@@ -107,7 +86,7 @@ def line(
     where: Wanted,
     least: float | str | None = None,
     above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
+    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda _: {},
 ) -> list[tuple[float, float]]:
     """Return the (x, y) of an exponent, all of them positive: y is a metric, and x an expression.
 
@@ -180,26 +159,20 @@ def same(measured: object, wanted: object) -> bool:
     return str(measured) == str(wanted)
 
 
-def number_of(value: object) -> float | None:
-    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    if size := _SIZE.fullmatch(value.strip()):
-        return float(size[1]) * _SIZES[size[2].lower()]
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def kind_of(unit: str) -> str:
+    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
+    if unit in ("ms", "s", "min"):
+        return "time"
+    if unit in SCALES:
+        return "size"
+    if unit.endswith("/s"):
+        return "rate"
+    return "share" if unit.startswith("%") else unit
 
 
 def unit_scale(unit: str, other: str) -> float:
     """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
-    if unit == other or unit not in SCALES or other not in SCALES or _is_time(unit) != _is_time(other):
+    if unit not in SCALES or other not in SCALES or kind_of(unit) != kind_of(other):
         return 1.0
     return SCALES[unit] / SCALES[other]
 
@@ -211,10 +184,6 @@ def words(wanted: Mapping[str, object]) -> str:
 
 def _any_of(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
-
-
-def _is_time(unit: str) -> bool:
-    return unit in ("ms", "s", "min")
 
 
 def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
@@ -280,3 +249,106 @@ def _check_distinct(xs: Sequence[float], text: str) -> None:
 def _range_words(where: Wanted, over: Expression, least: float | str | None) -> str:
     start = "" if least is None else f" and {over.text} from {least if isinstance(least, str) else f'{least:g}'}"
     return f"{words(where)}{start}"
+
+
+def samples_of(repeat: Repeat) -> list[Sample]:
+    """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
+    return [
+        Sample(
+            point.values,
+            point.metrics if point.outcome == "passed" else {},
+            point.outcome == "broke",
+            _why(point.outcome, point.reason),
+            point.failed or 0,
+        )
+        for point in repeat.points
+    ]
+
+
+def _why(outcome: Outcome, reason: str | None) -> str:
+    said = {"passed": "", "broke": "the point broke", "invalid": "the step is invalid"}[outcome]
+    return f"{said}: {reason}" if said and reason else said
+
+
+def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[Sample], names: SweepNames) -> float:
+    """Return the statistic of a claim. Raises NoStatistic."""
+    series = series_of(claim, figure, names)
+    match claim.statistic:
+        case "ratio":
+            of, to = sides(claim, series)
+            return ratio(points, of, to, unit_scale(unit_of(of.metric), unit_of(to.metric)))
+        case "level":
+            return level(points, place(claim.at or {}, str(claim.level), series))
+        case "exponent":
+            return slope(line_of(claim, figure, points, names))
+    raise NoStatistic("the claim has no statistic")
+
+
+def line_of(
+    claim: ClaimFields, figure: FigureFields, points: Sequence[Sample], names: SweepNames
+) -> list[tuple[float, float]]:
+    """Return the (x, y) whose exponent a claim is about. Raises NoStatistic."""
+    series = series_of(claim, figure, names)
+    metric = str(claim.exponent)
+    return line(
+        points,
+        metric,
+        parse(claim.over or ""),
+        where=on_series(claim.where, series),
+        least=claim.from_,
+        above=None if claim.above is None else place(claim.above, metric, series),
+        constants=lambda sample: names.constants_at(sample.values),
+    )
+
+
+def series_of(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> Wanted:
+    """Return the curve that a claim is about if it names none: the first in the order of the sweep file.
+
+    An exponent over what the curves differ in has all of them on one line.
+    """
+    by = figure.chart.by
+    axes = names.axes
+    if by is None or by not in axes:
+        return {}
+    on_x = {resolved(name, axes) for name in parse(claim.over).names} if claim.over else set()
+    if by in on_x or (by == STEP and AT in on_x):
+        return {}
+    return {by: axes[by][0]}
+
+
+def unresolved(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> str:
+    """Return why the points of a sweep, if all were measured, would not give the statistic; empty if they would."""
+    metrics = dict.fromkeys(claim.metrics, 2.0)
+    points = [Sample(values, metrics) for values in names.points]
+    series = series_of(claim, figure, names)
+    try:
+        if claim.level == OUTCOME:
+            chosen(points, place(claim.at or {}, OUTCOME, series))
+            return ""
+        if claim.above is not None:
+            base = chosen(points, place(claim.above, claim.metrics[0], series))
+            points[points.index(base)] = Sample(base.values, dict.fromkeys(claim.metrics, 1.0))
+        statistic_of(claim, figure, points, names)
+    except NoStatistic as error:
+        return str(error)
+    return ""
+
+
+def place(wanted: Wanted, metric: str, series: Wanted) -> Place:
+    """Return one value of one point, on the curve ``series`` unless the point names another."""
+    return Place(on_series(wanted, series), metric, better_of(metric))
+
+
+def sides(claim: ClaimFields, series: Wanted) -> tuple[Place, Place]:
+    """Return the two values of a ratio."""
+    named = claim.ratio or ""
+    first, second = (named, named) if isinstance(named, str) else named
+    of = claim.of or {}
+    return place(of, first, series), place(claim.to or of, second, series)
+
+
+def on_series(wanted: Wanted, series: Wanted) -> Wanted:
+    """Return a point on the curve ``series``, unless the point names its curve itself."""
+    # A named step has one number on the axis, so whoever names the number names the step.
+    is_named = any(key in wanted for key in series) or (STEP in series and AT in wanted)
+    return wanted if is_named else {**series, **wanted}

@@ -6,7 +6,7 @@ from corda_lab.analysis import wording
 from corda_lab.analysis.metrics import COMPARED
 from corda_lab.analysis.points import points
 from corda_lab.report.facts import rerun_facts
-from corda_lab.results.manifest import BurstCount, ConditionPlan, FlowCountPlan, MeasurePlan, Span
+from corda_lab.results.manifest import BurstCount, ConditionPlan, FlowCount, MeasurePlan, Span
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import OPEN_ARRIVALS
@@ -96,7 +96,7 @@ def until(planned: MeasurePlan | None) -> str:
     """What was to end a step: a time, or a count. Empty if it was not planned."""
     if isinstance(planned, BurstCount):
         return plural(planned.bursts, "burst")
-    if isinstance(planned, FlowCountPlan):
+    if isinstance(planned, FlowCount):
         before = f", after {planned.after} that do not count" if planned.after else ""
         return plural(planned.flows, "flow") + before
     return "" if planned is None else length(planned)

@@ -3,14 +3,19 @@
 import math
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from corda_lab.figures import statistics
-from corda_lab.figures.expression import parse
-from corda_lab.figures.statistics import NoStatistic, Place, Sample, chosen, exponent, level, ratio, slope
+from corda_lab.figures.expression import Expression, parse
+from corda_lab.figures.statistics import NoStatistic, Place, Sample, chosen, level, line, ratio, slope
 from corda_lab.steps.entry import ParameterValue
+
+
+def exponent(points: Sequence[Sample], metric: str, over: Expression, **chosen_by: Any) -> float:
+    return slope(line(points, metric, over, **chosen_by))
 
 
 def curve(values: Callable[[float], float | None], xs: Sequence[ParameterValue] = (1, 10, 40, 70)) -> list[Sample]:
