@@ -15,7 +15,7 @@ from corda_lab.figures.schema import (
     ClaimFields,
     FigureFields,
 )
-from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, unresolved, words
+from corda_lab.figures.statistics import NoStatistic, fits, resolved, same, unresolved, words
 from corda_lab.sweeps.checks import known_fields
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -264,7 +264,7 @@ def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
                 problems.append(source.problem(("published", index, field), text))
                 break
         else:
-            if not any(fits(Sample(row.columns, {}), named.where) for row in fitting):
+            if not any(fits(row.columns, named.where) for row in fitting):
                 text = f"no row of {named.id} has {words(named.where)}"
                 problems.append(source.problem(("published", index, "where"), text))
     return problems

@@ -11,7 +11,7 @@ from corda_lab.figures.checks import figure_problems, problem
 from corda_lab.figures.forms import SweepNames, names_of
 from corda_lab.figures.published import FIGURES, PublishedRow, read_published
 from corda_lab.figures.schema import FigureFields, PublishedFields
-from corda_lab.figures.statistics import Sample, fits
+from corda_lab.figures.statistics import fits
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from lab_workload.names import did_you_mean
@@ -46,7 +46,7 @@ def rows_of(fields: FigureFields, rows: Iterable[PublishedRow]) -> tuple[Publish
 def is_named(row: PublishedRow, named: PublishedFields) -> bool:
     """Return whether a row is one of those that an entry of ``published`` names: its id, its axes, and what else."""
     axes = (row.id, row.x_name, row.metric) == (named.id, named.x or "", named.y)
-    return axes and fits(Sample(row.columns, {}), named.where)
+    return axes and fits(row.columns, named.where)
 
 
 def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:

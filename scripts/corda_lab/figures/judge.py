@@ -7,16 +7,14 @@ from corda_lab.figures import on_published, store
 from corda_lab.figures.file import Figure
 from corda_lab.figures.forms import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, names_in, names_of
 from corda_lab.figures.on_published import PublishedVerdict
-from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.figures.repeat import Form, Repeat, RepeatPoint
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
 from corda_lab.figures.statistics import (
     NoPoint,
     NoStatistic,
-    Sample,
     Wanted,
     chosen,
     place,
-    samples_of,
     series_of,
     statistic_of,
     unresolved,
@@ -170,7 +168,7 @@ def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
 
 
 def _value(claim: ClaimFields, figure: Figure, repeat: Repeat, names: SweepNames) -> RepeatValue:
-    points = samples_of(repeat)
+    points = repeat.points
     series = series_of(claim, figure.fields, names)
     try:
         if claim.level == OUTCOME:
@@ -188,19 +186,19 @@ def _left_out(repeat: Repeat) -> str:
     return f"; this machine leaves out {', '.join(labels)}" if labels else ""
 
 
-def _outcome(repeat: Repeat, point: Sample) -> RepeatValue:
+def _outcome(repeat: Repeat, point: RepeatPoint) -> RepeatValue:
     """Return whether a point broke. One that lived, but did not do all of its work, has neither outcome."""
-    if point.has_broken or point.reason:
-        return RepeatValue(repeat, 1.0 if point.has_broken else None, point.reason)
+    if point.outcome != "passed":
+        return RepeatValue(repeat, 1.0 if point.outcome == "broke" else None, point.why)
     if point.failed:
         return RepeatValue(repeat, None, f"no node ended, and {plural(point.failed, 'request')} failed")
     return RepeatValue(repeat, 0.0)
 
 
-def _has_broken(claim: ClaimFields, points: Sequence[Sample], series: Wanted) -> bool:
+def _has_broken(claim: ClaimFields, points: Sequence[RepeatPoint], series: Wanted) -> bool:
     """Return whether the first point of a ratio, or the point of a level, broke."""
     try:
-        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).has_broken
+        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).outcome == "broke"
     except NoStatistic:
         return False
 

@@ -61,6 +61,12 @@ class RepeatPoint(RepeatPart):
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
 
+    @property
+    def why(self) -> str:
+        """Why it has no values; empty if it has."""
+        what = {"broke": "the point broke", "invalid": "the step is invalid"}.get(self.outcome)
+        return ": ".join(filter(None, (what, self.reason)))
+
 
 class SpoiltRepeat(RepeatPart):
     """A repeat that does not count, by its number in the run, and why."""

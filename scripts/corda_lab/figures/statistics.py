@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from corda_lab.figures.expression import Expression, ExpressionError, number_of, parse
 from corda_lab.figures.forms import AT, STEP, SweepNames
 from corda_lab.figures.metrics import Better, better_of, unit_of
-from corda_lab.figures.repeat import Outcome, Repeat
+from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
 from corda_lab.steps.entry import ParameterValue
 
@@ -30,27 +30,6 @@ class NoPoint(NoStatistic):
     """A repeat does not have the point."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One point: what varies, its values by metric, and why a value is missing."""
-
-    values: Mapping[str, ParameterValue]
-    metrics: Mapping[str, float | None]
-    """Empty if the point broke or is invalid."""
-    has_broken: bool = False
-    reason: str = ""
-    """Why the point has no values."""
-    failed: int = 0
-    """Requests that nobody knows to have succeeded, as far as they were counted."""
-
-    def value(self, metric: str) -> float:
-        """Return a value. Raises NoStatistic if the point does not have it."""
-        found = self.metrics.get(metric)
-        if found is None or not math.isfinite(found):
-            raise NoStatistic(f"{words(self.values)}: {self.reason or f'has no {metric}'}")
-        return found
-
-
 Wanted = Mapping[str, object]
 """What a point must have: a value, a tuple of values of which it has one, or ``first``, ``last`` or ``best``."""
 
@@ -64,29 +43,37 @@ class Place:
     better: Better = "higher"
 
 
-def ratio(points: Sequence[Sample], of: Place, to: Place, scale: float = 1.0) -> float:
+def value_of(point: RepeatPoint, metric: str) -> float:
+    """Return a value of a point. Raises NoStatistic if it does not have it."""
+    found = point.metrics.get(metric)
+    if found is None or not math.isfinite(found):
+        raise NoStatistic(f"{words(point.values)}: {point.why or f'has no {metric}'}")
+    return found
+
+
+def ratio(points: Sequence[RepeatPoint], of: Place, to: Place, scale: float = 1.0) -> float:
     """Return the value of one point ÷ that of another. ``scale`` brings both to the same unit. Raises NoStatistic."""
-    above = chosen(points, of).value(of.metric)
-    below = chosen(points, to).value(to.metric)
+    above = value_of(chosen(points, of), of.metric)
+    below = value_of(chosen(points, to), to.metric)
     if below == 0:
         raise NoStatistic(f"{to.metric} is 0 at {words(to.wanted)}, and nothing can be divided by it")
     return above / below * scale
 
 
-def level(points: Sequence[Sample], at: Place) -> float:
+def level(points: Sequence[RepeatPoint], at: Place) -> float:
     """Return the value of one point. Raises NoStatistic."""
-    return chosen(points, at).value(at.metric)
+    return value_of(chosen(points, at), at.metric)
 
 
 def line(
-    points: Sequence[Sample],
+    points: Sequence[RepeatPoint],
     metric: str,
     over: Expression,
     *,
     where: Wanted,
     least: float | str | None = None,
     above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda _: {},
+    constants: Callable[[RepeatPoint], Mapping[str, ParameterValue]] = lambda _: {},
 ) -> list[tuple[float, float]]:
     """Return the (x, y) of an exponent, all of them positive: y is a metric, and x an expression.
 
@@ -95,7 +82,7 @@ def line(
     that do not vary. Every chosen point has to have its value: a line through fewer would be another statistic. Raises
     NoStatistic.
     """
-    picked = [point for point in points if fits(point, where)]
+    picked = [point for point in points if fits(point.values, where)]
     if not picked:
         raise NoPoint(f"no point has {words(where)}")
     pairs = [(_x(point, over, constants(point)), point) for point in picked]
@@ -107,7 +94,7 @@ def line(
         base = chosen(points, above)
         pairs = [(x, point) for x, point in pairs if point is not base]
     _check_distinct([x for x, _ in pairs], over.text)
-    found = [(x, point.value(metric) - taken_off) for x, point in pairs]
+    found = [(x, value_of(point, metric) - taken_off) for x, point in pairs]
     for x, y in found:
         if x <= 0:
             raise NoStatistic(f"{over.text} is {x:g} at a point, and has no logarithm; set from")
@@ -124,10 +111,10 @@ def slope(pairs: Iterable[tuple[float, float]]) -> float:
     return statistics.linear_regression(xs, ys).slope
 
 
-def chosen(points: Sequence[Sample], place: Place) -> Sample:
+def chosen(points: Sequence[RepeatPoint], place: Place) -> RepeatPoint:
     """Return the point that a claim names. Raises NoStatistic if none or several fit."""
     fixed = {key: value for key, value in place.wanted.items() if value not in (FIRST, LAST, BEST)}
-    found = [point for point in points if fits(point, fixed)]
+    found = [point for point in points if fits(point.values, fixed)]
     for key, word in place.wanted.items():
         if found and word in (FIRST, LAST):
             found = _at_end(found, key, str(word))
@@ -142,12 +129,9 @@ def chosen(points: Sequence[Sample], place: Place) -> Sample:
     return found[0]
 
 
-def fits(point: Sample, wanted: Wanted) -> bool:
-    """Return whether a point has all the wanted values. A tuple stands for any of its values."""
-    return all(
-        key in point.values and any(same(point.values[key], one) for one in _any_of(value))
-        for key, value in wanted.items()
-    )
+def fits(values: Mapping[str, object], wanted: Wanted) -> bool:
+    """Return whether a point, or a published row, has all the wanted values. A tuple stands for any of its values."""
+    return all(key in values and any(same(values[key], one) for one in _any_of(value)) for key, value in wanted.items())
 
 
 def same(measured: object, wanted: object) -> bool:
@@ -186,7 +170,7 @@ def _any_of(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
+def _at_end(points: Sequence[RepeatPoint], key: str, word: str) -> list[RepeatPoint]:
     """Return the points with the lowest or the highest value of a field."""
     numbers = [(number_of(point.values.get(key)), point) for point in points if key in point.values]
     if not numbers or any(number is None for number, _ in numbers):
@@ -195,7 +179,7 @@ def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
     return [point for number, point in numbers if number == end]
 
 
-def _best(points: Sequence[Sample], place: Place) -> Sample:
+def _best(points: Sequence[RepeatPoint], place: Place) -> RepeatPoint:
     """Return the point with the best value, among those that have it."""
     known = [(found, point) for point in points if (found := point.metrics.get(place.metric)) is not None]
     if not known:
@@ -204,14 +188,14 @@ def _best(points: Sequence[Sample], place: Place) -> Sample:
     return pick(known, key=lambda pair: pair[0])[1]
 
 
-def _x(point: Sample, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
+def _x(point: RepeatPoint, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
     try:
         return over.value({name: _named(name, point, constants) for name in over.names})
     except ExpressionError as error:
         raise NoStatistic(f"{words(point.values)}: {error}") from None
 
 
-def _named(name: str, point: Sample, constants: Mapping[str, ParameterValue]) -> float:
+def _named(name: str, point: RepeatPoint, constants: Mapping[str, ParameterValue]) -> float:
     known = {**constants, **point.values}
     value = resolved(name, known)
     if value is None:
@@ -231,7 +215,7 @@ def resolved(name: str, known: Iterable[str]) -> str | None:
     return ends[0] if len(ends) == 1 else None
 
 
-def _least(least: float | str, points: Sequence[Sample], metric: str) -> float:
+def _least(least: float | str, points: Sequence[RepeatPoint], metric: str) -> float:
     if not isinstance(least, str):
         return least
     known = [found for point in points if (found := point.metrics.get(metric)) is not None]
@@ -251,26 +235,7 @@ def _range_words(where: Wanted, over: Expression, least: float | str | None) -> 
     return f"{words(where)}{start}"
 
 
-def samples_of(repeat: Repeat) -> list[Sample]:
-    """Return the points of a repeat. A point that broke or is invalid has no values, and says why."""
-    return [
-        Sample(
-            point.values,
-            point.metrics if point.outcome == "passed" else {},
-            point.outcome == "broke",
-            _why(point.outcome, point.reason),
-            point.failed or 0,
-        )
-        for point in repeat.points
-    ]
-
-
-def _why(outcome: Outcome, reason: str | None) -> str:
-    said = {"passed": "", "broke": "the point broke", "invalid": "the step is invalid"}[outcome]
-    return f"{said}: {reason}" if said and reason else said
-
-
-def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[Sample], names: SweepNames) -> float:
+def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[RepeatPoint], names: SweepNames) -> float:
     """Return the statistic of a claim. Raises NoStatistic."""
     series = series_of(claim, figure, names)
     match claim.statistic:
@@ -285,7 +250,7 @@ def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[Samp
 
 
 def line_of(
-    claim: ClaimFields, figure: FigureFields, points: Sequence[Sample], names: SweepNames
+    claim: ClaimFields, figure: FigureFields, points: Sequence[RepeatPoint], names: SweepNames
 ) -> list[tuple[float, float]]:
     """Return the (x, y) whose exponent a claim is about. Raises NoStatistic."""
     series = series_of(claim, figure, names)
@@ -318,8 +283,8 @@ def series_of(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> Wa
 
 def unresolved(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> str:
     """Return why the points of a sweep, if all were measured, would not give the statistic; empty if they would."""
-    metrics = dict.fromkeys(claim.metrics, 2.0)
-    points = [Sample(values, metrics) for values in names.points]
+    metrics: dict[str, float | None] = dict.fromkeys(claim.metrics, 2.0)
+    points = [RepeatPoint(values=dict(values), metrics=metrics) for values in names.points]
     series = series_of(claim, figure, names)
     try:
         if claim.level == OUTCOME:
@@ -327,7 +292,7 @@ def unresolved(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> s
             return ""
         if claim.above is not None:
             base = chosen(points, place(claim.above, claim.metrics[0], series))
-            points[points.index(base)] = Sample(base.values, dict.fromkeys(claim.metrics, 1.0))
+            points[points.index(base)] = RepeatPoint(values=base.values, metrics=dict.fromkeys(claim.metrics, 1.0))
         statistic_of(claim, figure, points, names)
     except NoStatistic as error:
         return str(error)

@@ -7,8 +7,9 @@ from corda_lab.figures.forms import AT, SweepNames
 from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict
 from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
+from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ChartFields, ClaimFields, FigureFields
-from corda_lab.figures.statistics import Place, Sample, chosen, line_of, on_series, samples_of, series_of, sides
+from corda_lab.figures.statistics import Place, chosen, line_of, on_series, series_of, sides, value_of
 from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region, interval_of
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import amount, decimal_size, listed, milliseconds, parameter_name, plural
@@ -242,10 +243,10 @@ def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -
     """
     claim = found.claim
     series = series_of(claim, figure, names)
-    repeats = [samples_of(one.repeat) for one in found.values if one.value is not None]
+    repeats = [one.repeat.points for one in found.values if one.value is not None]
     if claim.statistic == "ratio":
         means = [
-            _mean([chosen(points, side).value(side.metric) for points in repeats], side.metric)
+            _mean([value_of(chosen(points, side), side.metric) for points in repeats], side.metric)
             for side in sides(claim, series)
         ]
         return "; ".join([" ÷ ".join(means), *_ends(sides(claim, series), repeats[-1])]) if repeats else ""
@@ -258,7 +259,7 @@ def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -
     return ""
 
 
-def _ends(places: Sequence[Place], points: Sequence[Sample]) -> list[str]:
+def _ends(places: Sequence[Place], points: Sequence[RepeatPoint]) -> list[str]:
     """Return which values the lowest and highest of some points were: ``highest: 8 participants``, each once."""
     found = [
         f"{ENDS[str(end)]}: {value_words(key, chosen(points, place).values[key])}"
