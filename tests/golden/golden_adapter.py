@@ -22,7 +22,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, points, searched
 from corda_lab.analysis.significance import PointComparison
 from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.figures import collect, judged, store
+from corda_lab.figures import collect, judge, store
 from corda_lab.figures.file import Places
 from corda_lab.figures.forms import FORMS
 from corda_lab.figures.judge import ClaimVerdict
@@ -44,15 +44,13 @@ from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
-from corda_lab.sweeps import execute, plan, runner
+from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlanFile, PlannedStep
-from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.points import points_of, step_of, steps_of
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
@@ -215,9 +213,7 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
 
 
 def _planned(file: SweepFile) -> list[PlannedStep]:
-    fields = file.fields
-    order = ordered(points_of(file), repeats=fields.repeats, seed=fields.seed)
-    return [plan.step_of(file, point, index, repeat) for index, (point, repeat) in enumerate(order, start=1)]
+    return steps_of(file, points_of(file))
 
 
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
@@ -240,7 +236,9 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
         measured.append(_step(one, file, step))
         return runner.is_sustained(measured[-1])
 
-    outcomes = {point.label: find_max(file, point, number, answer) for number, point in enumerate(points_of(file))}
+    outcomes = {
+        point.label: execute.find_max(file, point, number, answer) for number, point in enumerate(points_of(file))
+    }
     return file, asked, measured, outcomes
 
 
@@ -487,7 +485,7 @@ def plan_values() -> Values:
 
 def _plan_of(name: str, file: SweepFile) -> Values:
     is_search = file.fields.find_max is not None
-    steps = [plan.step_of(file, point, 1, 1) for point in points_of(file)] if is_search else _planned(file)
+    steps = [step_of(file, point, 1, 1) for point in points_of(file)] if is_search else _planned(file)
     first = [step for step in steps if step.repeat == 1]
     numbers = {_text(step.point): number for number, step in enumerate(first, start=1)}
     for number, step in enumerate(first, start=1):
@@ -526,12 +524,12 @@ def figure_values(known: Iterable[str] | None) -> Values:
     for one in used:
         yield Value(_repeat_name(one), "points", "", len(one.points))
     for figure in Places().read_figures():
-        yield Value(figure.name, "form", "", judged.latest(figure, used).form)
+        yield Value(figure.name, "form", "", judge.judged_latest(figure, used).form)
         for form in FORMS:
-            found = judged.in_form(figure, form, used)
+            found = judge.judged_in(figure, form, used)
             for verdict in found.verdicts if found.repeats else ():
                 yield from _claim(f"{figure.name}: {verdict.claim.name}", form, verdict)
-        for verdict in judged.judged(figure, ()).verdicts:
+        for verdict in judge.judged(figure, ()).verdicts:
             yield from _published(f"{figure.name}: {verdict.claim.name}", verdict)
 
 

@@ -40,13 +40,12 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps import execute, plan, runner
-from corda_lab.sweeps import find_max as sweeps_find_max
+from corda_lab.sweeps import execute, runner
+from corda_lab.sweeps import execute as sweeps_execute
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.plan import ordered
 from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.points import points_of, steps_of
 from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
@@ -466,13 +465,11 @@ def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     """Run all steps of a sweep. The outcomes of a search, by label, come from the real search of ``lab sweep``."""
     file, points = simulator.file, points_of(simulator.file)
     if file.fields.find_max is None:
-        fields = file.fields
-        order = ordered(points, repeats=fields.repeats, seed=fields.seed)
-        for index, (point, repeat) in enumerate(order, start=1):
-            simulator.step(plan.step_of(file, point, index, repeat))
+        for step in steps_of(file, points):
+            simulator.step(step)
         return {}
     return {
-        point.label: sweeps_find_max.find_max(file, point, number, simulator.answer)
+        point.label: sweeps_execute.find_max(file, point, number, simulator.answer)
         for number, point in enumerate(points)
     }
 

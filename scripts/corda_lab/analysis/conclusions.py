@@ -1,4 +1,4 @@
-"""The conclusions of a sweep in sentences: headline, plan, differences, limits, validity and notes."""
+"""The conclusions of a sweep in sentences: headline, limits, validity and notes."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.analysis import saturation
-from corda_lab.analysis.differences import differences
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note, notes
 from corda_lab.analysis.points import Estimate, Point, SearchResult, grouped, measured_metrics, searched, x_name
@@ -28,9 +27,9 @@ from corda_lab.analysis.wording import (
     value_with_range,
 )
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import NOT_ANSWERED, ParameterValue
+from corda_lab.steps.entry import NOT_ANSWERED
 from corda_lab.steps.open_load import arrival_problems
-from corda_lab.text.words import length, listed, parameter_name, per_second, plural
+from corda_lab.text.words import parameter_name, per_second, plural
 
 VALUES_SHOWN_MAX = 8
 
@@ -56,8 +55,6 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
     searches = searched(run, points) if run.sweep.find_max else []
     uses = {point.key: saturation.uses(run, point, samples) for point in points}
     entries = [
-        ("Varied", varied(run)),
-        *(("Differences", one) for one in ([] if searches else differences(judged))),
         ("Why no higher rate", failure_sentence(searches)),
         *(("Limit", one) for one in limits(run, points, judged, searches, uses)),
         ("Validity", validity_words(run)),
@@ -69,38 +66,6 @@ def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> 
         judged,
         uses,
     )
-
-
-def varied(run: StoredRun) -> str:
-    """What was varied, with how many repeats, in which order, and how long it took."""
-    names = []
-    for name, values in run.sweep.vary.items():
-        texts = [_plain(value) for value in values]
-        if len(texts) > VALUES_SHOWN_MAX + 1:
-            texts = [*texts[: VALUES_SHOWN_MAX - 1], "…", texts[-1]]
-        names.append(f"{parameter_name(name)} ({', '.join(texts)})")
-    what = listed(names) or "nothing"
-    if run.sweep.find_max:
-        what = "the rate, in a search" + (f" for each combination of {what}" if names else "")
-    first, last = points_first_last(run)
-    repeats = run.sweep.repeats
-    each = f"{repeats} repeats of each point, in interleaved order" if repeats > 1 else "one repeat of each point"
-    workloads = listed(list(dict.fromkeys(step.workload for step in run.steps)))
-    total = f"{plural(len(run.steps), 'step')} of {workloads} in {length(last - first)}"
-    return joined([what, total if run.sweep.find_max and repeats == 1 else f"{each}: {total}"])
-
-
-def _plain(value: ParameterValue) -> str:
-    """A value as it stands in a sweep file."""
-    if isinstance(value, list):
-        return " and ".join(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def points_first_last(run: StoredRun) -> tuple[float, float]:
-    """The start of the first load and the end of the last, in unix seconds."""
-    windows = [step.window for step in run.steps]
-    return min(window.load_started_at for window in windows), max(window.load_ended_at for window in windows)
 
 
 def validity_words(run: StoredRun) -> str:

@@ -107,26 +107,9 @@ def ratio_words(compared: PointComparison) -> str:
     found = compared.difference
     if found is None:
         return "cannot be compared"
+    ratio = f"{found.ratio:.2f} ×"
     if found.low is None or found.high is None:
-        return f"{ratio_only(compared)}, no interval"
+        return f"{ratio}, no interval"
     if interval_shown(found.low, found.high) is None and found.low <= 1 <= found.high:
-        return f"{ratio_only(compared)} ({TOO_FEW_REPEATS})"
-    return f"{ratio_only(compared)} ({found.low:.2f} to {found.high:.2f})"
-
-
-def ratio_only(compared: PointComparison) -> str:
-    """``0.82 ×``, or why there is no ratio."""
-    return f"{compared.difference.ratio:.2f} ×" if compared.difference else compared.verdict
-
-
-def has_interval(compared: PointComparison) -> bool:
-    """Whether a comparison has an interval."""
-    return compared.difference is not None and compared.difference.low is not None
-
-
-def judged_words(compared: PointComparison) -> str:
-    """``0.82 × (0.78 to 0.86), slower``. Without an interval, only the ratio; without a ratio, the verdict."""
-    found = compared.difference
-    if found is None:
-        return compared.verdict
-    return ratio_words(compared) if found.low is None else f"{ratio_words(compared)}, {compared.verdict}"
+        return f"{ratio} ({TOO_FEW_REPEATS})"
+    return f"{ratio} ({found.low:.2f} to {found.high:.2f})"

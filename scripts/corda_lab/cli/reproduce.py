@@ -79,7 +79,7 @@ def judge(
 
 
 def book() -> None:
-    """Write docs/reproduction.md and results/reproduction.html from the stored repeats. Nothing is measured.
+    """Write docs/reproduction.md and the page of every figure from the stored repeats. Nothing is measured.
 
     Example: `scripts/lab reproduce book`
     """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from corda_lab.figures.curves import Curve, Dot, PublishedChart, measured, normalised, published_charts
-from corda_lab.figures.judged import Judged
+from corda_lab.figures.judge import Judged
 from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.report.chart import Chart, Trace, bounded, look_of
 from corda_lab.steps.parameters import value_words

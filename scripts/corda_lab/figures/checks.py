@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
-
-from corda_lab.figures.claims import unresolved
 from corda_lab.figures.expression import ExpressionError, parse
+from corda_lab.figures.forms import SweepNames
 from corda_lab.figures.metrics import metric_problem
 from corda_lab.figures.on_published import published_statistic
 from corda_lab.figures.published import PublishedRow, read_published
@@ -15,33 +13,14 @@ from corda_lab.figures.schema import (
     OUTCOME,
     ChartFields,
     ClaimFields,
-    DeviationFields,
     FigureFields,
-    FoundFields,
-    NeedsFields,
-    OnPublishedFields,
-    PublishedFields,
-    SentenceFields,
-    SourceFields,
 )
-from corda_lab.figures.statistics import NoStatistic, Sample, fits, resolved, same, words
-from corda_lab.figures.sweep import SweepNames
+from corda_lab.figures.statistics import NoStatistic, fits, resolved, same, unresolved, words
+from corda_lab.sweeps.checks import known_fields
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem
 from lab_workload.yaml_source import Source
-
-_MODELS: Mapping[str, type[BaseModel]] = {
-    "source": SourceFields,
-    "words": SentenceFields,
-    "published": PublishedFields,
-    "chart": ChartFields,
-    "claims": ClaimFields,
-    "on_published": OnPublishedFields,
-    "needs": NeedsFields,
-    "found": FoundFields,
-    "deviations": DeviationFields,
-}
 
 _ALTERNATIVES = ("constrained-int", "constrained-str", "list[constrained-str]", "int", "str", "[key]")
 """What pydantic adds to a location to name one of several types that a field may have."""
@@ -62,22 +41,11 @@ def problem(detail: Any, source: Source) -> Problem:
         return source.problem(location, "must have two ends, such as [0.7, 1.3] or [2, null]")
     if detail["type"] == "too_short":
         return source.problem(location, "must not be empty")
-    return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
+    return field_problem({**detail, "loc": location}, source, known_fields(FigureFields, location[:-1]))
 
 
 def _given(detail: Any) -> str:
     return repr(detail["input"])
-
-
-def _known_fields(location: Location) -> list[str]:
-    model: type[BaseModel] = FigureFields
-    for part in location:
-        if isinstance(part, str):
-            nested = _MODELS.get(part)
-            if nested is None:
-                return []
-            model = nested
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def figure_problems(
@@ -296,7 +264,7 @@ def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
                 problems.append(source.problem(("published", index, field), text))
                 break
         else:
-            if not any(fits(Sample(row.columns, {}), named.where) for row in fitting):
+            if not any(fits(row.columns, named.where) for row in fitting):
                 text = f"no row of {named.id} has {words(named.where)}"
                 problems.append(source.problem(("published", index, "where"), text))
     return problems

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from corda_lab.figures import ingredients
+from corda_lab.figures import store
 from corda_lab.figures.forms import digest_of, form_of, sweep_of
 from corda_lab.figures.metrics import metric_of
 from corda_lab.figures.repeat import (
-    LeftOut,
     Repeat,
     RepeatCalibration,
     RepeatMachine,
@@ -158,9 +157,9 @@ def _repeat(
         enterprise=all(is_enterprise_image(one.shape.get("CORDA_IMAGE", "")) for one in environments),
         calibration=_calibration(steps),
         sweep_digest=digest_of(sweep),
-        files=ingredients.of_steps(run, steps),
+        files=store.files_of(run, steps),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
-        left_out=_left_out(run),
+        left_out=run.sweep.left_out,
     )
 
 
@@ -209,7 +208,3 @@ def _value(step: StepEntry, name: str) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{DIGITS}g}")
-
-
-def _left_out(run: StoredRun) -> list[LeftOut]:
-    return [LeftOut(label=one.label, reason=one.reason) for one in run.sweep.left_out]

@@ -1,23 +1,37 @@
 """``lab reproduce``: measures figures, judges their claims, and writes their pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures import book, ingredients, page, store, summary, testable
+from corda_lab.figures import book, page, store, summary
+from corda_lab.figures.collect import is_enterprise_image
 from corda_lab.figures.file import Figure, Places, by_sweep
-from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, digest_of, form_of, in_form, sweep_of, takes
-from corda_lab.figures.judged import Judged, judged, latest, total
-from corda_lab.figures.judged import in_form as judged_in_form
-from corda_lab.figures.measure import Order, keep, measure
+from corda_lab.figures.forms import (
+    ESTIMATES,
+    FULL,
+    QUICK,
+    corda_versions,
+    digest_of,
+    form_of,
+    in_form,
+    seconds_of,
+    sweep_of,
+)
+from corda_lab.figures.judge import ClaimVerdict, Judged, judge, judged, judged_in, judged_latest, lacks
+from corda_lab.figures.measure import keep, measure
 from corda_lab.figures.metrics import lacking, metrics_of
-from corda_lab.figures.repeat import Form, Repeat
-from corda_lab.lab import lifecycle
+from corda_lab.figures.repeat import Form, Repeat, RepeatMachine
+from corda_lab.figures.verdict import NOT_TESTABLE
+from corda_lab.host import machine
+from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results import stored as results_stored
+from corda_lab.sweeps import command as sweeps_command
+from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.file import SweepFile, with_repeats
 from corda_lab.text import tables, ui
 from corda_lab.text.words import listed, plural
@@ -32,40 +46,38 @@ class Wanted:
 
     form: Form = FULL
     add: int | None = None
-    images: lifecycle.ImageChoice | None = None
     replace: bool = False
 
 
 def list_figures(settings: Settings, places: Places = HERE) -> None:
     """Print every figure in one line, with its time and its last verdicts, and the total."""
     stored = store.read(places.repeats)
-    found = [latest(figure, stored) for figure in places.read_figures()]
+    found = [judged_latest(figure, stored) for figure in places.read_figures()]
     table = tables.table("figure", "document", "claims", "quick", "full", "last verdicts", numbers=["claims"])
     first: dict[str, str] = {}
     for one in found:
         table.add_row(*line_of(one, first.setdefault(one.figure.fields.sweep, one.name), settings))
     tables.show(table)
-    ui.console.print(f"\n{total(found)}\n{ESTIMATES}", markup=False)
+    ui.console.print(f"\n{summary.total(found)}\n{ESTIMATES}", markup=False)
 
 
 def line_of(one: Judged, first: str, settings: Settings) -> tuple[str, ...]:
     """Return the line of a figure. ``first`` is the first figure that its sweep serves, whose line has the time."""
     fields = one.figure.fields
-    untestable = testable.lacking(one.figure, settings)
+    lacked = untestable(one.figure, settings)
     begin = (one.name, summary.TITLES[fields.source.document], str(len(fields.claims)))
-    if len(untestable) == len(fields.claims):
-        return (*begin, "–", "–", f"{untestable[0].why}: {untestable[0].command}".removesuffix(": "))
+    if len(lacked) == len(fields.claims):
+        return (*begin, "–", "–", f"{lacked[0].why}: {lacked[0].command}".removesuffix(": "))
     if first != one.name:
         return (*begin, f"with {first}", "", verdicts(one))
     return (*begin, minutes(one, QUICK, settings), minutes(one, FULL, settings), verdicts(one))
 
 
 def minutes(one: Judged, form: Form, settings: Settings) -> str:
-    """Return how long the sweep of a figure takes in a form; a dash if it has no such form, or cannot run here."""
+    """Return how long the sweep of a figure takes in a form; a dash if it has no such form."""
     if form == QUICK and one.figure.sweep.fields.quick is None:
         return "–"
-    found = takes(in_form(one.figure.sweep, form), settings, one.repeats_of(form))
-    return "–" if found is None else summary.duration(found.seconds)
+    return summary.duration(seconds_of(in_form(one.figure.sweep, form), settings, one.repeats_of(form)))
 
 
 def verdicts(one: Judged) -> str:
@@ -80,8 +92,8 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
     figure = places.find_figure(name)
     together = by_sweep(places.read_figures())[figure.fields.sweep]
     introduce(figure)
-    if not testable.is_testable(figure, settings):
-        for verdict in testable.lacking(figure, settings):
+    if not is_testable(figure, settings):
+        for verdict in untestable(figure, settings):
             ui.note(f"{verdict.claim.name}: {summary.line(verdict)}")
         ui.console.print("Nothing was measured: no claim of this figure can be tested here.", markup=False)
         return
@@ -90,18 +102,19 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
     tell_outdated(kept)
     before = kept.of(wanted.form)
     count = wanted.add or sweep.fields.repeats
-    for line in time_lines(with_repeats(sweep, count), wanted.form, settings, before):
-        ui.console.print(f"  {line}", markup=False)
-    outcome = measure(order(figure.sweep, count, before, wanted), together, settings, places)
+    seconds = seconds_of(with_repeats(sweep, count), settings, before)
+    ui.console.print(f"  {plural(count, 'repeat')}, {wanted.form}: about {summary.duration(seconds)}", markup=False)
+    outcome = measure(request_of(figure.sweep, count, before, wanted), together, settings, places)
     after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
     tell_origin(outcome.repeats, after)
     tell([figure, *(other for other in together if other.name != name)], after, outcome.runs[-1])
 
 
-def order(sweep: SweepFile, count: int, before: Sequence[Repeat], wanted: Wanted) -> Order:
-    """Return what is to be measured. Repeats that are added have other seeds than those before."""
+def request_of(sweep: SweepFile, count: int, before: Sequence[Repeat], wanted: Wanted) -> SweepRequest:
+    """Return what ``lab sweep`` is asked for. Repeats that are added have other seeds than those before."""
     after = [sweep.fields.seed + len(before), *(one.seed + 1 for one in before if one.seed is not None)]
-    return Order(sweep, wanted.form, count, max(after), wanted.images, wanted.replace)
+    file = str(sweep.source.path)
+    return SweepRequest(file, None, wanted.replace, wanted.form == QUICK, count, max(after))
 
 
 def introduce(figure: Figure) -> None:
@@ -112,20 +125,6 @@ def introduce(figure: Figure) -> None:
     ui.console.print(f"{fields.title} ({source})", markup=False)
     for sentence in fields.words:
         ui.console.print(f'  "{sentence.text}"', markup=False)
-
-
-def time_lines(sweep: SweepFile, form: Form, settings: Settings, stored: Sequence[Repeat]) -> list[str]:
-    """Return how long a sweep takes in its form, before it begins, and what the estimate leaves out."""
-    found = takes(sweep, settings, stored)
-    if found is None:
-        return [f"sweep {sweep.name}, {form}"]
-    until = datetime.now().astimezone() + timedelta(seconds=found.seconds)
-    labs = plural(found.starts, "start")
-    plan = (
-        f"sweep {sweep.name}, {form}: {plural(sweep.fields.repeats, 'repeat')}, {labs} of the lab, "
-        f"about {summary.duration(found.seconds)} (until {until:%H:%M})"
-    )
-    return [plan, *(found.notes or ["As long as the stored repeats took."])]
 
 
 def tell_origin(new: Sequence[Repeat], every: Sequence[Repeat]) -> None:
@@ -180,7 +179,7 @@ def from_run(name: str, places: Places = HERE) -> None:
             f"{figures[0].sweep.source.path.name} has changed since this run; its repeats count for no later verdict"
         )
     repeats = keep(run, figures, places).repeats
-    if names := list(dict.fromkeys(name for one in repeats for name in ingredients.changed(one.files))):
+    if names := list(dict.fromkeys(name for one in repeats for name in store.changed_files(one.files))):
         ui.warn(f"{listed(names)}: changed since this run; its repeats count for no later verdict")
     for figure in figures:
         introduce(figure)
@@ -204,48 +203,50 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
     """
     figures = places.read_figures()
     before = store.read(places.repeats)
-    orders = missing(figures, before, wanted, settings)
-    say_all(orders, settings, before)
+    requests = missing(figures, before, wanted, settings)
+    say_all(requests, settings, before)
     failed = []
-    for one in orders:
-        together = by_sweep(figures)[one.sweep.name]
-        ui.rule(f"{one.sweep.name}: {', '.join(figure.name for figure in together)}")
+    for name, request in requests.items():
+        together = by_sweep(figures)[name]
+        ui.rule(f"{name}: {', '.join(figure.name for figure in together)}")
         try:
-            outcome = measure(one, together, settings, places)
+            outcome = measure(request, together, settings, places)
         except LabError as error:
             ui.print_error(error)
-            failed.append(one.sweep.name)
+            failed.append(name)
             continue
-        repeats = store.kept(one.sweep, store.read(places.repeats)).of(wanted.form)
+        repeats = store.kept(together[0].sweep, store.read(places.repeats)).of(wanted.form)
         tell(together, repeats, outcome.runs[-1])
     write_book(places)
     kept = store.read(places.repeats)
-    ui.console.print(total([judged_in_form(figure, wanted.form, kept) for figure in figures]), markup=False)
+    ui.console.print(summary.total([judged_in(figure, wanted.form, kept) for figure in figures]), markup=False)
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
     return not failed
 
 
-def missing(figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, settings: Settings) -> list[Order]:
-    """Return what ``--all`` has to measure: the repeats that each sweep lacks on a machine like this one."""
-    here = testable.this_machine()
-    orders = []
+def missing(
+    figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, settings: Settings
+) -> dict[str, SweepRequest]:
+    """Return what ``all`` has to measure: the repeats that each sweep lacks on a machine like this one."""
+    here = this_machine()
+    requests = {}
     for name, together in by_sweep(figures).items():
         whole = together[0].sweep
-        if not testable.testable(together, settings):
+        if not any(is_testable(figure, settings) for figure in together):
             ui.note(f"{name}: no claim of {', '.join(one.name for one in together)} can be tested here")
             continue
         if wanted.form == QUICK and whole.fields.quick is None:
             ui.note(f"{name}: has no short form")
             continue
         stored = store.kept(whole, kept).of(wanted.form)
-        own = [one for one in stored if testable.is_this_machine(one, here)]
+        own = [one for one in stored if is_this_machine(one, here)]
         lacks = in_form(whole, wanted.form).fields.repeats - len(with_all_values(name, own, together))
         if lacks <= 0:
             ui.note(f"{name}: has its {plural(len(own), 'repeat')}")
             continue
-        orders.append(order(whole, lacks, stored, wanted))
-    return orders
+        requests[name] = request_of(whole, lacks, stored, wanted)
+    return requests
 
 
 def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figure]) -> list[Repeat]:
@@ -261,18 +262,18 @@ def with_all_values(name: str, repeats: Sequence[Repeat], figures: Sequence[Figu
     return [one for one, found in zip(repeats, lacks, strict=True) if not found]
 
 
-def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat]) -> None:
+def say_all(requests: Mapping[str, SweepRequest], settings: Settings, kept: Sequence[Repeat]) -> None:
     """Print what will be measured and how long it takes, before it begins."""
-    if not orders:
+    if not requests:
         ui.console.print("Every figure that can be tested here has its repeats.", markup=False)
         return
     table = tables.table("sweep", "repeats", "time", numbers=["repeats", "time"])
     seconds = 0.0
-    for one in orders:
-        sweep = with_repeats(in_form(one.sweep, one.form), one.count)
-        found = takes(sweep, settings, store.kept(one.sweep, kept).of(one.form))
-        seconds += 0.0 if found is None else found.seconds
-        table.add_row(one.sweep.name, str(one.count), "–" if found is None else summary.duration(found.seconds))
+    for name, request in requests.items():
+        sweep = sweeps_command.read(request)
+        own = seconds_of(sweep, settings, [one for one in kept if one.sweep_digest == digest_of(sweep)])
+        seconds += own
+        table.add_row(name, str(sweep.fields.repeats), summary.duration(own))
     tables.show(table)
     ui.console.print(ESTIMATES, markup=False)
     until = datetime.now().astimezone() + timedelta(seconds=seconds)
@@ -281,3 +282,54 @@ def say_all(orders: Sequence[Order], settings: Settings, kept: Sequence[Repeat])
         "the same command continues.",
         markup=False,
     )
+
+
+def this_machine() -> RepeatMachine:
+    """Return this machine as repeats store it."""
+    return RepeatMachine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
+
+
+def is_this_machine(repeat: Repeat, here: RepeatMachine) -> bool:
+    """Return whether a repeat was measured on a machine like this one. A few megabytes of memory make no difference."""
+    there = repeat.machine
+    return (there.cpu, there.cores, _gigabytes(there)) == (here.cpu, here.cores, _gigabytes(here))
+
+
+def _gigabytes(one: RepeatMachine) -> int | None:
+    return None if one.memory_bytes is None else round(one.memory_bytes / 1e9)
+
+
+def expected(sweep: SweepFile, settings: Settings) -> Repeat:
+    """Return what is known of a repeat before it is measured: its machine and its nodes. It has no points."""
+    versions = corda_versions(sweep.fields) or [settings["CORDA_VERSION"]]
+    platforms = (platform_version(version) for version in versions)
+    return Repeat(
+        sweep=sweep.name,
+        form=FULL,
+        repeat=1,
+        at="",
+        run="",
+        lab_version="",
+        commit=None,
+        machine=this_machine(),
+        images={},
+        platform=max((version for version in platforms if version is not None), default=None),
+        enterprise=is_enterprise_image(settings.recorded_image),
+        sweep_digest="",
+        points=[],
+    )
+
+
+def untestable(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
+    """Return the claims of a figure that cannot be tested here."""
+    repeat = expected(figure.sweep, settings)
+    return [
+        one
+        for one in judge(figure, [])
+        if one.verdict == NOT_TESTABLE and (one.claim.only_published or lacks(one.claim.needs, repeat, figure))
+    ]
+
+
+def is_testable(figure: Figure, settings: Settings) -> bool:
+    """Return whether any claim of a figure can be tested here."""
+    return len(untestable(figure, settings)) < len(figure.fields.claims)

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from corda_lab.figures.file import Figure, is_named
+from corda_lab.figures.forms import AT, STEP
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
 from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
-from corda_lab.figures.sweep import AT, STEP
+from corda_lab.figures.statistics import kind_of
 from corda_lab.figures.verdict import interval_of
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.parameters import value_words
@@ -286,17 +287,6 @@ def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
     curves = [*theirs, *ours]
     is_by_peak = bool(theirs) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
     return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
-
-
-def kind_of(unit: str) -> str:
-    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
-    if unit in ("ms", "s", "min"):
-        return "time"
-    if unit in ("bytes", "B", "KB", "MB", "GB"):
-        return "size"
-    if unit.endswith("/s"):
-        return "rate"
-    return "share" if unit.startswith("%") else unit
 
 
 def _divisor(figure: Figure, points: Sequence[RepeatPoint], repeat: Repeat) -> float | None:

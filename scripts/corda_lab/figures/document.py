@@ -1,54 +1,17 @@
 """``docs/reproduction.md``: the book as a document. No number in it is typed."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from corda_lab.figures import summary
-from corda_lab.figures.contents import Book, FigureRow
-from corda_lab.figures.forms import ESTIMATES
-from corda_lab.figures.page import ClaimRow
+from corda_lab.figures import summary, words
+from corda_lab.figures.judge import ClaimVerdict, Judged
 from corda_lab.figures.verdict import REPEATS_MIN
 from corda_lab.report import rendering
 from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.text.words import LINE_LENGTH, percent, plural, wrapped
+from corda_lab.text.words import LINE_LENGTH, wrapped
 
 NOTE = "†"
 """The mark of a claim that has a note: what a person found who looked at the evidence."""
-
-NOTE_LEGEND = f"{NOTE} a note in the figure's section says what else stands behind the verdict."
-
-_OTHER = percent(100 * (1 - (1 - CONFIDENCE) ** (1 / REPEATS_MIN)))
-OUTCOME_LEGEND = (
-    f"If an outcome, such as whether a node ends, was the same in {REPEATS_MIN} of {REPEATS_MIN} repeats, the other "
-    f"one may still have a chance of up to {_OTHER} (one-sided, {percent(100 * CONFIDENCE)})."
-)
-
-PICTURE_LEGEND = (
-    "In a picture with published curves, which are dashed, every curve is divided by its own value at one point, so "
-    "that systems of different speed can be compared. Where a number of users is divided by a curve's own peak, that "
-    "peak is its highest throughput in flows/s. A picture without published curves has the measured values."
-)
-
-ERRORS = (
-    "It is one standard deviation where one is published (R3 does not say of what), else the error of reading the "
-    "value off a picture, or of rounding it. It is not a 95 % interval."
-)
-"""What the error of a published value is."""
-
-
-def at_95_percent(claims: int, without_value: int) -> str:
-    """Return what judging many claims at 95 % means, and adding repeats until one is decided.
-
-    ``without_value`` is the number of claims that were measured too, but of which no repeat has a value that counts.
-    """
-    more = f"{without_value} more have repeats, but no value that counts. " if without_value else ""
-    return (
-        f"{plural(claims, 'claim')} {'is' if claims == 1 else 'are'} measured here, each judged at "
-        f"{percent(100 * CONFIDENCE)}: of so many verdicts, one in {1 / (1 - CONFIDENCE):.0f} may be wrong. {more}"
-        "Adding repeats until an interval clears the end of its region raises the chance of a wrong verdict above "
-        f"{100 * (1 - CONFIDENCE):.0f} %."
-    )
-
 
 _COMMAND = re.compile(r"\./scripts/lab reproduce [\w-]+( --quick)?( --add \d+)?")
 """A command in a sentence."""
@@ -60,8 +23,12 @@ SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
 """The sign of a claim in a bar, by its verdict."""
 
 
-def text(book: Book, pictures: str) -> str:
-    """Return the document. ``pictures`` is the folder of the pictures, seen from it."""
+Rows = list[tuple[str, ...]]
+"""The cells of a table in Markdown, row by row."""
+
+
+def text(**variables: object) -> str:
+    """Return the document. ``variables`` are those of the template that are not functions of words."""
     filters: dict[str, Callable[..., str]] = {
         "cell": cell,
         "claim": claim,
@@ -69,21 +36,25 @@ def text(book: Book, pictures: str) -> str:
         "paragraph": paragraph,
         "plain": plain,
         "quoted": quoted,
+        "table": table,
     }
-    template = rendering.template("reproduction.jinja", filters)
-    found = template.render(
-        book=book,
-        pictures=pictures,
-        bar=bar,
+    rendered = rendering.template("reproduction.jinja", filters).render(
+        **variables,
+        summary=summary,
+        words=words,
         signs=", ".join(f"{sign} {name}" for name, sign in SIGNS.items()),
-        at_95_percent=at_95_percent,
-        errors=ERRORS,
-        estimates=ESTIMATES,
-        note_legend=NOTE_LEGEND,
-        outcome_legend=OUTCOME_LEGEND,
-        picture_legend=PICTURE_LEGEND,
+        note=NOTE,
+        confidence=CONFIDENCE,
+        repeats_min=REPEATS_MIN,
     )
-    return re.sub(r"\n{3,}", "\n\n", found).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", rendered).strip() + "\n"
+
+
+def table(rows: Rows, *titles: str) -> str:
+    """Return a table."""
+    lines: Sequence[Sequence[str]] = [titles, *(tuple(map(cell, row)) for row in rows)]
+    first, *others = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([first, "|" + "---|" * len(titles), *others])
 
 
 def cell(text: str) -> str:
@@ -108,20 +79,25 @@ def quoted(text: str, number: int) -> str:
     return wrapped(plain(text), f"> {number}. ", ">    ")
 
 
-def bar(row: FigureRow) -> str:
-    """Return the claims of a figure as a bar of signs, with the mark of those that have a note."""
-    return "".join((SIGNS[part.label] + NOTE * part.has_note) * part.count for part in row.bar)
+def bar(one: Judged) -> str:
+    """Return the claims of a figure as signs, by verdict, with the mark of those that have a note."""
+    labels = sorted(
+        (summary.LABELS.index(summary.label(verdict)), verdict.found is not None) for verdict in one.verdicts
+    )
+    return "".join(SIGNS[summary.LABELS[place]] + NOTE * has_note for place, has_note in labels)
 
 
-def claim(row: ClaimRow) -> str:
-    """Return everything about a claim that has no room in a table."""
-    points = f" ({row.points})" if row.points else ""
-    number = "" if row.number == "–" else f"{row.number}{points}"
-    asked = "" if row.asked == "–" else f"asked for: {row.asked}"
-    about = "; ".join(filter(None, (number, asked)))
-    name = f"*{row.name}* ({row.added}):" if row.added else f"*{row.name}*:"
-    said = (name, about and f"{about}.", *map(sentence, (row.because, row.why, row.found)))
-    return _COMMAND.sub(r"`\g<0>`", " ".join(filter(None, said)))
+def claim(verdict: ClaimVerdict, one: Judged) -> str:
+    """Return everything about a claim of a figure that has no room in a table."""
+    fields, asked = one.figure.fields, words.asked_words(verdict.claim)
+    number = words.number_words(verdict.claim, fields, one.names)
+    if points := words.points_words(verdict, fields, one.names):
+        number += f" ({points})"
+    about = "; ".join(filter(None, (number, asked and f"asked for: {asked}")))
+    added = summary.added_words(verdict.claim)
+    name = f"*{verdict.claim.name}* ({added}):" if added else f"*{verdict.claim.name}*:"
+    reasons = (verdict.claim.because or "", words.why_words(verdict), summary.found_words(verdict))
+    return _COMMAND.sub(r"`\g<0>`", " ".join(filter(None, (name, about and f"{about}.", *map(sentence, reasons)))))
 
 
 def sentence(text: str) -> str:

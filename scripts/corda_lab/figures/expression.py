@@ -6,11 +6,15 @@ A name is that of a field of a sweep (``set.participants``) or its last part (``
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 TEXT_MAX = 200
 """The most characters of an expression."""
+
+_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
 
 _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -85,3 +89,20 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
         case ast.BinOp(left=left, op=sign, right=right):
             return _OPERATIONS[type(sign)](_value(left, names), _value(right, names))
     return names[ast.unparse(node)]
+
+
+def number_of(value: object) -> float | None:
+    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, (int, float)):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    if size := _SIZE.fullmatch(value.strip()):
+        return float(size[1]) * _SIZES[size[2].lower()]
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 from corda_lab.errors import LabError
 from corda_lab.figures.checks import figure_problems, problem
+from corda_lab.figures.forms import SweepNames, names_of
 from corda_lab.figures.published import FIGURES, PublishedRow, read_published
 from corda_lab.figures.schema import FigureFields, PublishedFields
-from corda_lab.figures.statistics import Sample, fits
-from corda_lab.figures.sweep import SweepNames, names_of
+from corda_lab.figures.statistics import fits
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from lab_workload.names import did_you_mean
@@ -46,7 +46,7 @@ def rows_of(fields: FigureFields, rows: Iterable[PublishedRow]) -> tuple[Publish
 def is_named(row: PublishedRow, named: PublishedFields) -> bool:
     """Return whether a row is one of those that an entry of ``published`` names: its id, its axes, and what else."""
     axes = (row.id, row.x_name, row.metric) == (named.id, named.x or "", named.y)
-    return axes and fits(Sample(row.columns, {}), named.where)
+    return axes and fits(row.columns, named.where)
 
 
 def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
@@ -57,32 +57,6 @@ def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
         raise LabError(
             problems=error.problems, remedy="docs/methodology.md, Claims of published figures, describes the fields."
         ) from None
-
-
-def read_figures(folder: Path = FIGURES, sweeps: Path = SWEEPS) -> list[Figure]:
-    """Read all figures of a folder, in the order of their names. Raises LabError with the problems of all files."""
-    figures: list[Figure] = []
-    problems: list[Problem] = []
-    for path in sorted(folder.glob("*.yaml")):
-        try:
-            figures.append(read_figure(path, sweeps))
-        except LabError as error:
-            problems += error.problems
-    if problems:
-        raise LabError(problems=problems)
-    return figures
-
-
-def find_figure(name: str, folder: Path = FIGURES, sweeps: Path = SWEEPS) -> Figure:
-    """Read the figure of a name. Raises LabError if there is none, or if its file is not valid."""
-    path = folder / f"{name}.yaml"
-    known = sorted(one.stem for one in folder.glob("*.yaml"))
-    if name not in known:
-        raise LabError(
-            f"There is no figure {name!r}{did_you_mean(name, known)}",
-            "`./scripts/lab reproduce list` lists all figures.",
-        )
-    return read_figure(path, sweeps)
 
 
 def by_sweep(figures: Iterable[Figure]) -> Mapping[str, Sequence[Figure]]:
@@ -137,18 +111,32 @@ class Places:
         return self.repeats / "img"
 
     @property
-    def html(self) -> Path:
-        """``results/reproduction.html``."""
-        return self.results / "reproduction.html"
-
-    @property
     def pages(self) -> Path:
         """The folder of the pages of all figures."""
         return self.results / "reproduction"
 
     def read_figures(self) -> list[Figure]:
         """Read all figures, in the order of their names. Raises LabError with the problems of all files."""
-        return read_figures(self.figures, self.sweeps)
+        figures: list[Figure] = []
+        problems: list[Problem] = []
+        for path in sorted(self.figures.glob("*.yaml")):
+            try:
+                figures.append(read_figure(path, self.sweeps))
+            except LabError as error:
+                problems += error.problems
+        if problems:
+            raise LabError(problems=problems)
+        return figures
+
+    def find_figure(self, name: str) -> Figure:
+        """Read the figure of a name. Raises LabError if there is none, or if its file is not valid."""
+        known = sorted(path.stem for path in self.figures.glob("*.yaml"))
+        if name not in known:
+            raise LabError(
+                f"There is no figure {name!r}{did_you_mean(name, known)}",
+                "`./scripts/lab reproduce list` lists all figures.",
+            )
+        return read_figure(self.figures / f"{name}.yaml", self.sweeps)
 
     @classmethod
     def of_figure(cls, name: str) -> "tuple[Places, str]":
@@ -158,7 +146,3 @@ class Places:
             return cls(), name
         sweeps = path.resolve().parent / "sweeps"
         return cls(figures=path.resolve().parent, sweeps=sweeps if sweeps.is_dir() else SWEEPS), path.stem
-
-    def find_figure(self, name: str) -> Figure:
-        """Read the figure of a name. Raises LabError."""
-        return find_figure(name, self.figures, self.sweeps)

@@ -1,21 +1,22 @@
-"""The two forms in which a figure is measured: the whole sweep, and its short form. They are never mixed."""
+"""The two forms in which a figure is measured, which are never mixed, and what varies in its sweep."""
 
 import hashlib
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import get_args
 
 from corda_lab.errors import LabError
 from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
-from corda_lab.sweeps import estimate, plan
+from corda_lab.steps.entry import ParameterValue
+from corda_lab.sweeps import estimate
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.plan import ordered
-from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.points import points_of, steps_of
+from corda_lab.sweeps.schema import STEPS_MAX, CommonFields, SweepFields
 
 QUICK: Form = "quick"
 FULL: Form = "full"
@@ -62,51 +63,14 @@ ESTIMATES = (
 """What the times of figures are, and what they leave out."""
 
 
-@dataclass(frozen=True)
-class Takes:
-    """How long a sweep takes in its form, in seconds, with how many starts of the lab.
-
-    ``notes`` say what an estimate counts and leaves out. They are empty if stored repeats show how long it takes.
-    """
-
-    seconds: float
-    starts: int
-    notes: tuple[str, ...]
-
-
-def takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes | None:
-    """Return how long a sweep takes in its form on this machine; None if this machine cannot run it."""
-    try:
-        return _takes(sweep, plan.plan_sweep(sweep, settings).steps, settings, stored)
-    except LabError:
-        return None
-
-
-def whole_takes(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> Takes:
-    """Return how long a sweep takes in its form on a machine that can have all of its points."""
+def seconds_of(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> float:
+    """Return how long a sweep takes in its form: as long as stored repeats did, else an estimate for all its points."""
     fields = sweep.fields
-    turns = ordered(points_of(sweep), repeats=fields.repeats, seed=fields.seed)
-    steps = [plan.step_of(sweep, point, index, repeat) for index, (point, repeat) in enumerate(turns, start=1)]
-    return _takes(sweep, steps, settings, stored)
-
-
-def _takes(sweep: SweepFile, steps: Sequence[PlannedStep], settings: Settings, stored: Iterable[Repeat]) -> Takes:
-    found = estimate.estimate(steps, settings, fresh=sweep.fields.fresh)
-    known = [one.seconds for one in stored if one.seconds is not None]
+    known = [repeat.seconds for repeat in stored if repeat.seconds is not None]
     if known:
         # Not the median: where repeats share a start, the first of them has it, and its time would be left out.
-        return Takes(statistics.fmean(known) * sweep.fields.repeats, found.starts, ())
-    notes = (f"Estimated {estimate.coverage(steps)}.", estimate.counted_words(steps))
-    return Takes(found.seconds_max, found.starts, tuple(filter(None, notes)))
-
-
-LACK = "So the intervals leave out how much two starts differ, and contain how much nodes change with their age."
-SHARED_START = f"Repeats of one run share a start of the nodes. {LACK}"
-SHARED_STARTS = (
-    "Each run started the nodes only where the shape of the lab changed. Its repeats go forwards and backwards in "
-    f"turn, so neighbours may share a start. {LACK}"
-)
-"""The same where the labs of a sweep have several shapes."""
+        return statistics.fmean(known) * fields.repeats
+    return estimate.estimate(steps_of(sweep, points_of(sweep)), settings, fresh=fields.fresh).seconds_max
 
 
 def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:
@@ -116,20 +80,78 @@ def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:
     """
     if len(repeats) < 2 or len({one.run for one in repeats}) > 1:
         return False
-    return _starts_once_a_shape(sweep, repeats[0].form) and _shapes(sweep, repeats[0].form) == 1
+    measured = in_form(sweep, repeats[0].form)
+    return measured.fields.fresh == "shape" and len({point.shape_key for point in points_of(measured)}) == 1
 
 
-def shared_words(sweep: SweepFile, form: Form) -> str:
-    """Return what the intervals of repeats lack that share starts of the nodes; empty if each repeat has its own."""
-    if not _starts_once_a_shape(sweep, form):
-        return ""
-    return SHARED_START if _shapes(sweep, form) == 1 else SHARED_STARTS
+STEP, AT = "step", "at"
+"""The names of a named step, and of the number that it has on the axis."""
+
+Values = Mapping[str, ParameterValue]
+"""A point by what varies."""
 
 
-def _starts_once_a_shape(sweep: SweepFile, form: Form) -> bool:
-    return in_form(sweep, form).fields.fresh == "shape"
+@dataclass(frozen=True)
+class SweepNames:
+    """The points of a sweep in the order of the file, and what each named step sets that does not vary.
+
+    The constants of a sweep without named steps have the key "".
+    """
+
+    points: tuple[Values, ...]
+    constants: Mapping[str, Values]
+
+    @property
+    def axes(self) -> dict[str, list[ParameterValue]]:
+        """The values of what varies, by its name."""
+        found: dict[str, list[ParameterValue]] = {}
+        for point in self.points:
+            for name, value in point.items():
+                if value not in (values := found.setdefault(name, [])):
+                    values.append(value)
+        return found
+
+    def constants_at(self, values: Values) -> Values:
+        """Return what a point has besides the values that vary: ``set.backchainSize``, ``load.users``."""
+        return self.constants.get(str(values.get(STEP, "")), {})
 
 
-def _shapes(sweep: SweepFile, form: Form) -> int:
-    """Return how many shapes the labs of a sweep have."""
-    return len({point.shape_key for point in points_of(in_form(sweep, form))})
+def names_of(fields: SweepFields) -> SweepNames:
+    """Return what varies in a sweep, and what does not."""
+    named: list[dict[str, ParameterValue]] = [{}]
+    constants: dict[str, Values] = {"": _given(fields)}
+    if fields.steps:
+        named = []
+        for step in fields.steps:
+            place = step.at
+            named.append({STEP: step.name} | ({} if place is None else {AT: place}))
+            constants[step.name] = {**_given(fields), **_given(step)}
+    combinations = ((one, values) for one in named for values in product(*fields.vary.values()))
+    points = tuple(
+        {**one, **dict(zip(fields.vary, values, strict=True))} for one, values in islice(combinations, STEPS_MAX)
+    )
+    return SweepNames(points, constants)
+
+
+def names_in(sweep: SweepFile, form: Form) -> SweepNames:
+    """Return the names of the whole sweep, or of its short form. Raises LabError if it has no short form."""
+    return names_of(in_form(sweep, form).fields)
+
+
+def corda_versions(fields: SweepFields) -> list[str]:
+    """Return the versions of Corda that a sweep sets; none if it starts that of ``.env``."""
+    found = [str(version) for version in fields.vary.get("shape.corda", [])]
+    for one in (fields, *(fields.steps or ())):
+        version = one.shape.model_dump(exclude_none=True).get("corda")
+        found += [] if version is None else [str(version)]
+    return list(dict.fromkeys(found))
+
+
+def _given(fields: CommonFields) -> dict[str, ParameterValue]:
+    whole = fields.model_dump(exclude_none=True)
+    found: dict[str, ParameterValue] = {
+        f"{group}.{name}": value for group in ("load", "shape", "set") for name, value in whole.get(group, {}).items()
+    }
+    if fields.workload is not None:
+        found["workload"] = fields.workload
+    return found

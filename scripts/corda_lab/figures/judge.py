@@ -1,20 +1,25 @@
 """Judges the claims of a figure: from the repeats of its sweep, and from the published values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from corda_lab.figures import commands, on_published
-from corda_lab.figures.claims import place, samples_of, series_of, statistic_of, unresolved
+from corda_lab.figures import on_published, store
 from corda_lab.figures.file import Figure
-from corda_lab.figures.forms import are_of_one_start
+from corda_lab.figures.forms import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, names_in, names_of
 from corda_lab.figures.on_published import PublishedVerdict
-from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.repeat import Form, Repeat, RepeatPoint
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
-from corda_lab.figures.statistics import NoPoint, NoStatistic, Sample, Wanted, chosen
-from corda_lab.figures.sweep import SweepNames, names_in, names_of
+from corda_lab.figures.statistics import (
+    NoPoint,
+    NoStatistic,
+    Wanted,
+    chosen,
+    place,
+    series_of,
+    statistic_of,
+    unresolved,
+)
 from corda_lab.figures.verdict import (
-    DID_NOT_HOLD,
-    HELD,
     NOT_MEASURED,
     NOT_TESTABLE,
     REPEATS_MIN,
@@ -27,6 +32,8 @@ from corda_lab.stats.intervals import Interval
 from corda_lab.text.words import plural
 
 ONLY_PUBLISHED = "only the published values can decide it"
+FURTHER_MAX = 20
+"""More further repeats than this are not practical, and no command is printed for them."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +93,9 @@ class ClaimVerdict:
         return known[0] if self.interval is None else self.interval.estimate
 
 
-def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -> list[ClaimVerdict]:
+def judge(figure: Figure, repeats: Sequence[Repeat]) -> list[ClaimVerdict]:
     """Judge every claim of a figure from repeats of one kind (``Repeat.kind``), in the order of the file.
 
-    Without any repeat, ``cores`` of this machine says which claims could be tested on it; None if it is not known.
     Raises ValueError if the repeats are of several kinds, or of another sweep.
     """
     kinds = {one.kind for one in repeats}
@@ -101,7 +107,7 @@ def judge(figure: Figure, repeats: Sequence[Repeat], cores: int | None = None) -
     is_of_one_start = are_of_one_start(figure.sweep, repeats)
     return [
         replace(
-            _judge(claim, figure, repeats, names, cores),
+            _judge(claim, figure, repeats, names),
             published=theirs,
             found=claim.found if claim.found is not None and claim.found.date >= newest else None,
             is_of_one_start=is_of_one_start,
@@ -116,14 +122,13 @@ def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
     return [on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims]
 
 
-def _judge(
-    claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames, cores: int | None
-) -> ClaimVerdict:
+def _judge(claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames) -> ClaimVerdict:
     if claim.only_published:
         return _untested(claim, ONLY_PUBLISHED, "")
     able = [one for one in repeats if not lacks(claim.needs, one, figure)]
-    if claim.needs is not None and not able and (repeats or not _is_cores_only(claim.needs, cores)):
-        return _not_testable(claim, claim.needs, figure, repeats)
+    if claim.needs is not None and not able:
+        lacking = lacks(claim.needs, repeats[-1] if repeats else None, figure)
+        return _untested(claim, f"needs {' and '.join(lacking)}", elsewhere(claim, figure))
     if claim.statistic is None:
         return _untested(claim, "no value that the lab measures decides it", "")
     left_out = unresolved(claim, figure.fields, names) if repeats and repeats[0].form == "quick" else ""
@@ -135,7 +140,7 @@ def _judge(
         values,
         decision.interval,
         decision.further,
-        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values, claim),
+        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
         command=_command(decision, values, figure),
         published=None,
     )
@@ -145,10 +150,10 @@ def _command(decision: Decision, values: Sequence[RepeatValue], figure: Figure) 
     """Return the command that would decide a claim; empty if it is decided, or if no practical command does."""
     if not values:
         # Nothing was measured, or the short form does not measure it.
-        return commands.measure(figure.name)
-    if not decision.further or decision.further > commands.FURTHER_MAX:
+        return measure_command(figure.name)
+    if not decision.further or decision.further > FURTHER_MAX:
         return ""
-    return commands.measure(figure.name, values[0].repeat.form, decision.further)
+    return measure_command(figure.name, values[0].repeat.form, decision.further)
 
 
 def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
@@ -163,7 +168,7 @@ def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
 
 
 def _value(claim: ClaimFields, figure: Figure, repeat: Repeat, names: SweepNames) -> RepeatValue:
-    points = samples_of(repeat)
+    points = repeat.points
     series = series_of(claim, figure.fields, names)
     try:
         if claim.level == OUTCOME:
@@ -181,100 +186,118 @@ def _left_out(repeat: Repeat) -> str:
     return f"; this machine leaves out {', '.join(labels)}" if labels else ""
 
 
-def _outcome(repeat: Repeat, point: Sample) -> RepeatValue:
+def _outcome(repeat: Repeat, point: RepeatPoint) -> RepeatValue:
     """Return whether a point broke. One that lived, but did not do all of its work, has neither outcome."""
-    if point.has_broken or point.reason:
-        return RepeatValue(repeat, 1.0 if point.has_broken else None, point.reason)
+    if point.outcome != "passed":
+        return RepeatValue(repeat, 1.0 if point.outcome == "broke" else None, point.why)
     if point.failed:
         return RepeatValue(repeat, None, f"no node ended, and {plural(point.failed, 'request')} failed")
     return RepeatValue(repeat, 0.0)
 
 
-def _has_broken(claim: ClaimFields, points: Sequence[Sample], series: Wanted) -> bool:
+def _has_broken(claim: ClaimFields, points: Sequence[RepeatPoint], series: Wanted) -> bool:
     """Return whether the first point of a ratio, or the point of a level, broke."""
     try:
-        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).has_broken
+        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).outcome == "broke"
     except NoStatistic:
         return False
 
 
-def lacks(needs: NeedsFields | None, repeat: Repeat, figure: Figure) -> list[str]:
-    """Return what a repeat of a figure lacks of what a claim needs, each in words; empty if nothing."""
+def lacks(needs: NeedsFields | None, repeat: Repeat | None, figure: Figure) -> list[str]:
+    """Return what a claim of a figure needs, each in words, and a repeat does not have; without one, all of it."""
     if needs is None:
         return []
-    cores, platform = needs.cores, needs.platform
     lacking = []
-    if needs.enterprise and not repeat.enterprise:
+    if needs.enterprise and not (repeat and repeat.enterprise):
         lacking.append("Corda Enterprise")
-    if cores is not None and repeat.machine.cores < cores:
-        lacking.append(f"{cores} cores (this machine has {repeat.machine.cores})")
-    if platform is not None and (repeat.platform or 0) < platform:
-        has = "" if repeat.platform is None else f" (these nodes have {repeat.platform})"
-        lacking.append(f"nodes of platform version {platform}{has}")
-    load = figure.sweep.fields.load
-    users = int(load.given("users") or 0) if load else 0
-    if needs.users is not None and users < needs.users:
-        lacking.append(f"{_users_words(needs.users, figure)} (it has {users})")
+    if needs.cores is not None and (repeat is None or repeat.machine.cores < needs.cores):
+        lacking.append(f"{needs.cores} cores" + (f" (this machine has {repeat.machine.cores})" if repeat else ""))
+    if needs.platform is not None and (repeat is None or (repeat.platform or 0) < needs.platform):
+        has = f" (these nodes have {repeat.platform})" if repeat and repeat.platform else ""
+        lacking.append(f"nodes of platform version {needs.platform}{has}")
+    users = int(figure.sweep.fields.load.given("users") or 0)
+    if needs.users is not None and (repeat is None or users < needs.users):
+        file = f"configs/sweeps/{figure.fields.sweep}.yaml"
+        lacking.append(f"{plural(needs.users, 'user')} in {file}" + (f" (it has {users})" if repeat else ""))
     if needs.software:
-        lacking.append(_software_words(needs.software))
+        lacking.append(f"{needs.software}, which is not part of the lab")
     return lacking
-
-
-def needs_words(needs: NeedsFields, figure: Figure) -> list[str]:
-    """Return what a claim of a figure needs, each in words."""
-    return [
-        *(["Corda Enterprise"] if needs.enterprise else []),
-        *([f"{needs.cores} cores"] if needs.cores is not None else []),
-        *([f"nodes of platform version {needs.platform}"] if needs.platform is not None else []),
-        *([_users_words(needs.users, figure)] if needs.users is not None else []),
-        *([_software_words(needs.software)] if needs.software else []),
-    ]
-
-
-def _users_words(users: int, figure: Figure) -> str:
-    return f"{plural(users, 'user')} in configs/sweeps/{figure.fields.sweep}.yaml"
-
-
-def _software_words(software: str) -> str:
-    return f"{software}, which is not part of the lab"
-
-
-def _not_testable(claim: ClaimFields, needs: NeedsFields, figure: Figure, repeats: Sequence[Repeat]) -> ClaimVerdict:
-    lacking = lacks(needs, repeats[-1], figure) if repeats else needs_words(needs, figure)
-    return _untested(claim, f"needs {' and '.join(lacking)}", commands.elsewhere(claim, figure))
 
 
 def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
     return ClaimVerdict(claim, NOT_TESTABLE, (), None, None, why, command, None)
 
 
-def _is_cores_only(needs: NeedsFields, cores: int | None) -> bool:
-    """Return whether a claim needs no more than a machine with this number of cores has."""
-    others = needs.enterprise or needs.platform is not None or needs.users is not None or needs.software
-    return not others and cores is not None and cores >= (needs.cores or 0)
-
-
-def _why(decision: Decision, values: Sequence[RepeatValue], claim: ClaimFields) -> str:
-    """Return why it did not hold, or cannot be told, and why repeats have no value; empty if all did and it held."""
+def _why(decision: Decision, values: Sequence[RepeatValue]) -> str:
+    """Return that nothing was measured, or why repeats have no value; empty if all have one."""
     if not values:
         return NOT_MEASURED
     missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
-    if missing and REPEATS_MIN <= decision.n < len(values):
+    if missing:
         missing.insert(0, f"{decision.n} of {plural(len(values), 'repeat')} have a value for it")
-    if decision.verdict == HELD:
-        said = ""
-    elif decision.verdict == DID_NOT_HOLD:
-        if decision.interval is None:
-            said = "no repeat was as asked for"
-        else:
-            side = "above" if decision.interval.low > claim.region[1] else "below"
-            said = f"the whole interval is {side} what is asked for"
-    elif not decision.n:
-        said = f"none of {plural(len(values), 'repeat')} has a value for it"
-    elif decision.n < REPEATS_MIN:
-        said = f"values of {plural(decision.n, 'repeat')}, and {REPEATS_MIN} are the fewest to decide"
-    elif decision.interval is None:
-        said = "the repeats had different outcomes"
-    else:
-        said = "the interval is neither inside nor outside what is asked for"
-    return "; ".join(filter(None, [said, *missing]))
+    return "; ".join(missing)
+
+
+def measure_command(name: str, form: Form | None = None, add: int | None = None) -> str:
+    """Return the command that measures a figure in a form, the whole sweep by default, with further repeats."""
+    quick = " --quick" if form == QUICK else ""
+    further = "" if add is None else f" --add {add}"
+    return f"./scripts/lab reproduce {name}{quick}{further}"
+
+
+def elsewhere(claim: ClaimFields, figure: Figure) -> str:
+    """Return the command that tests a claim on one's own image or machine; empty if no command does."""
+    needs = claim.needs
+    if claim.statistic is None or needs is None or needs.software:
+        return ""
+    image = ""
+    if needs.enterprise or needs.platform is not None:
+        # Every version is another image, whose name has to say which.
+        several = len(corda_versions(figure.sweep.fields)) > 1
+        image = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' " if several else "CORDA_IMAGE=<your image> "
+    return f"{image}{measure_command(figure.name)}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A figure and what its repeats say. Without repeats, ``form`` is None."""
+
+    figure: Figure
+    form: Form | None
+    repeats: tuple[Repeat, ...]
+    verdicts: tuple[ClaimVerdict, ...]
+    outdated: tuple[store.Outdated, ...] = ()
+    """The stored repeats of its sweep that do not count, because they measured something else."""
+
+    @property
+    def name(self) -> str:
+        """The name of the figure."""
+        return self.figure.name
+
+    @property
+    def names(self) -> SweepNames:
+        """What varies in its sweep, in the form that was measured."""
+        return names_in(self.figure.sweep, self.form or FULL)
+
+    def repeats_of(self, form: Form) -> tuple[Repeat, ...]:
+        """Return its repeats if they are of this form."""
+        return self.repeats if self.form == form else ()
+
+
+def judged(figure: Figure, repeats: Iterable[Repeat], outdated: tuple[store.Outdated, ...] = ()) -> Judged:
+    """Judge a figure from repeats of one form of its sweep. ``outdated`` are those that do not count."""
+    given = tuple(sorted(repeats, key=lambda repeat: (repeat.at, repeat.repeat)))
+    return Judged(figure, given[0].form if given else None, given, tuple(judge(figure, given)), outdated)
+
+
+def judged_in(figure: Figure, form: Form, stored: Sequence[Repeat]) -> Judged:
+    """Judge a figure from its stored repeats of a form. Those of an earlier sweep file do not count."""
+    kept = store.kept(figure.sweep, stored)
+    return judged(figure, kept.of(form), kept.outdated)
+
+
+def judged_latest(figure: Figure, stored: Sequence[Repeat]) -> Judged:
+    """Judge a figure from its stored repeats of the whole sweep; if they are too few, from those of its short form."""
+    kept = store.kept(figure.sweep, stored)
+    full, quick = kept.of(FULL), kept.of(QUICK)
+    return judged(figure, full if len(full) >= REPEATS_MIN or not quick else quick, kept.outdated)

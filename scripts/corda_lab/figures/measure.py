@@ -8,10 +8,8 @@ from corda_lab.errors import LabError
 from corda_lab.figures import store
 from corda_lab.figures.collect import Collected, collect
 from corda_lab.figures.file import Figure, Places
-from corda_lab.figures.forms import QUICK, in_form
 from corda_lab.figures.metrics import metrics_of
-from corda_lab.figures.repeat import Form, Repeat
-from corda_lab.lab import lifecycle
+from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import folders, stored
@@ -28,24 +26,6 @@ AGAIN_MAX = 2
 
 
 @dataclass(frozen=True)
-class Order:
-    """Repeats to measure: of which sweep and form, how many, and the seed of the first."""
-
-    sweep: SweepFile
-    """The whole sweep."""
-    form: Form
-    count: int
-    seed: int
-    images: lifecycle.ImageChoice | None = None
-    replace: bool = False
-
-    def request(self, count: int, seed: int) -> SweepRequest:
-        """Return what ``lab sweep`` is asked for."""
-        file = str(self.sweep.source.path)
-        return SweepRequest(file, self.images, self.replace, self.form == QUICK, count, seed)
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The runs that were measured, oldest first, and their repeats."""
 
@@ -53,16 +33,17 @@ class Outcome:
     repeats: tuple[Repeat, ...]
 
 
-def measure(order: Order, figures: Sequence[Figure], settings: Settings, places: Places) -> Outcome:
-    """Measure repeats, those that are spoilt again, and store them. ``figures`` are all that the sweep serves.
+def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings, places: Places) -> Outcome:
+    """Measure the repeats of a request, those that are spoilt again, and store them. The sweep serves all ``figures``.
 
     An unfinished sweep of the same form is resumed first. Raises LabError if steps are missing in the end.
     """
     runs: list[Path] = []
     repeats: list[Repeat] = []
-    count, seed = order.count, order.seed
+    sweep = command.read(request)
+    count, seed = sweep.fields.repeats, sweep.fields.seed
     for attempt in range(1 + AGAIN_MAX):
-        folder = _run(order.request(count, seed), in_form(order.sweep, order.form), settings, places)
+        folder = _run(replace(request, repeats=count, seed=seed), sweep, settings, places)
         collected = keep(stored.read(folder), figures, places)
         runs.append(folder)
         repeats += collected.repeats
@@ -70,7 +51,7 @@ def measure(order: Order, figures: Sequence[Figure], settings: Settings, places:
             break
         again = seed + collected.spoilt[0].repeat - 1
         seed += count
-        # In the same direction, which is that of the parity (``sweeps.plan.ordered``).
+        # In the same direction, which is that of the parity (``sweeps.points.steps_of``).
         seed += (seed - again) % 2
         count = len(collected.spoilt)
         if attempt < AGAIN_MAX:

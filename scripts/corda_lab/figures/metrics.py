@@ -1,13 +1,15 @@
 """The metrics that figures name: their units, and which of two values is the better one."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from corda_lab.analysis.metrics import METRICS, Metric, metric
 from corda_lab.errors import LabError
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.schema import FigureFields
-from corda_lab.figures.statistics import Better
 from lab_workload.names import did_you_mean
+
+Better = Literal["higher", "lower"]
 
 
 def metric_of(name: str) -> Metric | None:

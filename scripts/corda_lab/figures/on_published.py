@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
+from corda_lab.figures.forms import STEP, SweepNames, Values
 from corda_lab.figures.metrics import better_of, unit_of
 from corda_lab.figures.published import PublishedRow
+from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import ClaimFields, FigureFields
-from corda_lab.figures.statistics import NoStatistic, Place, Sample, unit_scale
-from corda_lab.figures.sweep import STEP, SweepNames, Values
+from corda_lab.figures.statistics import NoStatistic, Place, unit_scale
 from corda_lab.figures.verdict import Region, Verdict, verdict_of
 
 VALUE = "value"
@@ -87,14 +88,14 @@ def published_statistic(
     if check is None or not claim.metrics:
         raise NoStatistic("the claim has no check on the published values")
     unit = unit_of(claim.metrics[0]) if claim.statistic == "level" else ""
-    points = [sample for row in rows if statistics.fits(sample := _sample(row, figure.chart.x, unit), check.where)]
+    points = [_point(row, figure.chart.x, unit) for row in rows if statistics.fits(row.columns, check.where)]
     if not points:
         raise NoStatistic(f"no published row of the figure has {statistics.words(check.where)}")
     better = better_of(claim.metrics[0])
 
     def place(ours: Mapping[str, object] | None, theirs: Mapping[str, object] | None) -> Place:
         own = theirs or {}
-        is_one = len([point for point in points if statistics.fits(point, own)]) == 1
+        is_one = len([point for point in points if statistics.fits(point.values, own)]) == 1
         # One row needs no x, as that of a number in a sentence. For a ratio, it has to be one for each side.
         needs_x = not is_one or (claim.statistic == "ratio" and not own)
         return Place({**(_x_of(ours, figure) if needs_x and "x" not in own else {}), **own}, VALUE, better)
@@ -106,15 +107,16 @@ def published_statistic(
             return statistics.level(points, place(claim.at, check.at))
     step = claim.where.get(STEP, "")
     constants: Values = names.constants_at({STEP: step if isinstance(step, str) else ""})
-    return statistics.exponent(
+    line = statistics.line(
         points,
         VALUE,
         parse(claim.over or ""),
         where=_x_of(claim.where, figure),
         least=claim.from_,
         above=None if claim.above is None else place(claim.above, None),
-        constants=lambda sample: constants,
+        constants=lambda _: constants,
     )
+    return statistics.slope(line)
 
 
 def decimals_of(end: float) -> int:
@@ -139,11 +141,12 @@ def honest(value: float, error: float, decimals_max: int | None = None, decimals
     return f"{round(value, decimals):.{max(0, decimals)}f}"
 
 
-def _sample(row: PublishedRow, x: str, unit: str) -> Sample:
+def _point(row: PublishedRow, x: str, unit: str) -> RepeatPoint:
     """Return a published value as a point, in a unit or in the base unit. Its x has the name of our axis, too."""
     scale = unit_scale(row.unit, unit) if unit else statistics.SCALES.get(row.unit, 1.0)
     value = None if row.value is None else row.value * scale
-    return Sample({**row.columns, x: row.x}, {VALUE: value}, reason="" if row.value is not None else "nothing finished")
+    reason = None if row.value is not None else "nothing finished"
+    return RepeatPoint(values={**row.columns, x: row.x}, metrics={VALUE: value}, reason=reason)
 
 
 def _x_of(wanted: Mapping[str, object] | None, figure: FigureFields) -> dict[str, object]:

@@ -1,20 +1,16 @@
 """The page of a figure, ``<run>/<figure>.html``: one file that opens offline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab import atomic
-from corda_lab.figures import charts, commands, summary
+from corda_lab.figures import charts, summary, words
 from corda_lab.figures.curves import Curve, measured, published_charts
-from corda_lab.figures.forms import FULL, in_form
-from corda_lab.figures.judge import ClaimVerdict
-from corda_lab.figures.judged import Judged
+from corda_lab.figures.forms import FULL, SweepNames, in_form, names_of
+from corda_lab.figures.judge import Judged, measure_command
 from corda_lab.figures.metrics import unit_of
-from corda_lab.figures.number import number_words, points_words
-from corda_lab.figures.sweep import SweepNames, names_in, names_of
 from corda_lab.figures.verdict import NOT_TESTABLE
-from corda_lab.figures.words import asked_words, here_words, published_words, why_words
+from corda_lab.figures.words import in_unit
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
@@ -23,43 +19,8 @@ from corda_lab.steps.parameters import value_words
 from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.text.words import listed, plural
 
-
-@dataclass(frozen=True)
-class ClaimRow:
-    """A line of the table of claims, in words."""
-
-    name: str
-    says: str
-    """The number of the sentence, or ``ours``."""
-    sentence: str
-    added: str
-    """That it is younger than the first run of its figure; empty if it is not."""
-    number: str
-    """What its number is, in words; a dash if it has none."""
-    because: str
-    """The reason for its region."""
-    published: str
-    here: str
-    points: str
-    """The values of the points that the number is made of."""
-    asked: str
-    verdict: str
-    state: str
-    repeats: str
-    why: str
-    found: str
-    """What a person found who looked at the evidence."""
-
-
-@dataclass(frozen=True)
-class ValueRow:
-    """A line of the table of points, in words."""
-
-    curve: str
-    x: str
-    value: str
-    interval: str
-    n: int
+Value = tuple[str, str, str, str, int]
+"""A line of the table of values: curve, x, value, interval, and the number of repeats."""
 
 
 def write(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
@@ -71,16 +32,13 @@ def write(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
 
 def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object]:
     """Return what the template of a figure's page shows."""
-    fields = judged.figure.fields
     theirs = charts.published(judged)
     ours, both = charts.here(judged), charts.both(judged)
     return {
-        "name": judged.name,
-        "title": fields.title,
-        "document": summary.TITLES[fields.source.document],
-        "place": fields.source.place,
-        "headline": summary.counts(judged.verdicts),
-        "words": summary.sentences(fields),
+        "judged": judged,
+        "fields": judged.figure.fields,
+        "summary": summary,
+        "words": words,
         "published_charts": theirs,
         "here_chart": ours,
         "both_chart": both,
@@ -88,65 +46,36 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "here_values": here_values(judged),
         "published_facts": published_facts(judged),
         "here_facts": here_facts(judged),
-        "claims": [claim_row(one, judged) for one in judged.verdicts],
-        "deviations": fields.deviations,
         "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
-        "repeats": judged.repeats,
-        "form": judged.form,
-        "command": commands.measure(judged.name, judged.form),
+        "command": measure_command(judged.name, judged.form),
         "report": report,
-        "machine": summary.machine,
         "data": {"charts": [chart.as_dict() for chart in (*theirs, ours, both)], "spans": []},
     }
 
 
-def claim_row(one: ClaimVerdict, judged: Judged) -> ClaimRow:
-    """Return the line of a claim."""
-    verdict = summary.label(one)
-    fields = judged.figure.fields
-    names = names_in(judged.figure.sweep, judged.form or FULL)
-    return ClaimRow(
-        name=one.claim.name,
-        says=str(one.claim.says),
-        sentence=summary.sentence(one.claim, fields),
-        added=summary.added_words(one.claim),
-        number=number_words(one.claim, fields, names) or "–",
-        because=one.claim.because or "",
-        published=published_words(one) or "–",
-        here=here_words(one) or "–",
-        points=points_words(one, fields, names),
-        asked=asked_words(one.claim) or "–",
-        verdict=verdict,
-        state=summary.state(one),
-        repeats=str(one.n) if one.is_measured else "–",
-        why=why_words(one),
-        found=summary.found_words(one),
-    )
-
-
-def published_values(judged: Judged) -> list[ValueRow]:
+def published_values(judged: Judged) -> list[Value]:
     """Return the published values, in their units."""
     return [
         row for one in published_charts(judged.figure) for curve in one.curves for row in _values(curve, f"{one.y}, ")
     ]
 
 
-def here_values(judged: Judged) -> list[ValueRow]:
+def here_values(judged: Judged) -> list[Value]:
     """Return the measured values with their intervals."""
     return [row for curve in measured(judged.figure, judged.repeats) for row in _values(curve, "")]
 
 
-def _values(curve: Curve, before: str) -> list[ValueRow]:
+def _values(curve: Curve, before: str) -> list[Value]:
     def interval(low: float | None, high: float | None) -> str:
         if low is None or high is None:
             return "–"
-        return f"{summary.in_unit(low, curve.unit)} to {summary.in_unit(high, curve.unit)}"
+        return f"{in_unit(low, curve.unit)} to {in_unit(high, curve.unit)}"
 
     return [
-        ValueRow(
+        (
             f"{before}{curve.name}" or "–",
             dot.x if isinstance(dot.x, str) else f"{dot.x:g}",
-            summary.in_unit(dot.y, curve.unit),
+            in_unit(dot.y, curve.unit),
             interval(dot.low, dot.high),
             dot.n,
         )
@@ -162,7 +91,7 @@ def published_facts(judged: Judged) -> list[tuple[str, str]]:
     return [
         (name, text)
         for name, text in (
-            ("Source", f"{summary.TITLES[fields.source.document]}, {fields.source.place}"),
+            ("Source", summary.source(fields)),
             ("Values", units or "none: the source gives words only"),
             ("Hardware", hardware),
             ("Conditions", fields.conditions),

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures.statistics import number_of
+from corda_lab.figures.expression import number_of
 from corda_lab.paths import CONFIGS
 from lab_workload.problems import Problem
 
@@ -25,6 +25,9 @@ ROWS_MAX = 10_000
 COLUMNS = (
     "id", "source", "edition", "workload", "x_name", "x", "metric", "value", "unit", "quality", "hardware",
 )  # fmt: skip
+
+SELECTING = ("id", "source", "edition", "workload", "x", "metric", "unit", "hardware")
+"""The columns by which rows are chosen."""
 
 _READ_OFF = re.compile(r"\+-\s*(\d+(?:\.\d+)?)\s*(%?)")
 _RUNS = re.compile(r"mean of \d+ \(([\d. ]+)\)")
@@ -47,24 +50,13 @@ class PublishedRow:
     quality: str
     """How it is known: a printed label, text, derived, or digitised with its error."""
     hardware: str
-    decimals: int
-    """The digits after the point, as printed."""
     error: float
     """How far the true value may be from ``value``, in its unit."""
 
     @property
     def columns(self) -> dict[str, float | str]:
         """The values by which rows are chosen, by column."""
-        return {
-            "id": self.id,
-            "source": self.source,
-            "edition": self.edition,
-            "workload": self.workload,
-            "x": self.x,
-            "metric": self.metric,
-            "unit": self.unit,
-            "hardware": self.hardware,
-        }
+        return {name: getattr(self, name) for name in SELECTING}
 
 
 def read_published(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
@@ -127,19 +119,11 @@ def _row(row: dict[str, str], deviation: float | None) -> PublishedRow:
     value = float(row["value"]) if row["value"] else None
     decimals = len(row["value"].partition(".")[2])
     number = number_of(row["x"])
+    texts = {name: text for name, text in row.items() if name not in ("x", "value")}
     return PublishedRow(
-        id=row["id"],
-        source=row["source"],
-        edition=row["edition"],
-        workload=row["workload"],
-        x_name=row["x_name"],
+        **texts,
         x=row["x"] if number is None else number,
-        metric=row["metric"],
         value=value,
-        unit=row["unit"],
-        quality=row["quality"],
-        hardware=row["hardware"],
-        decimals=decimals,
         error=max(0.5 * 10**-decimals, _read_off(row["quality"], value), deviation or 0.0, _spread(row["quality"])),
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from corda_lab.results.manifest import LeftOut
 from corda_lab.steps.entry import ParameterValue
 
 SCHEMA = 1
@@ -60,12 +61,11 @@ class RepeatPoint(RepeatPart):
     metrics: dict[str, float | None] = Field(default_factory=dict)
     """The values that the figures of the sweep use, in the unit of the metric. None: this point has no such value."""
 
-
-class LeftOut(RepeatPart):
-    """A point that this machine cannot have."""
-
-    label: str
-    reason: str
+    @property
+    def why(self) -> str:
+        """Why it has no values; empty if it has."""
+        what = {"broke": "the point broke", "invalid": "the step is invalid"}.get(self.outcome)
+        return ": ".join(filter(None, (what, self.reason)))
 
 
 class SpoiltRepeat(RepeatPart):
@@ -108,6 +108,7 @@ class Repeat(RepeatPart):
     are others today is not judged. Files that are not named are not known."""
     points: list[RepeatPoint]
     left_out: list[LeftOut] = Field(default_factory=list)
+    """The points that this machine cannot have."""
     spoilt: list[SpoiltRepeat] = Field(default_factory=list)
     """Repeats of the same run that do not count, and why."""
 

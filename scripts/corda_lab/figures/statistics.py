@@ -4,14 +4,15 @@ The same functions take the published values, as points too. What is missing say
 """
 
 import math
-import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from corda_lab.figures.expression import Expression, ExpressionError
-from corda_lab.figures.schema import BEST, FIRST, LAST
+from corda_lab.figures.expression import Expression, ExpressionError, number_of, parse
+from corda_lab.figures.forms import AT, STEP, SweepNames
+from corda_lab.figures.metrics import Better, better_of, unit_of
+from corda_lab.figures.repeat import RepeatPoint
+from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
 from corda_lab.steps.entry import ParameterValue
 
 SCALES: Mapping[str, float] = {
@@ -20,11 +21,6 @@ SCALES: Mapping[str, float] = {
 }  # fmt: skip
 """Units of time in seconds, and of size in bytes. Values in two of the same kind are compared in one."""
 
-_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-
-Better = Literal["higher", "lower"]
-
 
 class NoStatistic(Exception):  # noqa: N818 - it is an answer, not an error
     """A repeat has no such value. The message says why."""
@@ -32,27 +28,6 @@ class NoStatistic(Exception):  # noqa: N818 - it is an answer, not an error
 
 class NoPoint(NoStatistic):
     """A repeat does not have the point."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One point: what varies, its values by metric, and why a value is missing."""
-
-    values: Mapping[str, ParameterValue]
-    metrics: Mapping[str, float | None]
-    """Empty if the point broke or is invalid."""
-    has_broken: bool = False
-    reason: str = ""
-    """Why the point has no values."""
-    failed: int = 0
-    """Requests that nobody knows to have succeeded, as far as they were counted."""
-
-    def value(self, metric: str) -> float:
-        """Return a value. Raises NoStatistic if the point does not have it."""
-        found = self.metrics.get(metric)
-        if found is None or not math.isfinite(found):
-            raise NoStatistic(f"{words(self.values)}: {self.reason or f'has no {metric}'}")
-        return found
 
 
 Wanted = Mapping[str, object]
@@ -68,46 +43,37 @@ class Place:
     better: Better = "higher"
 
 
-def ratio(points: Sequence[Sample], of: Place, to: Place, scale: float = 1.0) -> float:
+def value_of(point: RepeatPoint, metric: str) -> float:
+    """Return a value of a point. Raises NoStatistic if it does not have it."""
+    found = point.metrics.get(metric)
+    if found is None or not math.isfinite(found):
+        raise NoStatistic(f"{words(point.values)}: {point.why or f'has no {metric}'}")
+    return found
+
+
+def ratio(points: Sequence[RepeatPoint], of: Place, to: Place, scale: float = 1.0) -> float:
     """Return the value of one point ÷ that of another. ``scale`` brings both to the same unit. Raises NoStatistic."""
-    above = chosen(points, of).value(of.metric)
-    below = chosen(points, to).value(to.metric)
+    above = value_of(chosen(points, of), of.metric)
+    below = value_of(chosen(points, to), to.metric)
     if below == 0:
         raise NoStatistic(f"{to.metric} is 0 at {words(to.wanted)}, and nothing can be divided by it")
     return above / below * scale
 
 
-def level(points: Sequence[Sample], at: Place) -> float:
+def level(points: Sequence[RepeatPoint], at: Place) -> float:
     """Return the value of one point. Raises NoStatistic."""
-    return chosen(points, at).value(at.metric)
-
-
-NO_CONSTANTS: Mapping[str, ParameterValue] = {}
-
-
-def exponent(
-    points: Sequence[Sample],
-    metric: str,
-    over: Expression,
-    *,
-    where: Wanted,
-    least: float | str | None = None,
-    above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
-) -> float:
-    """Return the slope of the least-squares line through (log x, log y) of ``line``. Raises NoStatistic."""
-    return slope(line(points, metric, over, where=where, least=least, above=above, constants=constants))
+    return value_of(chosen(points, at), at.metric)
 
 
 def line(
-    points: Sequence[Sample],
+    points: Sequence[RepeatPoint],
     metric: str,
     over: Expression,
     *,
     where: Wanted,
     least: float | str | None = None,
     above: Place | None = None,
-    constants: Callable[[Sample], Mapping[str, ParameterValue]] = lambda sample: NO_CONSTANTS,
+    constants: Callable[[RepeatPoint], Mapping[str, ParameterValue]] = lambda _: {},
 ) -> list[tuple[float, float]]:
     """Return the (x, y) of an exponent, all of them positive: y is a metric, and x an expression.
 
@@ -116,7 +82,7 @@ def line(
     that do not vary. Every chosen point has to have its value: a line through fewer would be another statistic. Raises
     NoStatistic.
     """
-    picked = [point for point in points if fits(point, where)]
+    picked = [point for point in points if fits(point.values, where)]
     if not picked:
         raise NoPoint(f"no point has {words(where)}")
     pairs = [(_x(point, over, constants(point)), point) for point in picked]
@@ -128,7 +94,7 @@ def line(
         base = chosen(points, above)
         pairs = [(x, point) for x, point in pairs if point is not base]
     _check_distinct([x for x, _ in pairs], over.text)
-    found = [(x, point.value(metric) - taken_off) for x, point in pairs]
+    found = [(x, value_of(point, metric) - taken_off) for x, point in pairs]
     for x, y in found:
         if x <= 0:
             raise NoStatistic(f"{over.text} is {x:g} at a point, and has no logarithm; set from")
@@ -145,10 +111,10 @@ def slope(pairs: Iterable[tuple[float, float]]) -> float:
     return statistics.linear_regression(xs, ys).slope
 
 
-def chosen(points: Sequence[Sample], place: Place) -> Sample:
+def chosen(points: Sequence[RepeatPoint], place: Place) -> RepeatPoint:
     """Return the point that a claim names. Raises NoStatistic if none or several fit."""
     fixed = {key: value for key, value in place.wanted.items() if value not in (FIRST, LAST, BEST)}
-    found = [point for point in points if fits(point, fixed)]
+    found = [point for point in points if fits(point.values, fixed)]
     for key, word in place.wanted.items():
         if found and word in (FIRST, LAST):
             found = _at_end(found, key, str(word))
@@ -163,12 +129,9 @@ def chosen(points: Sequence[Sample], place: Place) -> Sample:
     return found[0]
 
 
-def fits(point: Sample, wanted: Wanted) -> bool:
-    """Return whether a point has all the wanted values. A tuple stands for any of its values."""
-    return all(
-        key in point.values and any(same(point.values[key], one) for one in _any_of(value))
-        for key, value in wanted.items()
-    )
+def fits(values: Mapping[str, object], wanted: Wanted) -> bool:
+    """Return whether a point, or a published row, has all the wanted values. A tuple stands for any of its values."""
+    return all(key in values and any(same(values[key], one) for one in _any_of(value)) for key, value in wanted.items())
 
 
 def same(measured: object, wanted: object) -> bool:
@@ -180,26 +143,20 @@ def same(measured: object, wanted: object) -> bool:
     return str(measured) == str(wanted)
 
 
-def number_of(value: object) -> float | None:
-    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):
-        return float(value)
-    if not isinstance(value, str):
-        return None
-    if size := _SIZE.fullmatch(value.strip()):
-        return float(size[1]) * _SIZES[size[2].lower()]
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def kind_of(unit: str) -> str:
+    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
+    if unit in ("ms", "s", "min"):
+        return "time"
+    if unit in SCALES:
+        return "size"
+    if unit.endswith("/s"):
+        return "rate"
+    return "share" if unit.startswith("%") else unit
 
 
 def unit_scale(unit: str, other: str) -> float:
     """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
-    if unit == other or unit not in SCALES or other not in SCALES or _is_time(unit) != _is_time(other):
+    if unit not in SCALES or other not in SCALES or kind_of(unit) != kind_of(other):
         return 1.0
     return SCALES[unit] / SCALES[other]
 
@@ -213,11 +170,7 @@ def _any_of(value: object) -> tuple[object, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _is_time(unit: str) -> bool:
-    return unit in ("ms", "s", "min")
-
-
-def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
+def _at_end(points: Sequence[RepeatPoint], key: str, word: str) -> list[RepeatPoint]:
     """Return the points with the lowest or the highest value of a field."""
     numbers = [(number_of(point.values.get(key)), point) for point in points if key in point.values]
     if not numbers or any(number is None for number, _ in numbers):
@@ -226,7 +179,7 @@ def _at_end(points: Sequence[Sample], key: str, word: str) -> list[Sample]:
     return [point for number, point in numbers if number == end]
 
 
-def _best(points: Sequence[Sample], place: Place) -> Sample:
+def _best(points: Sequence[RepeatPoint], place: Place) -> RepeatPoint:
     """Return the point with the best value, among those that have it."""
     known = [(found, point) for point in points if (found := point.metrics.get(place.metric)) is not None]
     if not known:
@@ -235,14 +188,14 @@ def _best(points: Sequence[Sample], place: Place) -> Sample:
     return pick(known, key=lambda pair: pair[0])[1]
 
 
-def _x(point: Sample, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
+def _x(point: RepeatPoint, over: Expression, constants: Mapping[str, ParameterValue]) -> float:
     try:
         return over.value({name: _named(name, point, constants) for name in over.names})
     except ExpressionError as error:
         raise NoStatistic(f"{words(point.values)}: {error}") from None
 
 
-def _named(name: str, point: Sample, constants: Mapping[str, ParameterValue]) -> float:
+def _named(name: str, point: RepeatPoint, constants: Mapping[str, ParameterValue]) -> float:
     known = {**constants, **point.values}
     value = resolved(name, known)
     if value is None:
@@ -262,7 +215,7 @@ def resolved(name: str, known: Iterable[str]) -> str | None:
     return ends[0] if len(ends) == 1 else None
 
 
-def _least(least: float | str, points: Sequence[Sample], metric: str) -> float:
+def _least(least: float | str, points: Sequence[RepeatPoint], metric: str) -> float:
     if not isinstance(least, str):
         return least
     known = [found for point in points if (found := point.metrics.get(metric)) is not None]
@@ -280,3 +233,87 @@ def _check_distinct(xs: Sequence[float], text: str) -> None:
 def _range_words(where: Wanted, over: Expression, least: float | str | None) -> str:
     start = "" if least is None else f" and {over.text} from {least if isinstance(least, str) else f'{least:g}'}"
     return f"{words(where)}{start}"
+
+
+def statistic_of(claim: ClaimFields, figure: FigureFields, points: Sequence[RepeatPoint], names: SweepNames) -> float:
+    """Return the statistic of a claim. Raises NoStatistic."""
+    series = series_of(claim, figure, names)
+    match claim.statistic:
+        case "ratio":
+            of, to = sides(claim, series)
+            return ratio(points, of, to, unit_scale(unit_of(of.metric), unit_of(to.metric)))
+        case "level":
+            return level(points, place(claim.at or {}, str(claim.level), series))
+        case "exponent":
+            return slope(line_of(claim, figure, points, names))
+    raise NoStatistic("the claim has no statistic")
+
+
+def line_of(
+    claim: ClaimFields, figure: FigureFields, points: Sequence[RepeatPoint], names: SweepNames
+) -> list[tuple[float, float]]:
+    """Return the (x, y) whose exponent a claim is about. Raises NoStatistic."""
+    series = series_of(claim, figure, names)
+    metric = str(claim.exponent)
+    return line(
+        points,
+        metric,
+        parse(claim.over or ""),
+        where=on_series(claim.where, series),
+        least=claim.from_,
+        above=None if claim.above is None else place(claim.above, metric, series),
+        constants=lambda sample: names.constants_at(sample.values),
+    )
+
+
+def series_of(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> Wanted:
+    """Return the curve that a claim is about if it names none: the first in the order of the sweep file.
+
+    An exponent over what the curves differ in has all of them on one line.
+    """
+    by = figure.chart.by
+    axes = names.axes
+    if by is None or by not in axes:
+        return {}
+    on_x = {resolved(name, axes) for name in parse(claim.over).names} if claim.over else set()
+    if by in on_x or (by == STEP and AT in on_x):
+        return {}
+    return {by: axes[by][0]}
+
+
+def unresolved(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> str:
+    """Return why the points of a sweep, if all were measured, would not give the statistic; empty if they would."""
+    metrics: dict[str, float | None] = dict.fromkeys(claim.metrics, 2.0)
+    points = [RepeatPoint(values=dict(values), metrics=metrics) for values in names.points]
+    series = series_of(claim, figure, names)
+    try:
+        if claim.level == OUTCOME:
+            chosen(points, place(claim.at or {}, OUTCOME, series))
+            return ""
+        if claim.above is not None:
+            base = chosen(points, place(claim.above, claim.metrics[0], series))
+            points[points.index(base)] = RepeatPoint(values=base.values, metrics=dict.fromkeys(claim.metrics, 1.0))
+        statistic_of(claim, figure, points, names)
+    except NoStatistic as error:
+        return str(error)
+    return ""
+
+
+def place(wanted: Wanted, metric: str, series: Wanted) -> Place:
+    """Return one value of one point, on the curve ``series`` unless the point names another."""
+    return Place(on_series(wanted, series), metric, better_of(metric))
+
+
+def sides(claim: ClaimFields, series: Wanted) -> tuple[Place, Place]:
+    """Return the two values of a ratio."""
+    named = claim.ratio or ""
+    first, second = (named, named) if isinstance(named, str) else named
+    of = claim.of or {}
+    return place(of, first, series), place(claim.to or of, second, series)
+
+
+def on_series(wanted: Wanted, series: Wanted) -> Wanted:
+    """Return a point on the curve ``series``, unless the point names its curve itself."""
+    # A named step has one number on the axis, so whoever names the number names the step.
+    is_named = any(key in wanted for key in series) or (STEP in series and AT in wanted)
+    return wanted if is_named else {**series, **wanted}

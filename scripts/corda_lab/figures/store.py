@@ -1,8 +1,9 @@
 """The committed repeats: one small file each, ``docs/reproduction/<sweep>/<utc>-<form>.json``."""
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,15 +11,21 @@ from pydantic import ValidationError
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.figures import ingredients
 from corda_lab.figures.forms import FORMS, digest_of, in_form
 from corda_lab.figures.repeat import Form, Repeat
+from corda_lab.lab import shape
+from corda_lab.paths import WORKLOADS
+from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.text.words import listed
 from lab_workload.problems import Problem
 
 FILES_MAX = 10_000
 """More files than this are not repeats of figures."""
+DIGEST_LENGTH = 16
+WORKLOAD, PRESET = "workload", "preset"
+"""The kinds of files of ``configs/`` that a repeat is measured with, in their names: ``workload iou``."""
 
 
 def path_of(repeat: Repeat, folder: Path) -> Path:
@@ -124,5 +131,36 @@ def _why_outdated(repeat: Repeat, digest: str | None) -> str:
     """Return what a repeat was measured with that is another today; empty if all is the same."""
     if repeat.sweep_digest != digest:
         return "measured before the sweep changed"
-    names = ingredients.changed(repeat.files)
+    names = changed_files(repeat.files)
     return f"measured with another {listed(names)}" if names else ""
+
+
+def files_of(run: StoredRun, steps: Sequence[StepEntry]) -> dict[str, str]:
+    """Return the digests of the files that steps of a run were measured with, by name."""
+    found: dict[str, str] = {}
+    texts = run.manifest.workload_files
+    for step in steps:
+        names = [step.workload, *([step.conditioning.workload] if step.conditioning else [])]
+        found |= {f"{WORKLOAD} {name}": _digest(texts[name]) for name in names if name in texts}
+        environment = run.environment(step)
+        if environment.preset_sha256:
+            preset = environment.shape.get("NODE_PRESET", "")
+            found[f"{PRESET} {preset}"] = environment.preset_sha256[:DIGEST_LENGTH]
+    return dict(sorted(found.items()))
+
+
+def changed_files(files: Mapping[str, str]) -> list[str]:
+    """Return the names of the files that are not today what they were: changed, or gone."""
+    return [name for name, digest in files.items() if digest != _today(name)]
+
+
+def _today(name: str) -> str:
+    kind, _, own = name.partition(" ")
+    if kind == PRESET:
+        return shape.preset_sha256(own)[:DIGEST_LENGTH]
+    path = WORKLOADS / f"{own}.yaml"
+    return _digest(path.read_text(encoding="utf-8")) if path.is_file() else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]

@@ -5,15 +5,15 @@ import statistics
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
-from corda_lab.figures.judge import ClaimVerdict
+from corda_lab.figures.forms import AT, STEP
+from corda_lab.figures.judge import ClaimVerdict, Judged
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine, RepeatPoint
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
 from corda_lab.figures.statistics import words as point_words
 from corda_lab.figures.store import Outdated
-from corda_lab.figures.sweep import AT, STEP
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
-from corda_lab.figures.words import MS_BELOW, MS_PER_SECOND, asked_words, here_words, published_words, why_words
-from corda_lab.text.words import amount, decimal_size, listed, milliseconds, plural
+from corda_lab.figures.words import asked_words, here_words, published_words, why_words
+from corda_lab.text.words import listed, plural
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -42,19 +42,6 @@ NO_CLAIM = "no claim"
 """What is said of a sentence that no claim is about."""
 
 STATES: dict[Verdict, str] = {HELD: "good", DID_NOT_HOLD: "bad", CANNOT_TELL: "warning", NOT_TESTABLE: "quiet"}
-
-
-def in_unit(value: float | None, unit: str) -> str:
-    """Return a value with its unit: a time in ms or s, bytes with a decimal unit, others as they are."""
-    if value is None:
-        return "–"
-    if unit == "ms":
-        return milliseconds(value)
-    if unit in ("bytes", "B"):
-        return decimal_size(value)
-    if unit == "s" and 0 < abs(value) < MS_BELOW:
-        return f"{amount(MS_PER_SECOND * value)} ms"
-    return f"{amount(value)} {unit}".rstrip()
 
 
 def line(one: ClaimVerdict) -> str:
@@ -91,6 +78,13 @@ def counts(verdicts: Iterable[ClaimVerdict]) -> str:
     return ", ".join(f"{names.count(name)} {name}" for name in LABELS if name in names)
 
 
+def total(figures: Sequence[Judged]) -> str:
+    """Return the number of figures and claims, and the claims by verdict."""
+    verdicts = [verdict for one in figures for verdict in one.verdicts]
+    counted = f"{plural(len(figures), 'figure')}, {plural(len(verdicts), 'claim')}"
+    return f"{counted}: {counts(verdicts)}" if verdicts else counted
+
+
 def label(one: ClaimVerdict) -> str:
     """Return the verdict on a claim in words. A claim that no repeat was to measure is not measured yet."""
     return one.verdict if one.is_measured or one.verdict != CANNOT_TELL else NOT_MEASURED
@@ -115,6 +109,11 @@ def sentences(fields: FigureFields) -> list[tuple[str, str]]:
         remarks += [] if number in claimed else [NO_CLAIM]
         found.append((one.text, ", ".join(remarks)))
     return found
+
+
+def source(fields: FigureFields) -> str:
+    """Return where a figure is published: ``R3, results, figure 2``."""
+    return f"{TITLES[fields.source.document]}, {fields.source.place}"
 
 
 def days(repeats: Sequence[Repeat]) -> str:

@@ -1,21 +1,38 @@
 """Statistics, regions and verdicts in words, for the terminal, the page and the book."""
 
 import math
+from collections.abc import Mapping, Sequence
 
-from corda_lab.figures.commands import FURTHER_MAX
-from corda_lab.figures.judge import ClaimVerdict
-from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.forms import AT, SweepNames
+from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict
+from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
-from corda_lab.figures.schema import OUTCOME, ClaimFields
-from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region
-from corda_lab.text.words import amount, percent, plural
+from corda_lab.figures.repeat import RepeatPoint
+from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ChartFields, ClaimFields, FigureFields
+from corda_lab.figures.statistics import Place, chosen, line_of, on_series, series_of, sides, value_of
+from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region, interval_of
+from corda_lab.steps.parameters import value_words
+from corda_lab.text.words import amount, decimal_size, listed, milliseconds, parameter_name, plural
 
 DIGITS = 3
 BYTES_PER_KB, MS_PER_SECOND = 1000, 1000
 MS_BELOW = 1.0
 """A time is told in ms if it is less than this many seconds."""
-FACTOR_FROM = 2.0
-"""From here on, a difference is told as a factor."""
+ENDS = {FIRST: "lowest", LAST: "highest", BEST: "best of all"}
+"""How a value is called that is found among those measured."""
+
+
+def in_unit(value: float | None, unit: str) -> str:
+    """Return a value with its unit: a time in ms or s, bytes with a decimal unit, others as they are."""
+    if value is None:
+        return "–"
+    if unit == "ms":
+        return milliseconds(value)
+    if unit in ("bytes", "B"):
+        return decimal_size(value)
+    if unit == "s" and 0 < abs(value) < MS_BELOW:
+        return f"{amount(MS_PER_SECOND * value)} ms"
+    return f"{amount(value)} {unit}".rstrip()
 
 
 def number(claim: ClaimFields, value: float) -> str:
@@ -118,17 +135,7 @@ def why_words(found: ClaimVerdict) -> str:
     """What is known of why a claim did not hold, or cannot be told or tested, and what would tell. Empty if it held."""
     if found.verdict == CANNOT_TELL and not found.is_measured:
         return "" if found.why == NOT_MEASURED else f"{found.why}; {found.command} does"
-    return "; ".join(filter(None, (found.why, values_words(found), visible_words(found), next_words(found))))
-
-
-def visible_words(found: ClaimVerdict) -> str:
-    """How small a difference the repeats of a ratio that cannot be told do not show. Empty for others."""
-    interval = found.interval
-    if found.verdict != CANNOT_TELL or found.claim.statistic != "ratio" or interval is None or interval.low <= 0:
-        return ""
-    half = math.sqrt(interval.high / interval.low)
-    size = percent(100 * (half - 1)) if half < FACTOR_FROM else f"a factor of {amount(half)}"
-    return f"the repeats scatter too much to show a difference of less than {size}"
+    return "; ".join(filter(None, (found.why, values_words(found), next_words(found))))
 
 
 def values_words(found: ClaimVerdict) -> str:
@@ -158,3 +165,113 @@ def next_words(found: ClaimVerdict) -> str:
         return f"at least {count}: {found.command}"
     they = "it scatters" if found.further == 1 else "they scatter"
     return f"{count} would decide if {they} like these: {found.command}"
+
+
+def number_words(claim: ClaimFields, figure: FigureFields, names: SweepNames) -> str:
+    """Return what the number of a claim is: ``mean latency in the node, Corda 3.3: 70 users ÷ 1 user``.
+
+    Empty for a claim without a statistic.
+    """
+    if claim.statistic is None:
+        return ""
+    series = series_of(claim, figure, names)
+    if claim.statistic == "ratio":
+        return _ratio_words(*sides(claim, series))
+    if claim.statistic == "exponent":
+        return _exponent_words(claim, on_series(claim.where, series), figure.chart)
+    at = _point_words(on_series(claim.at or {}, series))
+    return f"whether a node ends, {at}" if claim.level == OUTCOME else f"{_title(str(claim.level))}, {at}"
+
+
+def _ratio_words(of: Place, to: Place) -> str:
+    shared = {key: value for key, value in of.wanted.items() if to.wanted.get(key) == value}
+    own, other = (_point_words(_without(side.wanted, shared)) for side in (of, to))
+    above, below = _title(of.metric), _title(to.metric)
+    if above == below:
+        return f"{', '.join(filter(None, (above, _point_words(shared))))}: {own} ÷ {other}"
+    first, second = (", ".join(filter(None, pair)) for pair in ((above, own), (below, other)))
+    return f"{first} ÷ {second}" + (f": {_point_words(shared)}" if shared else "")
+
+
+def _exponent_words(claim: ClaimFields, where: Mapping[str, object], chart: ChartFields) -> str:
+    # Without spaces, so that no line of a document begins with one of its signs.
+    over = "".join((claim.over or "").split())
+    title = chart.x_title if over == chart.x and chart.x_title else over
+    parts = [f"exponent of {_title(str(claim.exponent))} over {title}"]
+    if where:
+        parts.append(_point_words(where))
+    if claim.from_ is not None:
+        least = claim.from_
+        parts.append(f"from {least:g}" if isinstance(least, float) else f"from {least.partition(' ')[0]} × the peak")
+    if claim.above is not None:
+        parts.append(f"each less the value at {_point_words(claim.above).removeprefix('at ')}")
+    return ", ".join(parts)
+
+
+def _title(metric: str) -> str:
+    found = metric_of(metric)
+    return metric if found is None else found.title
+
+
+def _without(wanted: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in wanted.items() if key not in shared}
+
+
+def _point_words(wanted: Mapping[str, object]) -> str:
+    """Return a point in words, as reports name it: ``70 users, Corda 3.3``."""
+    return ", ".join(
+        ("at " if key == AT else "")
+        + listed([_value_words(key, one) for one in (value if isinstance(value, tuple) else (value,))])
+        for key, value in wanted.items()
+    )
+
+
+def _value_words(key: str, value: object) -> str:
+    if isinstance(value, str) and value in ENDS:
+        name = "" if key == AT else parameter_name(key)
+        return f"{ENDS[value]} {name}".rstrip() + ("s" if value == BEST and not name.endswith("s") else "")
+    if key == AT:
+        return str(value)
+    return value_words(key, value if isinstance(value, str | int | float | bool) else str(value))
+
+
+def points_words(found: ClaimVerdict, figure: FigureFields, names: SweepNames) -> str:
+    """Return the values of the points of a claim, means over the repeats that have its number.
+
+    ``4.56 s ÷ 113 ms`` for a ratio, ``10: 165 ms, 40: 2.51 s`` for an exponent. What the lowest or highest of a ratio
+    was follows: ``; highest: 8 participants``. Empty for a level, whose number is the value itself, and without values.
+    """
+    claim = found.claim
+    series = series_of(claim, figure, names)
+    repeats = [one.repeat.points for one in found.values if one.value is not None]
+    if claim.statistic == "ratio":
+        means = [
+            _mean([value_of(chosen(points, side), side.metric) for points in repeats], side.metric)
+            for side in sides(claim, series)
+        ]
+        return "; ".join([" ÷ ".join(means), *_ends(sides(claim, series), repeats[-1])]) if repeats else ""
+    if claim.statistic == "exponent":
+        by_x: dict[float, list[float]] = {}
+        for points in repeats:
+            for x, y in line_of(claim, figure, points, names):
+                by_x.setdefault(x, []).append(y)
+        return ", ".join(f"{x:g}: {_mean(by_x[x], str(claim.exponent))}" for x in sorted(by_x))
+    return ""
+
+
+def _ends(places: Sequence[Place], points: Sequence[RepeatPoint]) -> list[str]:
+    """Return which values the lowest and highest of some points were: ``highest: 8 participants``, each once."""
+    found = [
+        f"{ENDS[str(end)]}: {value_words(key, chosen(points, place).values[key])}"
+        for place in places
+        for key, end in place.wanted.items()
+        if end in (FIRST, LAST) and key != AT
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _mean(values: Sequence[float], metric: str) -> str:
+    if not values:
+        return "–"
+    interval = interval_of(values, "logarithms")
+    return in_unit(values[0] if interval is None else interval.estimate, unit_of(metric))

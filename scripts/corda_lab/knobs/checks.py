@@ -51,7 +51,8 @@ def _count(knob: Knob, text: str, _cores: int) -> str | None:
     low, high = knob.at_least or 0, knob.at_most or float("inf")
     if text.isdecimal() and low <= int(text) <= high:
         return None
-    return f"{text!r} is not a valid number of {_noun(knob)}; use {low:g} to {high:g}"
+    noun = "bytes" if knob.kind is Kind.BYTES else _noun(knob)
+    return f"{text!r} is not a valid number of {noun}; use {low:.0f} to {high:.0f}"
 
 
 def _cores(_knob: Knob, text: str, cores: int) -> str | None:
@@ -70,13 +71,6 @@ def _cpuset(_knob: Knob, text: str, cores: int) -> str | None:
 
 def _size(_knob: Knob, text: str, _cores: int) -> str | None:
     return None if is_size(text) else f"{text!r} is not a memory size; use a value such as 1536m or 2g"
-
-
-def _bytes(knob: Knob, text: str, _cores: int) -> str | None:
-    low, high = knob.at_least or 0, knob.at_most or float("inf")
-    if text.isdecimal() and low <= int(text) <= high:
-        return None
-    return f"{text!r} is not a valid number of bytes; use {low:.0f} to {high:.0f}"
 
 
 def _flag(_knob: Knob, text: str, _cores: int) -> str | None:
@@ -100,7 +94,7 @@ _CHECKS: Mapping[Kind, Callable[[Knob, str, int], str | None]] = {
     Kind.CORES: _cores,
     Kind.CPUSET: _cpuset,
     Kind.SIZE: _size,
-    Kind.BYTES: _bytes,
+    Kind.BYTES: _count,
     Kind.FLAG: _flag,
     Kind.WORDS: _links,
 }

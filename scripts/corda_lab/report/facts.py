@@ -12,7 +12,7 @@ from corda_lab.results.manifest import (
     BurstCount,
     ConditionPlan,
     Environment,
-    FlowCountPlan,
+    FlowCount,
     Host,
     Manifest,
     MeasurePlan,
@@ -228,7 +228,7 @@ def until(planned: MeasurePlan | None) -> str:
     """What was to end a step: a time, or a count. Empty if it was not planned."""
     if isinstance(planned, BurstCount):
         return plural(planned.bursts, "burst")
-    if isinstance(planned, FlowCountPlan):
+    if isinstance(planned, FlowCount):
         before = f", after {planned.after} that do not count" if planned.after else ""
         return plural(planned.flows, "flow") + before
     return "" if planned is None else length(planned)

@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from corda_lab.analysis import conclusions, saturation
+from corda_lab.analysis import conclusions, saturation, significance
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note
 from corda_lab.analysis.points import Point, known_metrics, measured_metrics, points
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import run as report_run
+from corda_lab.report import sweep as report_sweep
 from corda_lab.report import tables
 from corda_lab.report.facts import NOTE_TITLES, machines
 from corda_lab.results.folders import SCHEMA
@@ -69,6 +70,10 @@ def markdown(run: StoredRun) -> str:
         valid = f"{len(point.valid)} of {len(point.steps)}{broke}"
         rows.append([point.label, *(with_interval(point, name) for name in metrics), valid])
     lines += tables.markdown(("point", *titles, "valid steps"), rows)
+    if run.is_sweep and not run.sweep.find_max:
+        differences = [list(row.values()) for row in report_sweep.difference_rows(significance.judge(run, points(run)))]
+        titles_of_differences = ("point", "compared with", "ratio (interval)", "p", "n", "verdict")
+        lines += tables.markdown(titles_of_differences, differences) if differences else []
     lines += tables.trends_markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [

@@ -1,7 +1,7 @@
 """``run.json``: everything on which the values of a run depend, and the command to repeat it, as models of the file."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,6 +9,8 @@ from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
 from lab_workload.by_hand import UsersChange
+from lab_workload.load import BURSTS_MAX, FLOWS_MAX
+from lab_workload.schema import Fields
 
 
 class ManifestPart(BaseModel):
@@ -132,20 +134,20 @@ class Span(ManifestPart):
     seconds_max: float
 
 
-class BurstCount(ManifestPart):
+class BurstCount(Fields):
     """The number of bursts that end a step."""
 
-    bursts: int
+    bursts: Annotated[int, Field(ge=1, le=BURSTS_MAX)]
 
 
-class FlowCountPlan(ManifestPart):
+class FlowCount(Fields):
     """The number of flows that end a step, without the first ``after``, which count for nothing."""
 
-    flows: int
-    after: int = 0
+    flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
+    after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0
 
 
-MeasurePlan = float | BurstCount | FlowCountPlan
+MeasurePlan = float | BurstCount | FlowCount
 """What ends a step: the length of the measuring window in seconds, or a count."""
 
 

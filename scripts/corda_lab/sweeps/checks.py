@@ -1,27 +1,21 @@
 """Checks the values of a sweep file, and words the problems so that they name the field."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from corda_lab.results.manifest import BurstCount
 from corda_lab.steps.load import SECONDS_LEAST
 from corda_lab.steps.parameters import AT
 from corda_lab.sweeps.schema import (
     CONDITION_TAGS,
     MEASURE_TAGS,
-    BurstsFields,
     ConditionFields,
-    FaultFields,
-    FindMaxFields,
-    ForFields,
     LoadFields,
     Measure,
-    QuickFields,
-    QuickSearchFields,
     Scalar,
     ShapeFields,
-    SpanFields,
     StepFields,
     SweepFields,
     ThresholdFields,
@@ -36,34 +30,23 @@ from lab_workload.schema import Text
 from lab_workload.yaml_source import Source
 
 
-def _known_fields(location: Location) -> list[str]:
-    model: type[BaseModel] = SweepFields
+def known_fields(model: type[BaseModel], location: Location) -> list[str]:
+    """Return the names, as in a file, of the fields at a place in it; none if there are none."""
     for part in location:
-        if isinstance(part, str) and part in _names(model):
-            nested = QuickSearchFields if (model, part) == (QuickFields, "find_max") else _MODELS.get(part)
+        if isinstance(part, str):
+            field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
+            nested = next(_models(field.annotation), None) if field else None
             if nested is None:
                 return []
             model = nested
-    return _names(model)
-
-
-def _names(model: type[BaseModel]) -> list[str]:
-    """Return the names of the fields, as they are in the file."""
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-_MODELS: Mapping[str, type[BaseModel]] = {
-    "load": LoadFields,
-    "faults": FaultFields,
-    "shape": ShapeFields,
-    "steps": StepFields,
-    "warm_up": SpanFields,
-    "condition": ConditionFields,
-    "for": ForFields,
-    "quick": QuickFields,
-    "thresholds": ThresholdFields,
-    "find_max": FindMaxFields,
-}
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 _ALTERNATIVES = ("constrained-str", "str", *CONDITION_TAGS, *MEASURE_TAGS)
@@ -80,7 +63,7 @@ def problem(detail: Any, source: Source) -> Problem:
         return source.problem(location, f"{MEASURE_FORMS}, but is {detail['input']!r}")
     if location[-2:-1] == ("measure",) and detail["type"] in ("extra_forbidden", "missing"):
         return source.problem(location[:-1], MEASURE_FORMS)
-    return field_problem({**detail, "loc": location}, source, _known_fields(location[:-1]))
+    return field_problem({**detail, "loc": location}, source, known_fields(SweepFields, location[:-1]))
 
 
 MEASURE_FORMS = "must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}"
@@ -196,7 +179,7 @@ def _is_set(step: StepFields, key: str) -> bool:
     return name in given.get(group, {}) if name else group in given
 
 
-def span_problems(fields: SweepFields | StepFields | QuickFields, where: Location, source: Source) -> list[Problem]:
+def span_problems(fields: SweepFields | StepFields, where: Location, source: Source) -> list[Problem]:
     problems = []
     if fields.warm_up is not None and fields.warm_up.min > fields.warm_up.max:
         problems.append(source.problem((*where, "warm_up", "min"), "must not be above warm_up.max"))
@@ -265,9 +248,9 @@ def arrivals_of(fields: SweepFields, step: StepFields | None) -> Sequence[str]:
 
 
 def burst_problems(measure: Measure, arrivals: Sequence[str], place: Location, source: Source) -> Iterator[Problem]:
-    if isinstance(measure, BurstsFields) and any(one != "burst" for one in arrivals):
+    if isinstance(measure, BurstCount) and any(one != "burst" for one in arrivals):
         yield source.problem((*place, "bursts"), "needs load.arrivals: burst")
-    if not isinstance(measure, BurstsFields) and "burst" in arrivals:
+    if not isinstance(measure, BurstCount) and "burst" in arrivals:
         yield source.problem(place, "must be {bursts: N}, because load.arrivals is burst")
 
 
@@ -300,7 +283,10 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
     problems = []
     if search.rate_min >= search.rate_max:
         problems.append(source.problem(("find_max", "rate_min"), "must be below find_max.rate_max"))
-    problems += search_limit_problems(search, ("find_max",), source)
+    if search.precision < 0.01:
+        problems.append(source.problem(("find_max", "precision"), "must be at least 1%"))
+    if search.confirm < 1 or search.confirm != int(search.confirm):
+        problems.append(source.problem(("find_max", "confirm"), "must be a whole number of seconds, at least 1s"))
     if fields.repeats > 1:
         problems.append(source.problem(("repeats",), "must not be set for a search, which confirms its own result"))
     if fields.thresholds != ThresholdFields():
@@ -323,13 +309,4 @@ def _search_problems(fields: SweepFields, source: Source) -> list[Problem]:
         problems.append(source.problem(("find_max",), "needs open load; set load.arrivals to poisson or constant"))
     if search.p50_max is None and search.p95_max is None and search.p99_max is None:
         problems.append(source.problem(("find_max",), "needs a limit; set p50_max, p95_max or p99_max"))
-    return problems
-
-
-def search_limit_problems(search: FindMaxFields | QuickSearchFields, where: Location, source: Source) -> list[Problem]:
-    problems = []
-    if search.precision is not None and search.precision < 0.01:
-        problems.append(source.problem((*where, "precision"), "must be at least 1%"))
-    if search.confirm is not None and (search.confirm < 1 or search.confirm != int(search.confirm)):
-        problems.append(source.problem((*where, "confirm"), "must be a whole number of seconds, at least 1s"))
     return problems

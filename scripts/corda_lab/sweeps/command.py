@@ -13,22 +13,21 @@ from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle, lock
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, ROOT
+from corda_lab.report import facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
 from corda_lab.stats.power import POWER, REPEATS_MAX
-from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps import estimate, execute, find_max, plan, store
+from corda_lab.sweeps import estimate, execute, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, admitting
 from corda_lab.sweeps.plan import CheckedPlan
 from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.sweeps.points import SweepPoint
-from corda_lab.sweeps.schema import SweepFields
+from corda_lab.sweeps.points import at_rate
 from corda_lab.sweeps.site import Machine, Site, Swarm
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
-from corda_lab.text.words import listed, plural
+from corda_lab.text.words import plural
 from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -151,7 +150,7 @@ def finish(wanted: SweepRequest) -> SweepResult:
         folders.require_writable()
         kept.tidy()
         sweep = stored_sweep(kept)
-        folder = execute.finish(sweep, kept, find_max.found_so_far(sweep, kept))
+        folder = execute.finish(sweep, kept, execute.searched_so_far(sweep, kept))
     return SweepResult(folder, execute.problems_of(stored.read(folder)))
 
 
@@ -232,12 +231,12 @@ def show_plan(sweep: SweepFile, checked: CheckedPlan, settings: Settings) -> Non
     until = datetime.now().astimezone() + timedelta(seconds=left.seconds_max)
     ui.console.print(
         f"{plural(len(steps), 'step')}, {plural(left.starts, 'start')} of the lab: {between} "
-        f"(until {until:%H:%M} at the latest), {estimate.coverage(steps)}",
+        f"(until {until:%H:%M} at the latest), without image builds",
         markup=False,
     )
-    if counted := estimate.counted_words(steps):
-        ui.console.print(counted, markup=False)
-    ui.console.print(conditioning_words(fields, plural(left.conditionings, "start")), markup=False)
+    if any(step.is_counted for step in steps):
+        ui.console.print(estimate.RATES_GUESSED, markup=False)
+    show_conditioning(sweep, steps)
 
 
 def show_left_out(checked: CheckedPlan) -> None:
@@ -257,29 +256,11 @@ def ending_words(step: PlannedStep) -> str:
     return words + (", may break" if step.may_break else "")
 
 
-def conditioning_words(fields: SweepFields, after: str = "every start") -> str:
-    """Describe the load that conditions the nodes. The estimate of the duration includes it."""
-    wanted = fields.condition
-    if wanted == "none":
-        return "Nothing conditions the nodes of a new lab."
-    given = {"load": wanted.load.model_dump(exclude_none=True), "set": wanted.set}
-    workload = [f"the workload {wanted.workload}"] if wanted.workload else []
-    changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
-    own = listed([*workload, *changes])
-    least, most = format_duration(wanted.duration.min), format_duration(wanted.duration.max)
-    return (
-        f"The nodes are conditioned after {after}, until they are steady, for "
-        + (most if least == most else f"{least} to {most}")
-        + ": the load of the step that follows"
-        + (f", with {own}" if own else "")
-    )
-
-
-def show_search(sweep: SweepFile, points: Sequence[SweepPoint]) -> None:
+def show_search(sweep: SweepFile, points: Sequence[PlannedStep]) -> None:
     """Print the limits of a search."""
     search = sweep.fields.find_max
     assert search is not None
-    probes = [plan.step_of(sweep, point, 1, 1, rate=search.rate_min) for point in points]
+    probes = [at_rate(sweep, point, search.rate_min) for point in points]
     probe_seconds = max(estimate.span_seconds(probe)[1] for probe in probes) + estimate.STEP_OVERHEAD_SECONDS
     ui.console.print(
         f"{len(points)} search{'es' if len(points) > 1 else ''} from {search.rate_min:g}/s to {search.rate_max:g}/s: "
@@ -287,7 +268,14 @@ def show_search(sweep: SweepFile, points: Sequence[SweepPoint]) -> None:
         f"at most {minutes(probe_seconds)} per probe.",
         markup=False,
     )
-    ui.console.print(conditioning_words(sweep.fields), markup=False)
+    show_conditioning(sweep, probes)
+
+
+def show_conditioning(sweep: SweepFile, steps: Sequence[PlannedStep]) -> None:
+    """Print what conditions the nodes. The estimate of the duration includes it."""
+    arrivals = [str(step.load.get("arrivals", "closed")) for step in steps]
+    words = facts.conditioning_plan(execute.sweep_manifest(sweep, None).condition, arrivals)
+    ui.console.print(f"Conditioning: {words}", markup=False)
 
 
 def minutes(seconds: float) -> str:

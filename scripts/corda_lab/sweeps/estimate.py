@@ -1,6 +1,6 @@
 """Estimates how long the steps of a sweep take."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corda_lab.lab.settings import Settings
@@ -8,7 +8,6 @@ from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
 from corda_lab.sweeps.plan import settings_of
 from corda_lab.sweeps.planned import PlannedStep
 from corda_lab.sweeps.schema import Fresh
-from corda_lab.text.durations import format_duration
 
 STEP_OVERHEAD_SECONDS = 14
 """Measured duration of a step without its load and set-up: checks, start of the generator, counting, storing.
@@ -27,18 +26,17 @@ USERS_AT_HALF = 3.0
 """The number of users with whom half of that throughput is assumed."""
 RATES_GUESSED = (
     f"Bursts, and steps that end by count, are estimated at up to {FLOWS_PER_SECOND:g} flows per second, and at "
-    f"{FLOWS_PER_SECOND / (1 + USERS_AT_HALF):g} with one user."
+    f"{FLOWS_PER_SECOND / (1 + USERS_AT_HALF):g} with one user. Flows that take long take longer."
 )
 
 
 @dataclass(frozen=True)
 class RunTime:
-    """The estimated duration of steps in seconds, the number of starts of the lab, and of its conditionings."""
+    """The estimated duration of steps in seconds, and the number of starts of the lab."""
 
     seconds_min: float
     seconds_max: float
     starts: int
-    conditionings: int
 
 
 def estimate(
@@ -65,26 +63,7 @@ def estimate(
         fixed + sum(least) + sum(shortest for shortest, _ in conditioned),
         fixed + sum(most) + sum(longest for _, longest in conditioned),
         len(first),
-        len(conditioned),
     )
-
-
-def coverage(steps: Sequence[PlannedStep]) -> str:
-    """Return what the estimate counts beside the loads, and leaves out: ``without image builds and set-ups``."""
-    stated = [step.beside_seconds for step in steps if step.beside_seconds is not None]
-    if not stated:
-        return "without image builds and set-ups"
-    least, most = (format_duration(seconds) for seconds in (min(stated), max(stated)))
-    each = most if least == most else f"{least} to {most}"
-    others = "" if len(stated) == len(steps) else " and the set-ups of other steps"
-    return f"with {each} for what a step takes beside its load, without image builds{others}"
-
-
-def counted_words(steps: Iterable[PlannedStep]) -> str:
-    """Return how the load of steps that end by count is estimated, in a sentence; empty if no step does."""
-    if not any(step.is_counted for step in steps):
-        return ""
-    return f"{RATES_GUESSED} Flows that take long take longer."
 
 
 def span_seconds(step: PlannedStep) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Runs the steps of a sweep on a lab of the shape that each needs, and stores every step as soon as it ends."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,8 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import files, folders, stored
 from corda_lab.results.manifest import (
-    BurstCount,
     ConditionPlan,
-    FlowCountPlan,
     LeftOut,
-    MeasurePlan,
     OwnSpans,
     Rerun,
     SearchOutcome,
@@ -31,13 +28,13 @@ from corda_lab.steps.reasons import sentences
 from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.find_max import find_max
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import CheckedPlan
-from corda_lab.sweeps.planned import PlanFile
-from corda_lab.sweeps.points import SweepPoint, points_of
-from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress
-from corda_lab.sweeps.schema import BurstsFields, FlowsFields, StepFields, SweepFields
+from corda_lab.sweeps.planned import PlanFile, PlannedStep
+from corda_lab.sweeps.points import at_rate, points_of
+from corda_lab.sweeps.runner import Runner, StepFailedError, SweepProgress, is_sustained
+from corda_lab.sweeps.schema import StepFields, SweepFields
+from corda_lab.sweeps.search import Search
 from corda_lab.text import ui
 
 NO_IMAGES: Mapping[str, str] = {}
@@ -76,9 +73,9 @@ def sweep_manifest(
         fresh=fields.fresh,
         condition=_conditioning(fields),
         warm_up=_warm_up(fields),
-        measure=_measure(fields),
+        measure=fields.measure,
         own_spans={
-            step.name: OwnSpans(warm_up=_warm_up(step), measure=_measure(step))
+            step.name: OwnSpans(warm_up=_warm_up(step), measure=step.measure)
             for step in fields.steps or ()
             if step.warm_up or step.measure
         },
@@ -108,16 +105,6 @@ def _warm_up(fields: SweepFields | StepFields) -> Span | None:
     """Return the warm-up of a sweep, or that of a named step if it has its own."""
     span = fields.warm_up
     return Span(seconds_min=span.min, seconds_max=span.max) if span else None
-
-
-def _measure(fields: SweepFields | StepFields) -> MeasurePlan | None:
-    """Return what ends the steps of a sweep, or a named step if it has its own."""
-    ending = fields.measure
-    if isinstance(ending, BurstsFields):
-        return BurstCount(bursts=ending.bursts)
-    if isinstance(ending, FlowsFields):
-        return FlowCountPlan(flows=ending.flows, after=ending.after)
-    return ending
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -162,7 +149,7 @@ def begin(
     )
 
 
-def workloads_of(sweep: SweepFile, points: Iterable[SweepPoint]) -> list[str]:
+def workloads_of(sweep: SweepFile, points: Iterable[PlannedStep]) -> list[str]:
     """Return the workloads of points, and the one that conditions the nodes if the sweep names one."""
     wanted = sweep.fields.condition
     first = [] if wanted == "none" or wanted.workload is None else [wanted.workload]
@@ -277,3 +264,52 @@ def _unchecked(steps: list[StepEntry]) -> Iterator[str]:
     for (_, label), found in is_valid.items():
         if not found:
             yield f"{label}: has no valid step, so its thresholds could not be checked"
+
+
+Answer = Callable[[PlannedStep, str], bool | None]
+"""Takes a step and its heading, and returns whether its rate is sustained; None stops the search."""
+
+
+def searched_so_far(sweep: SweepFile, kept: store.Unfinished) -> dict[str, SearchOutcome] | None:
+    """Return the outcome so far of every search that has begun, by the point's label; None if there is no search."""
+    if sweep.fields.find_max is None:
+        return None
+
+    def answer(step: PlannedStep, heading: str) -> bool | None:
+        return kept_answer(kept, step)
+
+    points = plan.without(points_of(sweep), kept.plan.left_out)
+    found = {point.label: find_max(sweep, point, number, answer) for number, point in enumerate(points)}
+    return {label: outcome for label, outcome in found.items() if outcome.answers}
+
+
+def kept_answer(kept: store.Unfinished, step: PlannedStep) -> bool | None:
+    """Return whether a stored step sustained its rate; None if it has not run. One that was given up did not."""
+    if kept.has(step):
+        return is_sustained(kept.read(step))
+    return False if kept.is_given_up(step) else None
+
+
+def find_max(sweep: SweepFile, point: PlannedStep, number: int, answer: Answer) -> SearchOutcome:
+    """Search for the highest rate that a point sustains, as far as ``answer`` has answers."""
+    asked = sweep.fields.find_max
+    assert asked is not None
+    search = Search(asked.rate_min, asked.rate_max, asked.precision, asked.steps_max)
+    count = 0
+    while (rate := search.next()) is not None:
+        count += 1
+        phase = search.phase or "probe"
+        changes = {
+            "index": number * 100 + count,
+            "key": f"{point.key}_{count:02d}-{phase}",
+            "phase": phase,
+            # If a rate is offered again, its arrivals must differ.
+            "seed": sweep.fields.seed + count - 1,
+        } | ({"measure": asked.confirm} if phase == "confirm" else {})
+        step = at_rate(sweep, point, rate).model_copy(update=changes)
+        heading = f"{point.label}: step {count} of at most {asked.steps_max}, {phase} {rate:g}/s"
+        found = answer(step, heading)
+        if found is None:
+            break
+        search.tell(rate, found)
+    return search.so_far

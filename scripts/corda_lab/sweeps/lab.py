@@ -104,7 +104,7 @@ def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None)
     A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all. ``cores``
     are those of the machine on which the bridge runs at least; None for this machine.
     """
-    steps = [plan.step_of(sweep, point, 1, 1) for point in points_of(sweep)]
+    steps = points_of(sweep)
     conditioning = [step.conditioning() for step in steps]
     loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
     users = max((load.places for load in loads if not load.is_open), default=0)

@@ -10,35 +10,15 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.manifest import LeftOut
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
-from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options
+from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.planned import (
-    NAME_LENGTH_MAX,
-    SEARCHES_MAX,
-    PlannedCondition,
-    PlannedStep,
-    model_of,
-)
-from corda_lab.sweeps.points import SweepPoint, points_of, text_of
-from corda_lab.sweeps.schema import (
-    STEPS_MAX,
-    BurstsFields,
-    FlowsFields,
-    Measure,
-    is_timed,
-)
+from corda_lab.sweeps.planned import NAME_LENGTH_MAX, SEARCHES_MAX, PlannedStep
+from corda_lab.sweeps.points import at_rate, points_of, steps_of
+from corda_lab.sweeps.schema import STEPS_MAX
 from corda_lab.workloads.resolve import check_uploads, read_workload
 from lab_workload.names import canonical
 from lab_workload.problems import Problem
 from lab_workload.workload import Workload
-
-BURST_SECONDS_MAX = 600.0
-FLOW_SECONDS_MAX = 60.0
-COUNTED_SECONDS_MIN = 1800.0
-"""A step that ends by count may last ``BURST_SECONDS_MAX`` for every burst, or ``FLOW_SECONDS_MAX`` for every flow, and
-at least this long. A flow that hangs is ended by the bridge before."""
-COUNTED_SECONDS_MAX = 24 * 3600.0
 
 
 def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
@@ -61,7 +41,7 @@ class Room:
 HERE = Room()
 
 
-def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings, room: Room = HERE) -> None:
+def check_points(sweep: SweepFile, points: Sequence[PlannedStep], settings: Settings, room: Room = HERE) -> None:
     """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
     folders.check_name(sweep.run_name, option=str(sweep.source.path), length_max=NAME_LENGTH_MAX)
     if sweep.fields.find_max is not None and len(points) > SEARCHES_MAX:
@@ -70,7 +50,7 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
             "Reduce the number of values in vary.",
         )
     problems: list[Problem] = []
-    seen: dict[str, SweepPoint] = {}
+    seen: dict[str, PlannedStep] = {}
     for point in points:
         where = f"{sweep.source.path} ({point.label})"
         if point.key in seen:
@@ -82,7 +62,7 @@ def check_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Setti
         raise LabError(problems=list(dict.fromkeys(problems)))
 
 
-def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings, room: Room) -> Iterator[Problem]:
+def _point_problems(sweep: SweepFile, point: PlannedStep, settings: Settings, room: Room) -> Iterator[Problem]:
     try:
         wanted = settings_of(point.variables, settings)
         yield from shape.problems(wanted, cores=room.cores_max)
@@ -90,7 +70,7 @@ def _point_problems(sweep: SweepFile, point: SweepPoint, settings: Settings, roo
         yield from error.problems
         return
     search = sweep.fields.find_max
-    step = step_of(sweep, point, 1, 1, rate=search.rate_min if search else None).at_peak(1.0)
+    step = (at_rate(sweep, point, search.rate_min) if search else point).at_peak(1.0)
     try:
         check_options(step.options("x"))
         before, first = step.conditioning(), _conditioned_by(step, wanted)
@@ -121,7 +101,7 @@ def _fault_problems(step: PlannedStep, wanted: Settings, room: Room) -> Iterator
             yield Problem(text, ("load", "faults", place, "at"), "Increase measure, or begin it earlier.")
 
 
-def _peak_problems(point: SweepPoint, points: Sequence[SweepPoint]) -> Iterator[Problem]:
+def _peak_problems(point: PlannedStep, points: Sequence[PlannedStep]) -> Iterator[Problem]:
     same = ((other.workload, other.shape_key) for other in points if other.is_peak)
     if point.is_multiple and (point.workload, point.shape_key) not in same:
         yield Problem.of(
@@ -154,85 +134,6 @@ def _conditioned_by(step: PlannedStep, wanted: Settings) -> Workload | None:
     return workload
 
 
-def step_of(
-    sweep: SweepFile,
-    point: SweepPoint,
-    index: int,
-    repeat: int,
-    *,
-    phase: Phase = "measure",
-    key: str | None = None,
-    rate: float | None = None,
-    measure: float | None = None,
-    seed: int | None = None,
-) -> PlannedStep:
-    """Return the step that measures a point once. Arguments that are None come from the sweep."""
-    fields = sweep.fields
-    load = point.load if rate is None else {**point.load, "rate": rate}
-    ending = point.measure
-    return PlannedStep(
-        index=index,
-        key=key or f"{point.key}_r{repeat}",
-        label=point.label,
-        point=point.values,
-        repeat=repeat,
-        phase=phase,
-        workload=point.workload,
-        overrides=point.overrides,
-        load=load,
-        variables=point.variables,
-        seed=fields.seed + repeat - 1 if seed is None else seed,
-        warm_up=_warm_up(point),
-        measure=measure or _seconds_max(ending),
-        bursts=ending.bursts if isinstance(ending, BurstsFields) else None,
-        flows=ending.flows if isinstance(ending, FlowsFields) else None,
-        flows_after=ending.after if isinstance(ending, FlowsFields) else 0,
-        condition=_condition(sweep, point, load),
-        may_break=point.may_break,
-        faults=point.faults,
-        is_peak=point.is_peak,
-        beside_seconds=point.beside_seconds,
-    )
-
-
-def _warm_up(point: SweepPoint) -> tuple[float, float]:
-    """Return the shortest and the longest warm-up in seconds. Only steps that are measured by time have one."""
-    if point.warm_up is None or not is_timed(point.measure):
-        return 0.0, 0.0
-    return point.warm_up.min, point.warm_up.max
-
-
-def _seconds_max(ending: Measure) -> float:
-    """Return the measuring window in seconds; the longest one of a step that ends by count."""
-    if isinstance(ending, float):
-        return ending
-    if isinstance(ending, BurstsFields):
-        most = BURST_SECONDS_MAX * ending.bursts
-    else:
-        most = FLOW_SECONDS_MAX * (ending.flows + ending.after)
-    return min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
-
-
-def _condition(sweep: SweepFile, point: SweepPoint, load: Mapping[str, ParameterValue]) -> PlannedCondition | None:
-    """Return the load that conditions the nodes. A step without a warm-up has none: it shows how nodes warm up."""
-    wanted = sweep.fields.condition
-    is_cold = is_timed(point.measure) and _warm_up(point)[1] == 0
-    if wanted == "none" or is_cold:
-        return None
-    given = wanted.load.model_dump(exclude_none=True)
-    own = dict(load)
-    if model_of({**own, **given}) != model_of(own):
-        # The options of the other model, and the users, who are another thing there, do not apply.
-        own = {name: value for name, value in own.items() if name != "users" and LOAD_OPTIONS[name].model is None}
-    is_own = wanted.workload in (None, point.workload)
-    return PlannedCondition(
-        load={**own, **given},
-        overrides=(point.overrides if is_own else {}) | {name: text_of(value) for name, value in wanted.set.items()},
-        seconds=(wanted.duration.min, wanted.duration.max),
-        workload=None if is_own else wanted.workload,
-    )
-
-
 @dataclass(frozen=True)
 class CheckedPlan:
     """The points of a sweep, which have been checked, and its steps in the order in which they run.
@@ -240,7 +141,7 @@ class CheckedPlan:
     A search plans one step at a time, so it has no steps here.
     """
 
-    points: list[SweepPoint]
+    points: list[PlannedStep]
     steps: list[PlannedStep]
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -258,7 +159,7 @@ def plan_sweep(sweep: SweepFile, settings: Settings, room: Room = HERE) -> Check
     return CheckedPlan(points, _steps_of(sweep, points) if sweep.fields.find_max is None else [], left_out)
 
 
-def impossible_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: Settings) -> list[LeftOut]:
+def impossible_points(sweep: SweepFile, points: Sequence[PlannedStep], settings: Settings) -> list[LeftOut]:
     """Return the points that this machine cannot have. Raises LabError if there are no others."""
     found = []
     for point in points:
@@ -269,7 +170,7 @@ def impossible_points(sweep: SweepFile, points: Sequence[SweepPoint], settings: 
     return found
 
 
-def _impossible(point: SweepPoint, settings: Settings) -> str:
+def _impossible(point: PlannedStep, settings: Settings) -> str:
     """Return why this machine cannot have a point; empty if it can, or if the point has a mistake."""
     try:
         wanted = settings_of(point.variables, settings)
@@ -285,23 +186,20 @@ def _impossible(point: SweepPoint, settings: Settings) -> str:
     return "; ".join(lacking)
 
 
-def without(points: Iterable[SweepPoint], left_out: Iterable[LeftOut]) -> list[SweepPoint]:
+def without(points: Iterable[PlannedStep], left_out: Iterable[LeftOut]) -> list[PlannedStep]:
     """Return the points that are not left out."""
     labels = {one.label for one in left_out}
     return [point for point in points if point.label not in labels]
 
 
-def _steps_of(sweep: SweepFile, points: Sequence[SweepPoint]) -> list[PlannedStep]:
+def _steps_of(sweep: SweepFile, points: Sequence[PlannedStep]) -> list[PlannedStep]:
     fields = sweep.fields
     if len(points) * fields.repeats > STEPS_MAX:
         raise LabError(
             f"{sweep.source.path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}",
             "Reduce repeats, or the number of values in vary.",
         )
-    return [
-        step_of(sweep, point, index, repeat)
-        for index, (point, repeat) in enumerate(ordered(points, repeats=fields.repeats, seed=fields.seed), start=1)
-    ]
+    return steps_of(sweep, points)
 
 
 def fit_problems(workload: Workload, options: LoadOptions, wanted: Settings) -> Iterator[Problem]:
@@ -323,25 +221,3 @@ def fit_problems(workload: Workload, options: LoadOptions, wanted: Settings) -> 
     if cordapp and wanted["CORDAPP"] != cordapp:
         text = f"the workload {workload.name} needs the CorDapp {cordapp}"
         yield Problem(text, remedy=f"Set shape.cordapp: {cordapp}.")
-
-
-def ordered(points: Sequence[SweepPoint], *, repeats: int, seed: int) -> list[tuple[SweepPoint, int]]:
-    """Return the points with their repeat numbers, in the order in which they run.
-
-    All points are measured once, then all again in reverse order, and so on. With an even number of repeats, a steady
-    drift affects all points equally. Repeats whose own seed (``seed`` for the first) is even are the reverse ones, so
-    that repeats that are added later go on in turn.
-
-    Points of the same shape run together. Among them, those that show the peak come first in every repeat, because the
-    rates of others are multiples of it.
-    """
-    shapes: dict[tuple[tuple[str, str], ...], list[SweepPoint]] = {}
-    for point in points:
-        shapes.setdefault(point.shape_key, []).append(point)
-    groups = list(shapes.values())
-    steps: list[tuple[SweepPoint, int]] = []
-    for repeat in range(1, repeats + 1):
-        is_reverse = (seed + repeat - 1) % 2 == 0
-        turn = [group[::-1] for group in groups[::-1]] if is_reverse else groups
-        steps += [(point, repeat) for group in turn for point in sorted(group, key=lambda point: not point.is_peak)]
-    return steps

@@ -19,10 +19,11 @@ from pydantic_core import PydanticCustomError
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
+from corda_lab.results.manifest import BurstCount, FlowCount
 from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
 from corda_lab.steps.load import LOAD_OPTIONS, SECONDS_MAX, SECONDS_MIN
 from corda_lab.text.durations import parse_duration
-from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
+from lab_workload.load import RATE_MAX
 from lab_workload.schema import Fields, Text
 
 STEPS_MAX = 1000
@@ -183,33 +184,20 @@ class SpanFields(Fields):
     max: Duration
 
 
-class BurstsFields(Fields):
-    """A step that ends after some bursts."""
-
-    bursts: Annotated[int, Field(ge=1, le=BURSTS_MAX)]
-
-
-class FlowsFields(Fields):
-    """A step that ends after some flows. The first ``after`` count for nothing; the next ``flows`` are measured."""
-
-    flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
-    after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0
-
-
 MEASURE_TAGS = ("measure: time", "measure: bursts", "measure: flows")
 """How pydantic names the forms of ``measure`` in the location of an error."""
 
 
 def _measure_tag(value: Any) -> str:
-    if not isinstance(value, (dict, BurstsFields, FlowsFields)):
+    if not isinstance(value, (dict, BurstCount, FlowCount)):
         return MEASURE_TAGS[0]
-    return MEASURE_TAGS[1 if isinstance(value, BurstsFields) or "bursts" in value else 2]
+    return MEASURE_TAGS[1 if isinstance(value, BurstCount) or "bursts" in value else 2]
 
 
 Measure = Annotated[
     Annotated[Duration, Tag(MEASURE_TAGS[0])]
-    | Annotated[BurstsFields, Tag(MEASURE_TAGS[1])]
-    | Annotated[FlowsFields, Tag(MEASURE_TAGS[2])],
+    | Annotated[BurstCount, Tag(MEASURE_TAGS[1])]
+    | Annotated[FlowCount, Tag(MEASURE_TAGS[2])],
     Discriminator(_measure_tag),
 ]
 """What ends a step: the length of the measuring window in seconds, a number of bursts, or a number of flows."""

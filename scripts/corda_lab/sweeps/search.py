@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from corda_lab.results.manifest import SearchAnswer, SearchOutcome
+
 Phase = Literal["probe", "confirm"]
 
 CONFIRMATIONS_MAX = 4
@@ -23,31 +25,6 @@ AGREEING = 2
 PRECISION_MIN = 0.005
 RATE_DIGITS = 4
 """Significant digits of the rates. Names of steps and reports then show exactly the rate that was offered."""
-
-
-@dataclass(frozen=True)
-class RateAnswer:
-    """The result of one step of a search."""
-
-    rate: float
-    sustained: bool
-    phase: Phase
-
-
-@dataclass(frozen=True)
-class SearchFindings:
-    """The outcome of a search. Rates are in arrivals per second.
-
-    ``rate`` is the highest confirmed rate, or None. ``low`` is the highest rate that was sustained in probes, and
-    ``high`` the lowest rate above it that was not; each is None if there is no such rate. ``reason`` is a sentence that
-    the user sees.
-    """
-
-    rate: float | None
-    low: float | None
-    high: float | None
-    reason: str
-    answers: tuple[RateAnswer, ...]
 
 
 @dataclass
@@ -62,7 +39,7 @@ class Search:
     rate_max: float
     precision: float = 0.05
     steps_max: int = 24
-    _answers: list[RateAnswer] = field(default_factory=list, init=False)
+    _answers: list[SearchAnswer] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.rate_min <= self.rate_max < math.inf:
@@ -88,21 +65,21 @@ class Search:
         question = self._question()
         if isinstance(question, str) or question[0] != rate:
             raise ValueError(f"rate {rate} was not asked: {question}")
-        self._answers.append(RateAnswer(rate, sustained, question[1]))
+        self._answers.append(SearchAnswer(rate=rate, sustained=sustained, phase=question[1]))
 
     @property
-    def outcome(self) -> SearchFindings | None:
+    def outcome(self) -> SearchOutcome | None:
         """The outcome; None until the search has ended."""
         return self.so_far if isinstance(self._question(), str) else None
 
     @property
-    def so_far(self) -> SearchFindings:
+    def so_far(self) -> SearchOutcome:
         """The outcome, or what is known so far if the search has not ended."""
         question = self._question()
         reason = question if isinstance(question, str) else f"The search stopped after {len(self._answers)} steps."
         low, high = self._edges()
         confirmed = (answer.rate for answer in self._answers if answer.phase == "confirm" and answer.sustained)
-        return SearchFindings(next(confirmed, None), low, high, reason, tuple(self._answers))
+        return SearchOutcome(rate=next(confirmed, None), low=low, high=high, reason=reason, answers=list(self._answers))
 
     def _counts(self, rate: float) -> tuple[int, int]:
         """Return how many probes of this rate were sustained, and how many were not."""
@@ -149,7 +126,7 @@ class Search:
         edges = (rate for rate in (high, low) if rate is not None)
         return next((rate for rate in edges if max(self._counts(rate)) < AGREEING), None)
 
-    def _after_confirmation(self, last: RateAnswer) -> tuple[float, Phase] | str:
+    def _after_confirmation(self, last: SearchAnswer) -> tuple[float, Phase] | str:
         low, high = self._edges()
         if last.sustained:
             if high is None:

@@ -1,7 +1,5 @@
 """Where a sweep starts its labs: on this machine, or on the hosts of a placement. Each start is on empty ledgers."""
 
-from typing import Protocol
-
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import lifecycle, ownership
@@ -14,40 +12,6 @@ from corda_lab.swarm.deploy import services_of
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.plan import HERE, Room
-
-
-class Site(Protocol):
-    """Where a sweep starts its labs."""
-
-    @property
-    def room(self) -> Room:
-        """What a point of the sweep may be there. Raises LabError."""
-        ...
-
-    @property
-    def bridge_cores(self) -> int | None:
-        """The cores that the bridge has at least; None for those of this machine."""
-        ...
-
-    def require_alone(self, settings: Settings) -> None:
-        """Raise LabError if a lab is up elsewhere: commands on the lab that is up would find two."""
-        ...
-
-    def require_replaceable(self, settings: Settings) -> None:
-        """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
-        ...
-
-    def start(self, wanted: Settings) -> None:
-        """Start a lab in place of the existing one, if any. Raises LabError."""
-        ...
-
-    def mark(self, wanted: Settings) -> None:
-        """Record that what exists now belongs to the sweep. Raises LabError."""
-        ...
-
-    def restart_bridge(self, wanted: Settings) -> None:
-        """Start only the bridge again, with other knobs. Raises LabError."""
-        ...
 
 
 class Machine:
@@ -146,6 +110,9 @@ class Swarm:
     def restart_bridge(self, wanted: Settings) -> None:
         """Start the services whose knobs differ again: the bridge, and the web UI for a time limit. Raises LabError."""
         swarm.up(wanted, self._placement, self._images, mark=ownership.marked(StackFolder.of(wanted.project).stack))
+
+
+Site = Machine | Swarm
 
 
 def stack_present(settings: Settings) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.file import Figure, by_sweep, find_figure, read_figure, read_figures
+from corda_lab.figures.file import Figure, Places, by_sweep, read_figure
 from corda_lab.figures.metrics import metrics_of
 from support.claims import HEAD, SWEEP, figure_of, write_figure
 
@@ -295,7 +295,7 @@ def test_the_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "figures" / f"{name}.yaml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(LabError) as caught:
-        read_figures(tmp_path / "figures", tmp_path)
+        Places(tmp_path / "figures", tmp_path).read_figures()
     assert len(caught.value.problems) == 4
 
 
@@ -318,9 +318,9 @@ def test_the_outcome_is_no_metric(tmp_path: Path) -> None:
 
 def test_a_figure_is_found_by_its_name(tmp_path: Path) -> None:
     write_figure(tmp_path, SOUND)
-    assert find_figure("fig", tmp_path, tmp_path).name == "fig"
+    assert Places(tmp_path, tmp_path).find_figure("fig").name == "fig"
     with pytest.raises(LabError, match="no figure 'fog', did you mean 'fig'"):
-        find_figure("fog", tmp_path, tmp_path)
+        Places(tmp_path, tmp_path).find_figure("fog")
 
 
 def test_a_sentence_may_be_of_another_document(tmp_path: Path) -> None:

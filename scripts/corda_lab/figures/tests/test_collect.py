@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
-from corda_lab.figures import ingredients, summary
+from corda_lab.figures import store, summary
 from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.forms import digest_of, in_form
 from corda_lab.figures.repeat import Repeat
@@ -79,8 +79,8 @@ def test_a_repeat_says_which_workload_and_preset_it_was_measured_with(bursts: St
     manifest = bursts.manifest.model_copy(update={"environments": [tuned] * len(bursts.manifest.environments)})
     found = collect(StoredRun(bursts.folder, manifest, bursts.steps), METRIC_NAMES).repeats[0]
     assert list(found.files) == ["preset tuned", "workload iou"]
-    assert ingredients.changed(found.files) == []
-    assert ingredients.changed({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
+    assert store.changed_files(found.files) == []
+    assert store.changed_files({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
 
 
 def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:

@@ -10,7 +10,7 @@ import pytest
 from corda_lab.figures import charts
 from corda_lab.figures.curves import by_curve, measured, normalised, published_beside, published_charts
 from corda_lab.figures.file import Figure
-from corda_lab.figures.judged import judged
+from corda_lab.figures.judge import judged
 from corda_lab.figures.repeat import Repeat
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, figure_of, repeat_of

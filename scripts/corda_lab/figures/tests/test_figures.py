@@ -5,16 +5,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from corda_lab.figures.claims import unresolved
 from corda_lab.figures.file import Figure, read_figure
-from corda_lab.figures.forms import FORMS, in_form
+from corda_lab.figures.forms import FORMS, in_form, names_of
 from corda_lab.figures.judge import judge, judge_published
-from corda_lab.figures.number import number_words
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Form
-from corda_lab.figures.sweep import names_of
-from corda_lab.sweeps import plan
-from corda_lab.sweeps.points import points_of
+from corda_lab.figures.statistics import unresolved
+from corda_lab.figures.words import number_words
+from corda_lab.sweeps.points import points_of, step_of
 
 FILES = sorted(FIGURES.glob("*.yaml"))
 
@@ -72,7 +70,7 @@ def test_what_conditions_the_nodes_of_a_lab_uses_all_that_its_steps_use(figure: 
     used: dict[object, set[str]] = {}
     conditioned: dict[object, list[set[str]]] = {}
     for point in points_of(short):
-        step = plan.step_of(short, point, 1, 1)
+        step = step_of(short, point, 1, 1)
         used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.at_peak(1).options("x").nodes))
         before = step.conditioning()
         assert before is not None

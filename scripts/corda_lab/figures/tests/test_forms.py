@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures.forms import in_form, whole_takes
+from corda_lab.figures.forms import in_form, seconds_of
 from corda_lab.figures.repeat import Repeat
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
@@ -20,7 +20,7 @@ def minutes(tmp_path: Path, took: Sequence[float]) -> float:
         for number, one in enumerate(took, start=1)
     ]
     sweep = in_form(figure_of(tmp_path, CLAIM).sweep, "quick")
-    return whole_takes(sweep, load_settings(ENV_FILE, {}), stored).seconds / 60
+    return seconds_of(sweep, load_settings(ENV_FILE, {}), stored) / 60
 
 
 def test_the_start_that_only_the_first_repeat_has_is_part_of_the_time(tmp_path: Path) -> None:

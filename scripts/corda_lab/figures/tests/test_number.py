@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.figures.forms import names_of
 from corda_lab.figures.judge import judge
-from corda_lab.figures.number import number_words, points_words
-from corda_lab.figures.sweep import names_of
+from corda_lab.figures.words import number_words, points_words
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, figure_of, repeat_of
 

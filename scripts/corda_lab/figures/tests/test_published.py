@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.figures.forms import names_of
 from corda_lab.figures.on_published import PublishedVerdict, decimals_of, honest, judge_published
 from corda_lab.figures.published import COLUMNS, read_published
-from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import Verdict
 from support.claims import HEAD, figure_of
 from support.published import rows

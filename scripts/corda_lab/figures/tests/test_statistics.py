@@ -2,20 +2,33 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from corda_lab.figures import statistics
-from corda_lab.figures.expression import parse
-from corda_lab.figures.statistics import NoStatistic, Place, Sample, chosen, exponent, level, ratio, slope
+from corda_lab.figures.expression import Expression, parse
+from corda_lab.figures.repeat import Outcome, RepeatPoint
+from corda_lab.figures.statistics import NoStatistic, Place, chosen, level, line, ratio, slope
 from corda_lab.steps.entry import ParameterValue
 
 
-def curve(values: Callable[[float], float | None], xs: Sequence[ParameterValue] = (1, 10, 40, 70)) -> list[Sample]:
+def point(
+    values: Mapping[str, ParameterValue], metrics: Mapping[str, float | None], broke: str | None = None
+) -> RepeatPoint:
+    outcome: Outcome = "passed" if broke is None else "broke"
+    return RepeatPoint(values=dict(values), metrics=dict(metrics), outcome=outcome, reason=broke)
+
+
+def exponent(points: Sequence[RepeatPoint], metric: str, over: Expression, **chosen_by: Any) -> float:
+    return slope(line(points, metric, over, **chosen_by))
+
+
+def curve(values: Callable[[float], float | None], xs: Sequence[ParameterValue] = (1, 10, 40, 70)) -> list[RepeatPoint]:
     """One point for each x, whose only metric is ``y``."""
-    return [Sample({"load.users": x}, {"y": values(float(x)) if isinstance(x, (int, float)) else 1.0}) for x in xs]
+    return [point({"load.users": x}, {"y": values(float(x)) if isinstance(x, (int, float)) else 1.0}) for x in xs]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -29,7 +42,7 @@ def test_a_slope_is_the_least_squares_line_of_numpy(seed: int) -> None:
 @pytest.mark.parametrize("power", [-1.26, 0.0, 0.87, 1, 2.31])
 def test_the_exponent_of_a_power_law_is_its_power_in_any_unit(power: float) -> None:
     for unit in (1e-3, 1, 60):
-        points = [Sample({"users": x}, {"y": unit * x**power}) for x in (1, 10, 40, 70)]
+        points = [point({"users": x}, {"y": unit * x**power}) for x in (1, 10, 40, 70)]
         assert exponent(points, "y", parse("users"), where={}) == pytest.approx(power, abs=1e-9)
 
 
@@ -58,7 +71,7 @@ def test_an_exponent_of_what_a_value_is_above_that_of_a_point() -> None:
 
 
 def test_an_exponent_takes_the_points_that_where_names() -> None:
-    points = [Sample({"n": n, "v": v}, {"y": n ** (1 if v == "a" else 3)}) for n in (1, 5, 40) for v in "ab"]
+    points = [point({"n": n, "v": v}, {"y": n ** (1 if v == "a" else 3)}) for n in (1, 5, 40) for v in "ab"]
     assert exponent(points, "y", parse("n"), where={"v": "b"}) == pytest.approx(3)
     assert exponent(points, "y", parse("n"), where={"v": "a", "n": (1, 5)}) == pytest.approx(1)
 
@@ -76,7 +89,7 @@ def test_ratio_and_level() -> None:
 
 
 def test_a_ratio_of_two_metrics_is_taken_in_one_unit() -> None:
-    points = [Sample({"n": 1}, {"latency": 10_700.0, "total": 14.3})]
+    points = [point({"n": 1}, {"latency": 10_700.0, "total": 14.3})]
     scale = statistics.unit_scale("ms", "s")
     assert ratio(points, Place({"n": 1}, "latency"), Place({"n": 1}, "total"), scale) == pytest.approx(10.7 / 14.3)
 
@@ -104,12 +117,12 @@ def test_first_and_last_are_the_lowest_and_the_highest_number(word: str, xs: lis
 
 
 def test_last_is_among_the_points_with_the_other_values() -> None:
-    points = [Sample({"step": step, "n": n}, {"y": n}) for step, n in (("a", 4), ("a", 8), ("b", 10))]
+    points = [point({"step": step, "n": n}, {"y": n}) for step, n in (("a", 4), ("a", 8), ("b", 10))]
     assert level(points, Place({"step": "a", "n": "last"}, "y")) == 8
 
 
 def test_best_is_the_best_value_there_is() -> None:
-    points = [*curve(lambda x: -((x - 10) ** 2)), Sample({"load.users": 99}, {"y": None})]
+    points = [*curve(lambda x: -((x - 10) ** 2)), point({"load.users": 99}, {"y": None})]
     assert chosen(points, Place({"load.users": "best"}, "y", "higher")).values["load.users"] == 10
     assert chosen(points, Place({"load.users": "best"}, "y", "lower")).values["load.users"] == 70
 
@@ -163,12 +176,12 @@ def test_best_is_the_best_value_there_is() -> None:
         ),
     ],
 )
-def test_what_is_missing_says_why(statistic: Callable[[list[Sample]], float], why: str) -> None:
+def test_what_is_missing_says_why(statistic: Callable[[list[RepeatPoint]], float], why: str) -> None:
     points = [
-        Sample({"n": 1, "v": "a"}, {"y": 2.0}),
-        Sample({"n": 5, "v": "a"}, {}, has_broken=True, reason="the point broke: OutOfMemoryError"),
-        Sample({"n": 0, "v": "b"}, {"y": 0.0}),
-        Sample({"n": 1, "v": "b"}, {"y": 4.0}),
+        point({"n": 1, "v": "a"}, {"y": 2.0}),
+        point({"n": 5, "v": "a"}, {}, broke="OutOfMemoryError"),
+        point({"n": 0, "v": "b"}, {"y": 0.0}),
+        point({"n": 1, "v": "b"}, {"y": 4.0}),
     ]
     with pytest.raises(NoStatistic) as caught:
         statistic(points)
@@ -184,4 +197,4 @@ def test_numbers_are_compared_as_numbers_and_versions_as_they_are_written() -> N
 
 def test_an_infinite_value_is_missing() -> None:
     with pytest.raises(NoStatistic):
-        level([Sample({"n": 1}, {"y": math.inf})], Place({"n": 1}, "y"))
+        level([point({"n": 1}, {"y": math.inf})], Place({"n": 1}, "y"))

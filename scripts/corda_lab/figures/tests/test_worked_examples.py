@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.figures.forms import names_of
 from corda_lab.figures.on_published import judge_published
 from corda_lab.figures.statistics import slope
-from corda_lab.figures.sweep import names_of
 from corda_lab.figures.verdict import CANNOT_TELL, HELD, decide, verdict_of
 from support.claims import HEAD, figure_of
 

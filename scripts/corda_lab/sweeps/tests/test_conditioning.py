@@ -186,4 +186,7 @@ def test_the_plan_of_a_search_says_what_conditions_the_nodes(
     path.write_text(text + "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n", encoding="utf-8")
     sweep = read_sweep(path)
     show_plan(sweep, plan.plan_sweep(sweep, SETTINGS), SETTINGS)
-    assert "conditioned after every start, until they are steady, for 10s to 20s" in capsys.readouterr().out
+    assert (
+        "Conditioning: every new lab, by the load of the first step on it with 5 users, for 20 s"
+        in capsys.readouterr().out
+    )

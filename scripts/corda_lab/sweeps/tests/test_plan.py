@@ -209,17 +209,16 @@ def test_the_plan_says_what_conditions_the_nodes(
 ) -> None:
     text = "workload: iou\nrepeats: 3\ncondition: {load: {users: 8}}\n"
     for more, words in (
-        ("", "The nodes are conditioned after 3 starts, until they are steady, for 1m to 4m: the load of the step"),
-        ("fresh: shape\n", "The nodes are conditioned after 1 start, until they are steady, for 1m to 4m"),
+        ("", "Conditioning: every new lab, by the load of the first step on it with 8 users, until steady: 1 min"),
+        ("fresh: shape\n", "1 start of the lab"),
     ):
         sweep = sweep_of(tmp_path, text + more)
         show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
         printed = capsys.readouterr().out
         assert words in printed
-        assert "with 8 users" in printed
     sweep = sweep_of(tmp_path, "workload: iou\ncondition: none\n")
     show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
-    assert "Nothing conditions the nodes" in capsys.readouterr().out
+    assert "Conditioning: none" in capsys.readouterr().out
 
 
 def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path, settings: Settings) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.lab.settings import Settings
 from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.sweeps import plan
+from corda_lab.sweeps import plan, points
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.estimate import FLOWS_PER_SECOND, estimate, flows_per_second, span_seconds
 from corda_lab.sweeps.execute import sweep_manifest
@@ -32,7 +32,7 @@ def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settin
     options = step.options("x")
     assert (options.users, options.arrivals, options.within_seconds, options.bursts) == (40, "burst", 2, 10)
     assert (options.warm_up_seconds, options.stopping) == (0, None)
-    assert options.duration_seconds >= 10 * plan.BURST_SECONDS_MAX
+    assert options.duration_seconds >= 10 * points.BURST_SECONDS_MAX
     assert PlannedStep.model_validate_json(step.model_dump_json()) == step
 
 
@@ -50,7 +50,7 @@ def test_a_step_that_ends_by_count_says_so_to_the_generator(tmp_path: Path, sett
     (step,) = steps_of(written(tmp_path, text), settings)
     options = step.options("x")
     assert (options.flows, options.flows_after, options.stopping) == (400, 2, None)
-    assert options.duration_seconds == 402 * plan.FLOW_SECONDS_MAX
+    assert options.duration_seconds == 402 * points.FLOW_SECONDS_MAX
     before = step.conditioning()
     assert before is not None
     assert (before.options.flows, before.options.users) == (None, 1)

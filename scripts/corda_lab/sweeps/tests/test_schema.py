@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.results.manifest import BurstCount, FlowCount
 from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import SWEEPS, find_file
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.schema import (
-    BurstsFields,
-    FlowsFields,
     peak_factor,
 )
 from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
@@ -178,12 +177,10 @@ def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     fields = written(tmp_path, SOUND).fields
     assert fields.measure == 15.0
     fields = written(tmp_path, BURSTS).fields
-    assert fields.measure == BurstsFields(bursts=10)
+    assert fields.measure == BurstCount(bursts=10)
     assert (fields.warm_up, fields.load.given("within"), fields.load.given("pool")) == (None, 1.0, 8)
-    assert written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n").fields.measure == FlowsFields(
-        flows=8, after=2
-    )
-    assert written(tmp_path, COUNTED + "measure: {flows: 8}\n").fields.measure == FlowsFields(flows=8, after=0)
+    assert written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n").fields.measure == FlowCount(flows=8, after=2)
+    assert written(tmp_path, COUNTED + "measure: {flows: 8}\n").fields.measure == FlowCount(flows=8, after=0)
 
 
 FORMS = ": must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}"

@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from corda_lab.sweeps.search import CONFIRMATIONS_MAX, Search, SearchFindings
+from corda_lab.results.manifest import SearchOutcome
+from corda_lab.sweeps.search import CONFIRMATIONS_MAX, Search
 
 PRECISION = 0.05
 
 
-def run(search: Search, sustains: Callable[[float], bool], flip: int | None = None) -> SearchFindings:
+def run(search: Search, sustains: Callable[[float], bool], flip: int | None = None) -> SearchOutcome:
     """Answer every question of a search; the answer number ``flip`` is wrong."""
     number = 0
     while (rate := search.next()) is not None:
@@ -91,7 +92,7 @@ def test_confirmations_end_when_every_one_fails() -> None:
     assert search.outcome.rate is None
     assert search.outcome.low == pytest.approx(20, rel=PRECISION)
     assert [answer.phase for answer in search.outcome.answers].count("confirm") == CONFIRMATIONS_MAX
-    assert search.outcome.reason.startswith("No rate was confirmed")
+    assert str(search.outcome.reason).startswith("No rate was confirmed")
 
 
 def test_a_system_that_sustains_nothing_is_asked_twice() -> None:
@@ -104,7 +105,7 @@ def test_a_system_that_sustains_nothing_is_asked_twice() -> None:
 def test_a_system_that_sustains_everything_is_said_to_go_beyond() -> None:
     outcome = run(Search(3, 20), limited(1e9))
     assert (outcome.rate, outcome.high) == (20, None)
-    assert "may be higher" in outcome.reason
+    assert "may be higher" in str(outcome.reason)
     assert run(Search(5, 5), limited(1e9)).rate == 5
 
 
@@ -122,7 +123,7 @@ def test_never_takes_more_steps_than_allowed_and_keeps_one_to_confirm(steps_max:
 def test_a_search_cut_short_says_how_far_it_came() -> None:
     outcome = run(Search(1, 100, PRECISION, 5), limited(6))
     assert (outcome.rate, outcome.high) == (4, 8)
-    assert "anywhere up to 8" in outcome.reason
+    assert "anywhere up to 8" in str(outcome.reason)
 
 
 def test_asking_twice_gives_the_same_rate_and_only_its_answer_is_taken() -> None:

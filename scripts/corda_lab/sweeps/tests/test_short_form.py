@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.results.manifest import FlowCount
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.schema import (
     QUICK_REPEATS_MIN,
-    FlowsFields,
     SpanFields,
 )
 from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
@@ -99,10 +99,12 @@ quick:
         "own.yaml:12: quick.vary.load.users[1]: 8 is not in vary.load.users",
         "own.yaml:12: quick.vary.load.user: 'load.user' is not in vary, which has load.users, shape.corda",
         "own.yaml:13: quick.steps[0]: there is no step 'warn', did you mean 'warm'?",
-        "own.yaml:14: quick.measure: must be at least 1s",
-        "own.yaml:15: quick.condition.for.max: must be at least 4s",
         "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
         "own.yaml:17: quick.load.users: load.users is in vary; choose from its values in quick.vary",
+    ]
+    assert mistakes(tmp_path, WHOLE + "quick: {measure: 0s, condition: {for: {min: 1s, max: 2s}}}\n") == [
+        "own.yaml:11: quick.measure: must be at least 1s",
+        "own.yaml:11: quick.condition.for.max: must be at least 4s",
     ]
     assert mistakes(tmp_path, WHOLE + "quick: {repeats: 2}\n") == [
         "own.yaml:11: quick.repeats: must be greater than or equal to 3, but is 2"
@@ -134,7 +136,7 @@ quick:
     assert fields.set == {"backchainSize": 5, "amount": 3}
     assert fields.shape.model_dump(exclude_none=True) == {"parties": 5, "heap": "1g"}
     assert (whole.fresh, fields.fresh) == ("repeat", "shape")
-    assert fields.measure == FlowsFields(flows=3, after=2)
+    assert fields.measure == FlowCount(flows=3, after=2)
     assert fields.steps == whole.steps
     assert whole.condition != "none"
     assert fields.condition != "none"
@@ -157,9 +159,9 @@ def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
         "own.yaml:6: quick.warm_up: must not be set: bursts, and steps that end by count, have no warm-up",
     ]
     timed = COUNTED + "measure: {flows: 5}\nquick: {measure: 5s}\n"
-    assert mistakes(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing, both here and for the whole sweep"]
+    assert mistakes(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing"]
     counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
-    assert (counted.measure, counted.warm_up) == (FlowsFields(flows=5), None)
+    assert (counted.measure, counted.warm_up) == (FlowCount(flows=5), None)
 
 
 def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:

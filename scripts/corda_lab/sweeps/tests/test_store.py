@@ -26,7 +26,7 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry, ValidityEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps import execute, find_max, judge, lab, plan, store
+from corda_lab.sweeps import execute, judge, lab, plan, store
 from corda_lab.sweeps import runner as sweeps_runner
 from corda_lab.sweeps.command import SweepRequest, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -409,7 +409,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
 
 def search_with(runner: Stub, sweep: SweepFile) -> SearchOutcome:
     (point,) = points_of(sweep)
-    return find_max.find_max(sweep, point, 0, runner.answer)
+    return execute.find_max(sweep, point, 0, runner.answer)
 
 
 def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
