@@ -1,6 +1,7 @@
 """The templates of all pages."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -18,6 +19,12 @@ def template(name: str, filters: Mapping[str, Callable[..., str]] = NO_FILTERS) 
 
     ``filters`` are further ones of this template.
     """
+    return _environment(tuple(filters.items())).get_template(name)
+
+
+@cache
+def _environment(filters: tuple[tuple[str, Callable[..., str]], ...]) -> jinja2.Environment:
+    """An environment keeps its templates, of which the large ones take half a second to compile."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -27,7 +34,7 @@ def template(name: str, filters: Mapping[str, Callable[..., str]] = NO_FILTERS) 
     )
     environment.globals.update({one: getattr(words, one) for one in words.FOR_TEMPLATES})
     environment.filters.update(filters)
-    return environment.get_template(name)
+    return environment
 
 
 def text_of(name: str) -> str:
