@@ -11,6 +11,7 @@ import pytest
 from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report import comparison
 from e2e.labkit import Browser
+from support.pages import report_html
 from support.sweeps import LARGEST, SimulatedSweep, store_sweep
 
 pytestmark = pytest.mark.lab("none")
@@ -31,7 +32,7 @@ def test_the_report_of_a_sweep_opens_offline(
     sweep: SimulatedSweep, find_max: bool, charts_min: int, browser: Browser, tmp_path: Path
 ) -> None:
     folder = store_sweep(tmp_path, sweep, find_max=find_max)
-    (browser.folder / "report.html").write_bytes((folder / "report.html").read_bytes())
+    (browser.folder / "report.html").write_text(report_html(folder), encoding="utf-8")
     seen = browser.run("open_report.py", "/shared/report.html", "/shared", network="none")
     assert seen["console_errors"] == []
     assert seen["empty_charts"] == []

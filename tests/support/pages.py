@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from corda_lab.report import page
+
 
 def without_scripts(text: str) -> str:
     """The page without its script elements."""
@@ -19,9 +21,16 @@ def chart_data(text: str) -> dict[str, Any]:
     return data
 
 
+def report_file(folder: Path, name: str) -> str:
+    """The report of a run, or a summary beside it. They are made if they are missing, as in every simulated run."""
+    if not (folder / name).exists():
+        page.render(folder)
+    return (folder / name).read_text(encoding="utf-8")
+
+
 def report_html(folder: Path) -> str:
-    """The report page in a folder."""
-    return (folder / "report.html").read_text(encoding="utf-8")
+    """The report page of a run."""
+    return report_file(folder, "report.html")
 
 
 def report_text(folder: Path) -> str:

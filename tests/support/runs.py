@@ -8,9 +8,9 @@ import polars as pl
 
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
-from corda_lab.results import files
+from corda_lab.results import files, folders
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
-from corda_lab.runs import recording, stage_rows
+from corda_lab.runs import stage_rows
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
@@ -152,6 +152,9 @@ def store(
     counted: Counts | None = None,
     with_stages: bool = True,
 ) -> Path:
-    """Store a simulated run like a real one, and return its folder."""
+    """Store a simulated run like a real one, without its report, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
-    return recording.store(files.single(plan.identity, measured, plan.options), measured, results=folder / "results")
+    results = folder / "results"
+    with folders.new_run(plan.identity, results=results) as run_folder:
+        files.write_run(run_folder, files.single(plan.identity, measured, plan.options), [measured])
+    return results / plan.identity

@@ -11,6 +11,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import yaml
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.paths import WORKLOADS
-from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, SearchOutcome
@@ -122,6 +122,7 @@ def normal(count: int, seed: int) -> pl.Series:
     return radius * (2 * math.pi * uniform(count, seed + 7919)).cos()
 
 
+@cache
 def noise(seed: int) -> float:
     """One standard normal number."""
     return float(normal(8, seed)[3])
@@ -507,5 +508,4 @@ def store_file(
     with folders.new_run(sweep.identity, results=results_folder) as run_folder:
         (run_folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
         files.write_run(run_folder, manifest, simulator.measured)
-        page.render(run_folder)
     return results_folder / sweep.identity

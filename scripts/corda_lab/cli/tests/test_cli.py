@@ -253,7 +253,6 @@ def test_lists_and_renders_stored_runs(
     assert listed.returncode == 0
     assert run.name in listed.stdout
     assert "agree" in listed.stdout
-    (run / "report.html").unlink()
     rendered = lab("report")
     assert rendered.returncode == 0
     assert str(run / "report.html") in rendered.stdout

@@ -69,7 +69,7 @@ def test_figures_of_one_sweep_are_judged_from_one_run(places: Places, lab: Simul
     command.one("two", QUICK, SETTINGS, places)
     assert "also judged from this run: one (1 held, 1 did not hold, 1 not testable here)" in told()
     (run,) = folders.all_runs(results=places.results)
-    assert sorted(path.stem for path in run.glob("*.html")) == ["one", "report", "two"]
+    assert sorted(path.stem for path in run.glob("*.html")) == ["one", "two"]
     # The repeats have what both figures need.
     assert store.read(places.repeats)[0].points[0].metrics.keys() == {"p50", "throughput"}
 

@@ -9,7 +9,7 @@ import pytest
 from corda_lab.report import ledgers, page
 from corda_lab.results import audits
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
-from support.pages import without_scripts
+from support.pages import report_html, without_scripts
 
 LOST = Violation(
     kind=ViolationKind.MISSING_AT_PARTICIPANT, node="PartyB", ids=("AB12",), text="PartyB does not have <AB12>"
@@ -22,7 +22,7 @@ UNTOLD = Audit(verdict="cannot tell", reasons=("the database of PartyB could not
 def shown(run: Path, audit: Audit) -> str:
     audits.write(run, {1: audit})
     page.render(run)
-    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+    return " ".join(without_scripts(report_html(run)).split())
 
 
 def test_a_run_whose_ledgers_are_right_says_so(stored_run: Callable[..., Path]) -> None:
@@ -43,7 +43,7 @@ def test_what_the_ledgers_do_not_tell_is_said(stored_run: Callable[..., Path]) -
 
 
 def test_a_run_without_an_audit_says_that_it_has_none(stored_run: Callable[..., Path]) -> None:
-    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    text = report_html(stored_run())
     assert "The ledgers were not audited." in text
 
 
@@ -69,7 +69,7 @@ def test_the_report_of_a_sweep_has_the_verdict_of_each_step(sweep: Path, tmp_pat
     shutil.copytree(sweep, own)
     audits.write(own, {1: PASSED, 2: WRONG})
     page.render(own)
-    text = without_scripts((own / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(own))
     assert text.count('<td class="good">✓ passed</td>') == 1
     assert text.count(f'<td class="bad">✗ violations: {ledgers.SHOWN_MAX + 2} missing_at_participant</td>') == 1
     assert '<td class="">not audited</td>' in text

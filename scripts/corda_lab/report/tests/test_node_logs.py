@@ -8,7 +8,7 @@ from corda_lab.results import evidence, folders
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLog, KeptLogs
 from corda_lab.steps.node_log import ErrorKind
-from support.pages import without_scripts
+from support.pages import report_html, without_scripts
 
 REFUSED = ErrorKind(
     level="INFO",
@@ -41,7 +41,7 @@ def kept(*kinds: ErrorKind, lines_left_out: int = 0) -> KeptLogs:
 
 def shown(run: Path) -> str:
     page.render(run)
-    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+    return " ".join(without_scripts(report_html(run)).split())
 
 
 def test_errors_are_listed_with_their_times_and_a_link_to_the_file(stored_run: Callable[..., Path]) -> None:
@@ -69,7 +69,7 @@ def test_the_logs_of_a_sweep_name_their_step(sweep: Path, tmp_path: Path) -> Non
     found = node_logs.section(tmp_path)
     assert found is not None
     assert [(file.step, file.path) for file, _ in found.errors] == [(3, "logs/0003/PartyB.log.gz")]
-    assert "Errors in the logs of the nodes" not in (sweep / "report.html").read_text(encoding="utf-8")
+    assert "Errors in the logs of the nodes" not in report_html(sweep)
 
 
 def test_a_run_without_results_names_its_logs_and_its_most_frequent_errors(tmp_path: Path) -> None:

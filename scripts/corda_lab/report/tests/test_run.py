@@ -12,12 +12,12 @@ from corda_lab.report import page, tables
 from corda_lab.report.facts import MORE_FILES
 from corda_lab.results import folders, stored
 from corda_lab.text import words
-from support.pages import chart_data, without_scripts
+from support.pages import chart_data, report_file, report_html, without_scripts
 from support.runs import part
 
 
 def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> None:
-    text = without_scripts((stored_run() / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(stored_run()))
     assert re.search(r"20 users achieved [\d.]+ Iou flows per second on PartyA with PartyB", text)
     assert "2 cores of A processor of some kind, 24 GiB" in text
 
@@ -25,19 +25,19 @@ def test_says_in_words_what_was_achieved(stored_run: Callable[..., Path]) -> Non
 def test_names_the_commit_and_the_software_that_was_measured(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     commit = "0123456789ab with uncommitted changes"
-    assert f"<td>{commit}</td>" in (run / "report.html").read_text(encoding="utf-8")
-    assert f"Commit {commit}." in (run / "summary.md").read_text(encoding="utf-8")
+    assert f"<td>{commit}</td>" in report_html(run)
+    assert f"Commit {commit}." in report_file(run, "summary.md")
 
 
 def test_loads_nothing_from_anywhere(stored_run: Callable[..., Path]) -> None:
-    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    text = report_html(stored_run())
     assert not re.search(r"<(?:script|img|iframe|link)[^>]+(?:src|href)=\"(?!data:)", text)
     assert not re.search(r"(?:@import|url\()", without_scripts(text))
     assert text.count("plotly.js v") == 1, "the drawing library is inlined once"
 
 
 def test_every_chart_has_data(stored_run: Callable[..., Path]) -> None:
-    text = (stored_run() / "report.html").read_text(encoding="utf-8")
+    text = report_html(stored_run())
     charts = chart_data(text)["charts"]
     assert [chart["id"] for chart in charts if not any(trace["x"] for trace in chart["traces"])] == []
     assert {f'id="{chart["id"]}"' for chart in charts} <= set(re.findall(r'id="[a-z-]+"', text))
@@ -51,7 +51,7 @@ def test_the_values_of_every_node_are_listed_and_those_of_each_second_drawn(stor
     assert rows["cpu_percent_max"]["PartyA"].endswith(" %")
     assert rows["heap_floor_bytes"]["bridge"] == "–"
     assert rows["p95"]["PartyA"] == "–"
-    data = chart_data((run.folder / "report.html").read_text(encoding="utf-8"))
+    data = chart_data(report_html(run.folder))
     charts = {chart["id"]: chart for chart in data["charts"]}
     for name in ("cpu", "memory"):
         traces = {trace["name"]: trace for trace in charts[name]["traces"]}
@@ -61,7 +61,7 @@ def test_the_values_of_every_node_are_listed_and_those_of_each_second_drawn(stor
 
 def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    data = chart_data((run / "report.html").read_text(encoding="utf-8"))
+    data = chart_data(report_html(run))
     completed = next(trace for trace in data["charts"][0]["traces"] if trace["name"].startswith("completed"))
     width = completed["x"][1] - completed["x"][0]
     drawn = sum(rate * width for rate in completed["y"])
@@ -69,7 +69,7 @@ def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., P
 
 
 def test_says_what_failed(stored_run: Callable[..., Path]) -> None:
-    text = without_scripts((stored_run(error_every=50) / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(stored_run(error_every=50)))
     assert re.search(r"<b>Failed:</b> \d+ of [\d,]+ requests failed", text)
     assert "flow-failed: the responder refused to sign" in text
 
@@ -77,17 +77,17 @@ def test_says_what_failed(stored_run: Callable[..., Path]) -> None:
 def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:
     errors = ('invalid-argument: args.iouValue is "x{n}"', "flow-failed: PartyB did not sign")
     run = stored_run(error_every=10, errors=errors)
-    text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(run))
     top, _, rest = text.partition('aria-label="Main values"')
     for part_of_page in (top, rest):
         assert part_of_page.count("args.iouValue is &#34;…&#34;") == 1
         assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", part_of_page)) == 1
         assert part_of_page.count("flow-failed: PartyB did not sign") == 1
-    assert "Failed requests: " in (run / "summary.md").read_text(encoding="utf-8")
+    assert "Failed requests: " in report_file(run, "summary.md")
 
 
 def test_bursts_have_a_table_with_three_clocks(stored_burst_run: Callable[..., Path]) -> None:
-    text = (stored_burst_run() / "report.html").read_text(encoding="utf-8")
+    text = report_html(stored_burst_run())
     page_text = without_scripts(text)
     assert re.search(
         r"4 bursts of 20 requests within 1 s, rest 5 s on PartyA with PartyB took \d\.\d\d s each and achieved [\d.]+",
@@ -104,18 +104,18 @@ def test_bursts_have_a_table_with_three_clocks(stored_burst_run: Callable[..., P
 
 
 def test_bursts_without_stage_rows_have_a_report_too(stored_burst_run: Callable[..., Path]) -> None:
-    text = without_scripts((stored_burst_run(with_stages=False) / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(stored_burst_run(with_stages=False)))
     table = text.partition("<h2>Bursts</h2>")[2].partition("</table>")[0]
     assert table.count("–") == 5 * 3
 
 
 def test_a_single_burst_of_a_second_has_a_report(stored_burst_run: Callable[..., Path]) -> None:
-    text = without_scripts((stored_burst_run(bursts=1) / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(stored_burst_run(bursts=1)))
     assert "1 burst of 20 requests within 1 s on PartyA with PartyB took 1.00 s and achieved" in text
 
 
 def test_a_load_that_ends_after_a_number_of_flows_says_so(stored_counted_run: Callable[..., Path]) -> None:
-    text = without_scripts((stored_counted_run() / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(stored_counted_run()))
     assert "5 flows first; measuring window 4 s, from the first start to the last end" in text
     assert "closed, 1 user, pacing 0 s, 40 flows after 5, seed 1" in text
     assert "flow, timed in the node" in text
@@ -123,11 +123,11 @@ def test_a_load_that_ends_after_a_number_of_flows_says_so(stored_counted_run: Ca
 
 
 def test_a_load_without_bursts_has_no_table_of_them(stored_run: Callable[..., Path]) -> None:
-    assert "<h2>Bursts</h2>" not in (stored_run() / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Bursts</h2>" not in report_html(stored_run())
 
 
 def test_a_run_that_was_ended_because_all_failed_has_a_whole_report(failed_run: Path) -> None:
-    text = without_scripts((failed_run / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(failed_run))
     assert "<b>Failed:</b> every request failed in the same way, so the load was ended after 11 s" in text
     assert "<b>220 × 400</b> invalid-argument: args.iouValue is &#39;…&#39;" in text
     assert "no flow was completed in the measuring window" in text
@@ -135,10 +135,10 @@ def test_a_run_that_was_ended_because_all_failed_has_a_whole_report(failed_run: 
 
 def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    first = (run / "report.html").read_text(encoding="utf-8")
+    first = report_html(run)
     (run / "report.html").unlink()
     assert page.render(run) == run / "report.html"
-    assert (run / "report.html").read_text(encoding="utf-8") == first
+    assert report_html(run) == first
     assert sorted(path.name for path in run.iterdir()) == sorted(
         [*folders.RUN_FILES, "samples.parquet", "stages.parquet"]
     )
@@ -155,7 +155,7 @@ def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
 
 def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Path]) -> None:
     run = stored_run(error_every=1)
-    text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(run))
     assert "no flow was completed in the measuring window" in text
     assert len(re.findall(r"<h2>p\d\d</h2><p class=\"value\">– <small></small></p>", text)) == 3
     assert re.search(r'<li class="bad"><b>Failed:</b> [^<]*no flow was completed', text)
@@ -171,7 +171,7 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
 @pytest.mark.parametrize("table", ["requests", "metrics", "stages", "samples"])
 def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[..., Path], table: str) -> None:
     run = stored_run()
-    before = (run / "report.html").read_bytes()
+    before = page.render(run).read_bytes()
     pl.DataFrame({"other": [1]}).write_parquet(run / f"{table}.parquet")
     with pytest.raises(LabError, match=re.escape(str(run))):
         page.render(run)
@@ -184,7 +184,7 @@ def test_latencies_are_written_for_people(value: float | None, text: str) -> Non
 
 
 def text_of(run: Path) -> str:
-    return " ".join(without_scripts((run / "report.html").read_text(encoding="utf-8")).split())
+    return " ".join(without_scripts(report_html(run)).split())
 
 
 def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., Path]) -> None:
@@ -195,7 +195,7 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     assert re.search(r"mean of the same requests at the generator: [\d.]+ (m?s) \(the sum differs by", text)
     assert "Consensus latency" in text
     assert '<td class="number">30.0 ms</td>' in text.partition("<h2>Consensus latency</h2>")[2]
-    charts = chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]
+    charts = chart_data(report_html(run))["charts"]
     assert "consensus-latency" in {chart["id"] for chart in charts}
 
 
@@ -251,7 +251,7 @@ def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callab
     assert "dropped: no free place in the pool within 1 s" in text
     assert "the system did not keep up" in text
     assert "a waiting user" not in text, "applies to closed load only"
-    charts = {chart["id"]: chart for chart in chart_data((run / "report.html").read_text(encoding="utf-8"))["charts"]}
+    charts = {chart["id"]: chart for chart in chart_data(report_html(run))["charts"]}
     assert charts["lag"]["traces"]
     assert len(charts["latency-ecdf"]["traces"]) == 2
 
@@ -286,5 +286,5 @@ def test_the_end_of_a_report_names_the_files_that_the_run_has(stored_run: Callab
     run = stored_run()
     there = {path.name for path in run.iterdir()}
     for name in (name.rstrip("/") for name in MORE_FILES):
-        named = f", {name}" in (run / "report.html").read_text(encoding="utf-8")
+        named = f", {name}" in report_html(run)
         assert named == (name in there), name

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
 from corda_lab.sweeps import execute
 from corda_lab.text import words
 from support.entries import changed
-from support.pages import chart_data, report_charts, report_html, report_text, without_scripts
+from support.pages import chart_data, report_charts, report_file, report_html, report_text, without_scripts
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
 
@@ -82,7 +83,7 @@ def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(
     assert found.high > 10 * found.low
     shown = values.with_interval(wide, "throughput")
     assert shown == f"{found.value:.2f} flows/s (n = 2, too few repeats for an interval)"
-    assert shown in (folder / "summary.md").read_text(encoding="utf-8")
+    assert shown in report_file(folder, "summary.md")
     text = report_text(folder)
     assert "flows per second (too few repeats for an interval)" in text
     assert f"{found.value:.2f}<small>too few repeats for an interval</small>" in report_html(folder)
@@ -93,7 +94,7 @@ def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(
         ends = curve["y_high"] if name == "curve-throughput" else curve["x_high"]
         assert (ends[1], curve["hollow"][1]) == (None, True)
         assert chart["y_max"] is None or chart["y_max"] <= 2 * max(value for t in chart["traces"] for value in t["y"])
-    stored_values = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["points"][1]["values"]
+    stored_values = json.loads(report_file(folder, "summary.json"))["points"][1]["values"]
     assert stored_values["throughput"]["high"] == found.high, "programs get the interval"
 
 
@@ -270,7 +271,7 @@ def test_flows_that_make_more_states_are_judged_by_states(tmp_path: Path) -> Non
     text = report_text(folder)
     assert "Throughput in states was best with numberOfStatesPerTx=5:" in text
     assert "curve-states" in report_charts(folder)
-    with (folder / "summary.csv").open(encoding="utf-8") as file:
+    with StringIO(report_file(folder, "summary.csv")) as file:
         assert {"states_per_second", "states_per_second_low"} <= set(next(csv.DictReader(file)))
 
 
@@ -339,7 +340,7 @@ def test_the_values_that_no_other_table_has_are_listed_by_point(sweep: Path) -> 
     assert not {"throughput", "p95", "burst_total"} & rows.keys()
     assert all(re.fullmatch(r"[\d.]+ m?s", cell) for cell in rows["latency_mean"])
     assert "More values of each point" in report_html(sweep)
-    with (sweep / "summary.csv").open(encoding="utf-8") as file:
+    with StringIO(report_file(sweep, "summary.csv")) as file:
         columns = next(csv.DictReader(file))
     assert {"latency_mean_ms", "cpu_percent", "cpu_seconds_per_flow_low", "goodput_per_second"} <= columns.keys()
 
@@ -357,23 +358,23 @@ def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
 
 
 def test_summaries_stand_beside_the_report(sweep: Path) -> None:
-    with (sweep / "summary.csv").open(encoding="utf-8") as file:
+    with StringIO(report_file(sweep, "summary.csv")) as file:
         rows = list(csv.DictReader(file))
     assert [row["label"] for row in rows][:2] == ["1 user, H2", "4 users, H2"]
     assert len(rows) == 6
     for row in rows:
         assert float(row["throughput_per_second_low"]) < float(row["throughput_per_second"])
-    data = json.loads((sweep / "summary.json").read_text(encoding="utf-8"))
+    data = json.loads(report_file(sweep, "summary.json"))
     assert data["headline"].startswith("Throughput was best with 16 users, H2")
     assert data["points"][0]["values"]["p99"]["unit"] == "ms"
-    markdown = (sweep / "summary.md").read_text(encoding="utf-8")
+    markdown = report_file(sweep, "summary.md")
     assert "| 16 users, PostgreSQL |" in markdown
     assert "⚠ Invalid: step 4" in markdown
 
 
 def test_is_made_again_alike_from_the_stored_files(sweep: Path) -> None:
     names = ("report.html", "summary.md", "summary.csv", "summary.json")
-    first = {name: (sweep / name).read_bytes() for name in names}
+    first = {name: report_file(sweep, name).encode() for name in names}
     report.render(sweep)
     assert {name: (sweep / name).read_bytes() for name in names} == first
 

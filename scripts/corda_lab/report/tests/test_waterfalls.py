@@ -11,11 +11,11 @@ import pytest
 from corda_lab.report import palette, waterfall
 from corda_lab.report.waterfall import ticks
 from corda_lab.results import stored
-from support.pages import without_scripts
+from support.pages import report_html, without_scripts
 
 
 def section(run: Path) -> str:
-    text = without_scripts((run / "report.html").read_text(encoding="utf-8"))
+    text = without_scripts(report_html(run))
     return text.partition('id="waterfalls"')[2].partition("</article>")[0]
 
 

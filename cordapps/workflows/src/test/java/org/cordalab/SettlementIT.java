@@ -6,9 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.stream.Collectors;
 import net.corda.core.concurrent.CordaFuture;
+import net.corda.core.contracts.StateAndRef;
+import net.corda.core.contracts.StateRef;
 import net.corda.core.crypto.SecureHash;
 import net.corda.core.flows.FlowLogic;
 import net.corda.core.identity.CordaX500Name;
@@ -22,7 +28,8 @@ import org.cordalab.flows.SettlementParallel;
 import org.cordalab.states.Asset;
 import org.cordalab.states.CashState;
 import org.cordalab.states.StockState;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -30,12 +37,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests settlements between two pairs of parties, coordinated by a fifth party. */
 class SettlementIT {
-    private MockNetwork network;
-    private StartedMockNode exchange;
-    private List<StartedMockNode> nodes;
+    private static MockNetwork network;
+    private static StartedMockNode exchange;
+    private static List<StartedMockNode> nodes;
 
-    @BeforeEach
-    void startNetwork() {
+    private final Map<StartedMockNode, Integer> transactionsBefore = new HashMap<>();
+    private Set<StateRef> before;
+
+    @BeforeAll
+    static void startNetwork() {
         network = new MockNetwork(MockParties.networkParameters());
         exchange = network.createPartyNode(new CordaX500Name("Exchange", "London", "GB"));
         nodes = new ArrayList<>();
@@ -44,9 +54,18 @@ class SettlementIT {
         }
     }
 
-    @AfterEach
-    void stopNetwork() {
+    @AfterAll
+    static void stopNetwork() {
         network.stopNodes();
+    }
+
+    @BeforeEach
+    void rememberWhatThereIs() {
+        before = new HashSet<>();
+        for (StartedMockNode node : everyNode()) {
+            vault(node, Asset.class).forEach(each -> before.add(each.getRef()));
+            transactionsBefore.put(node, stored(node));
+        }
     }
 
     @ParameterizedTest
@@ -166,8 +185,18 @@ class SettlementIT {
         return nodes.stream().map(SettlementIT::party).collect(Collectors.toList());
     }
 
-    /** Returns the number of transactions that a node has stored. */
-    private static int transactionsOf(StartedMockNode node) {
+    private static List<StartedMockNode> everyNode() {
+        List<StartedMockNode> every = new ArrayList<>(nodes);
+        every.add(exchange);
+        return every;
+    }
+
+    /** Returns the number of transactions that a node has stored in this test. */
+    private int transactionsOf(StartedMockNode node) {
+        return stored(node) - transactionsBefore.get(node);
+    }
+
+    private static int stored(StartedMockNode node) {
         return node.transaction(() -> node.getServices()
                 .getValidatedTransactions()
                 .track()
@@ -204,10 +233,17 @@ class SettlementIT {
         MockParties.assertFailure(message, outcome);
     }
 
-    private static <T extends Asset> List<T> states(StartedMockNode node, Class<T> kind) {
-        return node.transaction(() -> node.getServices().getVaultService().queryBy(kind).getStates().stream()
+    /** Returns a node's unspent states of a kind that are of this test. */
+    private <T extends Asset> List<T> states(StartedMockNode node, Class<T> kind) {
+        return vault(node, kind).stream()
+                .filter(each -> !before.contains(each.getRef()))
                 .map(each -> each.getState().getData())
-                .collect(Collectors.toList()));
+                .collect(Collectors.toList());
+    }
+
+    private static <T extends Asset> List<StateAndRef<T>> vault(StartedMockNode node, Class<T> kind) {
+        return node.transaction(() -> new ArrayList<>(
+                node.getServices().getVaultService().queryBy(kind).getStates()));
     }
 
     private static Party party(StartedMockNode node) {
