@@ -76,11 +76,9 @@ def markdown(run: StoredRun) -> str:
         values = " | ".join(cell(with_interval(point, name)) for name in metrics)
         broke = f", {len(point.broken)} broke" if point.broken else ""
         lines.append(f"| {cell(point.label)} | {values} | {len(point.valid)} of {len(point.steps)}{broke} |")
-    if run.is_sweep and not run.sweep.find_max:
-        rows = report_sweep.difference_rows(significance.judge(run, points(run)))
-        lines += (
-            ["", "| point | compared with | ratio (interval) | p | n | verdict |", f"|{'---|' * 6}"] if rows else []
-        )
+    is_compared = run.is_sweep and not run.sweep.find_max
+    if rows := report_sweep.difference_rows(significance.judge(run, points(run))) if is_compared else []:
+        lines += ["", "| point | compared with | ratio (interval) | p | n | verdict |", "|---|---|---|---|---|---|"]
         lines += [f"| {' | '.join(map(cell, row.values()))} |" for row in rows]
     lines += trends.markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
