@@ -88,7 +88,7 @@ def _sweep(fields: FigureFields, sweeps: Path, source: Source) -> tuple[SweepFil
         text = f"there is no sweep {fields.sweep!r}{did_you_mean(fields.sweep, known)}"
         raise WorkloadError(source.problem(("sweep",), text))
     sweep = read_sweep(path)
-    return sweep, names_of(sweep.fields)
+    return sweep, names_of(sweep)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
 from typing import get_args
 
 from corda_lab.errors import LabError
@@ -16,7 +15,7 @@ from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps import estimate
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.points import points_of, steps_of
-from corda_lab.sweeps.schema import STEPS_MAX, CommonFields, SweepFields
+from corda_lab.sweeps.schema import CommonFields, SweepFields
 
 QUICK: Form = "quick"
 FULL: Form = "full"
@@ -116,26 +115,11 @@ class SweepNames:
         return self.constants.get(str(values.get(STEP, "")), {})
 
 
-def names_of(fields: SweepFields) -> SweepNames:
-    """Return what varies in a sweep, and what does not."""
-    named: list[dict[str, ParameterValue]] = [{}]
-    constants: dict[str, Values] = {"": _given(fields)}
-    if fields.steps:
-        named = []
-        for step in fields.steps:
-            place = step.at
-            named.append({STEP: step.name} | ({} if place is None else {AT: place}))
-            constants[step.name] = {**_given(fields), **_given(step)}
-    combinations = ((one, values) for one in named for values in product(*fields.vary.values()))
-    points = tuple(
-        {**one, **dict(zip(fields.vary, values, strict=True))} for one, values in islice(combinations, STEPS_MAX)
-    )
-    return SweepNames(points, constants)
-
-
-def names_in(sweep: SweepFile, form: Form) -> SweepNames:
-    """Return the names of the whole sweep, or of its short form. Raises LabError if it has no short form."""
-    return names_of(in_form(sweep, form).fields)
+def names_of(sweep: SweepFile) -> SweepNames:
+    """Return what varies in a sweep, and what does not. Raises LabError if it has too many points."""
+    fields = sweep.fields
+    named = {step.name: {**_given(fields), **_given(step)} for step in fields.steps or ()}
+    return SweepNames(tuple(step.point for step in points_of(sweep)), {"": _given(fields), **named})
 
 
 def corda_versions(fields: SweepFields) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from corda_lab.figures import on_published, store
 from corda_lab.figures.file import Figure
-from corda_lab.figures.forms import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, names_in, names_of
+from corda_lab.figures.forms import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, in_form, names_of
 from corda_lab.figures.on_published import PublishedVerdict
 from corda_lab.figures.repeat import Form, Repeat, RepeatPoint
 from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
@@ -101,7 +101,7 @@ def judge(figure: Figure, repeats: Sequence[Repeat]) -> list[ClaimVerdict]:
     kinds = {one.kind for one in repeats}
     if len(kinds) > 1 or any(one.sweep != figure.fields.sweep for one in repeats):
         raise ValueError(f"{figure.name}: repeats of several kinds cannot be judged together: {sorted(kinds)}")
-    names = names_in(figure.sweep, repeats[0].form) if repeats else names_of(figure.sweep.fields)
+    names = names_of(in_form(figure.sweep, repeats[0].form) if repeats else figure.sweep)
     published = judge_published(figure)
     newest = max((one.day for one in repeats), default="")
     is_of_one_start = are_of_one_start(figure.sweep, repeats)
@@ -118,7 +118,7 @@ def judge(figure: Figure, repeats: Sequence[Repeat]) -> list[ClaimVerdict]:
 
 def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
     """Judge every claim on the published values; None where it has no such check. Raises NoStatistic."""
-    names = names_of(figure.sweep.fields)
+    names = names_of(figure.sweep)
     return [on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims]
 
 
@@ -277,7 +277,7 @@ class Judged:
     @property
     def names(self) -> SweepNames:
         """What varies in its sweep, in the form that was measured."""
-        return names_in(self.figure.sweep, self.form or FULL)
+        return names_of(in_form(self.figure.sweep, self.form or FULL))
 
     def repeats_of(self, form: Form) -> tuple[Repeat, ...]:
         """Return its repeats if they are of this form."""

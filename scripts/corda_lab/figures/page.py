@@ -131,7 +131,7 @@ def conditions(judged: Judged) -> str:
     """Return what does not vary, how long every point is measured, and what happens before."""
     sweep = in_form(judged.figure.sweep, judged.form or FULL)
     planned = sweep_manifest(sweep, None)
-    names = names_of(sweep.fields)
+    names = names_of(sweep)
     given = names.constants[""]
     loads = [one for step, one in names.constants.items() if step] or [given]
     arrivals = [str(one.get("load.arrivals", "closed")) for one in loads]

@@ -70,10 +70,10 @@ def markdown(run: StoredRun) -> str:
         valid = f"{len(point.valid)} of {len(point.steps)}{broke}"
         rows.append([point.label, *(with_interval(point, name) for name in metrics), valid])
     lines += tables.markdown(("point", *titles, "valid steps"), rows)
-    if run.is_sweep and not run.sweep.find_max:
-        differences = [list(row.values()) for row in report_sweep.difference_rows(significance.judge(run, points(run)))]
-        titles_of_differences = ("point", "compared with", "ratio (interval)", "p", "n", "verdict")
-        lines += tables.markdown(titles_of_differences, differences) if differences else []
+    is_compared = run.is_sweep and not run.sweep.find_max
+    if differences := report_sweep.difference_rows(significance.judge(run, points(run))) if is_compared else []:
+        columns = ("point", "compared with", "ratio (interval)", "p", "n", "verdict")
+        lines += tables.markdown(columns, [list(row.values()) for row in differences])
     lines += tables.trends_markdown(run)
     shapes = labels.describe_all([one.shape for one in run.manifest.environments])
     lines += [

@@ -33,7 +33,7 @@ def test_an_axis_of_the_numbers_of_steps_says_what_they_are(figure: Figure) -> N
 
 
 def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(figure: Figure) -> None:
-    names = names_of(figure.sweep.fields)
+    names = names_of(figure.sweep)
     for claim in figure.fields.claims:
         assert claim.because, claim.name
         assert bool(number_words(claim, figure.fields, names)) == (claim.statistic is not None), claim.name
@@ -42,7 +42,7 @@ def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(f
 def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
     """The numbers of the book are those of its repeats, and later ones are others. What varies, and the share that a
     sentence names, are no measured numbers."""
-    given = {str(value) for point in names_of(figure.sweep.fields).points for value in point.values()}
+    given = {str(value) for point in names_of(figure.sweep).points for value in point.values()}
     given |= {word for name in given for word in name.split()}
     for claim in figure.fields.claims:
         text = claim.found.text if claim.found else ""
@@ -100,4 +100,4 @@ def test_a_command_is_printed_only_for_a_claim_that_it_decides(figure: Figure) -
     for found in judge(figure, []):
         if found.verdict == "not testable here" and found.command:
             assert found.claim.statistic is not None, found.claim.name
-            assert unresolved(found.claim, figure.fields, names_of(figure.sweep.fields)) == "", found.claim.name
+            assert unresolved(found.claim, figure.fields, names_of(figure.sweep)) == "", found.claim.name

@@ -50,7 +50,7 @@ USERS_70 = "of: {load.users: 70}"
 )
 def test_the_number_of_a_claim_is_told_with_its_points(tmp_path: Path, claim: str, words: str) -> None:
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]")
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields)) == words
+    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == words
 
 
 STEPS = """\
@@ -81,18 +81,18 @@ def test_the_numbers_of_named_steps_have_the_title_of_the_axis(tmp_path: Path, c
     chart = "chart: {x: at, x_title: ms to the database, y: p50, anchor: {at: 10}}"
     head = HEAD.replace("chart: {x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]", head=head, sweep=STEPS)
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields)) == words
+    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == words
 
 
 def test_an_outcome_is_whether_a_node_ends(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, "name: a, says: 1, level: outcome, at: {load.users: 70}, broken: true")
-    found = number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields))
+    found = number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep))
     assert found == "whether a node ends, Corda 4.9, 70 users"
 
 
 def test_a_claim_without_a_statistic_has_no_number(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, "name: a, says: 1, needs: {software: Braid}")
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep.fields)) == ""
+    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == ""
 
 
 def latency(point: Mapping[str, ParameterValue]) -> Mapping[str, float | None]:
@@ -120,4 +120,4 @@ def without_70_users(point: Mapping[str, ParameterValue]) -> Mapping[str, float 
 def test_the_values_of_its_points_are_told(tmp_path: Path, claim: str, words: str) -> None:
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]")
     (found,) = judge(figure, [repeat_of(1, latency), repeat_of(2, latency), repeat_of(3, without_70_users)])
-    assert points_words(found, figure.fields, names_of(figure.sweep.fields)) == words
+    assert points_words(found, figure.fields, names_of(figure.sweep)) == words

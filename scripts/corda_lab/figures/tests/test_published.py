@@ -147,7 +147,7 @@ def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
         f"on_published: {{of: {{{of}}}, to: {{{to}}}, verdict: held}}"
     )
     figure = figure_of(tmp_path, claim.replace("'", '"'), head=VARIANTS)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
     assert found is not None
     assert found.verdict == verdict
 
@@ -158,7 +158,7 @@ def test_a_published_level_is_told_in_the_unit_of_our_metric(tmp_path: Path) -> 
         "on_published: {where: {id: IIT-3.5}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
     assert found is not None
     assert found.value == pytest.approx(6225.4)
     assert (found.text(), found.verdict) == ("6230", "held")
@@ -174,7 +174,7 @@ def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> No
         "{where: {id: IIT-txt, x: 100}, of: {metric: mean latency}, to: {metric: total time}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
     assert found is not None
     assert found.text() == "0.748"
 
@@ -189,7 +189,7 @@ def test_a_row_without_x_is_named_by_its_other_columns(tmp_path: Path) -> None:
         "{of: {id: IIT-txt}, to: {id: IIT-3.5}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
     assert found is not None
     # The plateau has no x; of the row of latencies, the claim's x is 1.
     assert found.value == pytest.approx(8 / 0.4866)

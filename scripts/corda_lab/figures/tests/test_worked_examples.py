@@ -42,7 +42,7 @@ def test_published_values(tmp_path: Path) -> None:
     rows = "where: {edition: OS (latest at test; H2)}, of: {workload: Issue}, to: {workload: Issue+Pay single notary}"
     claim = f"name: a, says: 1, ratio: throughput, {points}, within: [4, 17], on_published: {{{rows}, verdict: held}}"
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep.fields))
+    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
     assert found is not None
     assert (found.text(), round(found.low, 1), round(found.high, 1)) == ("8.5", 8.0, 9.1)
     assert found.verdict == HELD

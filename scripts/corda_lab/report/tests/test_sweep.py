@@ -368,6 +368,8 @@ def test_summaries_stand_beside_the_report(sweep: Path) -> None:
     assert data["headline"].startswith("Throughput was best with 16 users, H2")
     assert data["points"][0]["values"]["p99"]["unit"] == "ms"
     markdown = report_file(sweep, "summary.md")
+    assert "| point | compared with | ratio (interval) | p | n | verdict |" in markdown
+    assert re.search(r"\| 16 users, PostgreSQL \| 16 users, H2 \| .* \| slower \|", markdown)
     assert "| 16 users, PostgreSQL |" in markdown
     assert "⚠ Invalid: step 4" in markdown
 
