@@ -1,6 +1,7 @@
 """The verb ``report``, and its mode ``web-ui`` for loads that were started in the Locust web UI."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,7 @@ def report(
 def _show_unfinished(folder: Path, as_json: bool) -> None:
     seen = unfinished.report(folder)
     if as_json:
-        print(json.dumps(seen.as_dict(), indent=2))
+        print(json.dumps(asdict(seen), indent=2))
         return
     for name, text in unfinished.lines(seen):
         ui.console.print(f"{name:<12} {text}", markup=False)
@@ -117,5 +118,5 @@ def _show(one: Made) -> None:
 
 def _as_dict(one: Made) -> dict[str, object]:
     if one.step is None:
-        return unfinished.report(one.folder).as_dict()
+        return asdict(unfinished.report(one.folder))
     return {**folders.read_object(one.folder / "summary.json"), "report": str(one.folder / "report.html")}
