@@ -1,5 +1,6 @@
 """The verb ``report``, and its mode ``web-ui`` for loads that were started in the Locust web UI."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,7 @@ def report(
 def _show_unfinished(folder: Path, as_json: bool) -> None:
     seen = unfinished.report(folder)
     if as_json:
-        ui.print_json(seen.as_dict())
+        ui.print_json(asdict(seen))
         return
     for name, text in unfinished.lines(seen):
         ui.say(f"{name:<12} {text}")
@@ -112,5 +113,5 @@ def _show(one: Made) -> None:
 
 def _as_dict(one: Made) -> dict[str, object]:
     if one.step is None:
-        return unfinished.report(one.folder).as_dict()
+        return asdict(unfinished.report(one.folder))
     return {**folders.read_object(one.folder / "summary.json"), "report": str(one.folder / "report.html")}

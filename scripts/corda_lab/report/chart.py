@@ -119,10 +119,7 @@ class Chart:
 
 
 def bounded(chart: Chart) -> Chart:
-    """The chart with axes that end at ``INTERVAL_REACH_MAX`` times their largest value if an interval extends further.
-
-    The interval of two repeats can be a hundred times as wide as the value, and would flatten the curve.
-    """
+    """The chart, whose axes end at ``INTERVAL_REACH_MAX`` times their largest value if an interval extends further."""
     x_max = _axis_max([(trace.x, trace.x_high) for trace in chart.traces])
     y_max = _axis_max([(trace.y, trace.y_high) for trace in chart.traces])
     if x_max is None and y_max is None:

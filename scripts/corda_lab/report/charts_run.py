@@ -131,10 +131,7 @@ def consensus_histogram(latency: pl.Series) -> Chart:
 
 
 def share_trace(latency: pl.Series, unanswered: int, name: str, colour: str, dash: str) -> list[Trace]:
-    """The share of requests that took at most x, as one trace; none without answers. ``latency`` is sorted, in ms.
-
-    ``unanswered`` requests more took longer than any x.
-    """
+    """The share of requests that took at most x (sorted, in ms); ``unanswered`` more took longer than any x."""
     count = len(latency)
     if not count:
         return []

@@ -1,6 +1,6 @@
 """What can be said of a run that failed or was interrupted: its reason, its rows, and what is missing."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -34,9 +34,6 @@ class UnfinishedReport:
     table: str | None
     logs: list[str]
     """What was kept of the nodes' logs, and their most frequent errors, in words."""
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def find(name: str, *, results: Path | None = None) -> Path | None:

@@ -152,11 +152,7 @@ MeasurePlan = float | BurstCount | FlowCount
 
 
 class ConditionPlan(Span):
-    """The duration of the load that conditions the nodes of a new lab, and the fields of ``load`` and ``set`` that are
-    its own.
-
-    ``workload`` is None if it is that of the step that follows.
-    """
+    """The load that conditions a new lab: its duration, and what differs from the step that follows."""
 
     workload: str | None = None
     load: dict[str, ParameterValue] = {}

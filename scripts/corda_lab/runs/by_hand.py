@@ -240,10 +240,7 @@ def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
 
 
 def keep_all(settings: Settings) -> None:
-    """Move all loads to ``results/unfinished/``, because their volume is about to be deleted.
-
-    A load in progress is stopped first, so that its last rows are written. What is impossible is a warning.
-    """
+    """End and move all loads to ``results/unfinished/`` before their volume is deleted. Failures are warnings."""
     compose = Compose(settings)
     try:
         status = ask_status(settings.url("LOCUST_PORT"))

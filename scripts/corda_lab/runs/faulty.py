@@ -33,10 +33,7 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Settled:
-    """How a lab came to rest after faults: the nodes that had to be started again for it, and the seconds it took.
-
-    It ``is_at_rest`` if no flow is in flight any more.
-    """
+    """The nodes that were started again until the lab came to rest after faults, the seconds, and whether it did."""
 
     restarted: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -50,10 +50,7 @@ def offsets(compose: Deployed, nodes: Sequence[str]) -> dict[str, int]:
 
 
 def collect(compose: Deployed, before: Mapping[str, int], directory: Path) -> list[Path]:
-    """Copy the rows that every node has written since ``before`` to ``directory``, one file per node.
-
-    A node that does not answer, for example because the load has killed it, is left out with a warning.
-    """
+    """Copy the rows of every node since ``before`` to ``directory``. A node that does not answer is a warning."""
 
     def copy_of(node: str) -> Path | None:
         path = directory / f"stages.{node.lower()}.ndjson"

@@ -42,10 +42,7 @@ def resolve(
     seconds_max: float = RESOLVE_SECONDS_MAX,
     pause: Callable[[float], None] = time.sleep,
 ) -> dict[str, Resolution]:
-    """Return what became of every request of ``requests`` with an unknown outcome, by client id.
-
-    A request that cannot be resolved within ``seconds_max``, or on a node without client ids, stays ``unknown``.
-    """
+    """What became of each request with an unknown outcome, by client id; ``unknown`` if no answer came in time."""
     left: dict[str, float | None] = {str(one): None for one in requests.filter(_is_unknown())["client_id"]}
     """Since when each client id was absent, by the monotonic clock."""
     count, resolved = len(left), dict[str, Resolution]()
@@ -68,10 +65,7 @@ def resolve(
 
 
 def resolve_all(lab: RunningLab, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
-    """Return what became of every request with an unknown outcome, by client id. Each is asked of the node it was for.
-
-    Every node has the time limit of ``resolve``. Raises LabError if a service of the lab has ended.
-    """
+    """Ask each node about its requests with an unknown outcome. Raises LabError if a service has ended."""
     found: dict[str, Resolution] = {}
     for node in nodes:
         of_node = requests.filter(pl.col("node") == node)

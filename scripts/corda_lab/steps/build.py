@@ -215,10 +215,7 @@ def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ..
 
 
 def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> ResourcesEntry:
-    """The entry ``resources`` of a step: means over the window, without ``others_cpu_cores``.
-
-    The CPU cores come from counters. The rates that Prometheus computes reach back to before a short window.
-    """
+    """Means over the window, without ``others_cpu_cores``. Rates of Prometheus would reach back before it."""
     return ResourcesEntry(
         **host.fields(),
         node_cpu_cores=costs.counter_rise(metrics, "node_cpu_seconds_total", window),

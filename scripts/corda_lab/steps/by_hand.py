@@ -172,10 +172,7 @@ def warm_up_of(stretch: Stretch, completions: Sequence[float], wanted: WantedWin
 
 
 def options_of(load: LoadByHand, users: int, workers: int = 0) -> LoadOptions:
-    """The options with which ``lab run`` makes the same load. They have the times of the default.
-
-    ``workers`` is the number of worker processes; 0 if the generator is a single process.
-    """
+    """The options of the same ``lab run``, with its default times. Without ``workers``, it is a single process."""
     chosen = load.chosen
     nodes = load.subject.nodes
     options = LoadOptions(

@@ -159,10 +159,7 @@ def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, s
 def check_transactions(
     told: Mapping[tuple[str, str], set[str]], vaults: Mapping[tuple[str, str], set[str]]
 ) -> tuple[TransactionCheck, ...]:
-    """Compare the transactions that were told with those in the vaults, both by (class of state, node).
-
-    A vault that is not in ``vaults`` was not read, and is left out.
-    """
+    """Compare transactions by (class of state, node). A vault that is not in ``vaults`` was not read."""
     return tuple(
         TransactionCheck(
             state=state,

@@ -453,10 +453,7 @@ class ResourcesEntry(HostUse):
 
 
 class CalibrationEntry(Entry):
-    """The milliseconds of a fixed piece of ``work`` on each core, at rest before and after the load.
-
-    Both are empty if the operating system does not let a process choose its core.
-    """
+    """The milliseconds of a fixed piece of ``work`` on each core, at rest; empty if no core can be chosen."""
 
     work: str
     before: dict[int, float]
@@ -559,10 +556,7 @@ class StepEntry(RequestValues):
 
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:
-        """The name of the latency that counts: the column of the rows, and the field here and in each part.
-
-        With intended starts, it runs from them and includes the wait for a place.
-        """
+        """The name of the latency that counts, in rows too. From intended starts, it includes the wait for a place."""
         return "latency_intended_ms" if self.has_intended_starts else "latency_ms"
 
     @property

@@ -251,10 +251,7 @@ def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
 
 
 def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> OutcomeValues:
-    """Throughput, counts by outcome, and times of a set of rows: those of a workload, or of one of its parts.
-
-    ``dropped`` is the number of arrivals that were meant for the window and never sent.
-    """
+    """Throughput, counts by outcome, and times of rows. ``dropped`` arrivals of the window were never sent."""
     ended = ended_within(rows, window)
     timed = timed_within(rows, window)
     answered = timed.filter(is_done())

@@ -74,10 +74,7 @@ def unsteadiness(step: StepEntry) -> list[Reason]:
 
 
 def invalidity(step: StepEntry) -> list[Reason]:
-    """Why a step is invalid and left out of every mean.
-
-    The generator or the machine did it, the counts differ, or the load has not made all its flows.
-    """
+    """Why a step is invalid and in no mean: the generator, the machine, counts that differ, or missing flows."""
     return generator_limits(step) + machine_trouble(step) + unfinished(step) + step.counts.disagreements
 
 
@@ -127,10 +124,7 @@ def slower_than(first: StepEntry, step: StepEntry) -> list[Reason]:
 
 
 def conditioning_warnings(step: StepEntry, before: ConditioningEntry) -> list[Reason]:
-    """The warning that the load before a step did not bring its nodes to where they stay.
-
-    Empty if it did, or if the step itself warmed up until it was steady.
-    """
+    """The warning that conditioning left the nodes unsteady; none if the step itself warmed up until steady."""
     was_steady = before.steady or (step.warm_up.method == STEADY_METHOD and step.warm_up.found)
     return [] if was_steady else [reason(NOT_STEADY, seconds=before.seconds)]
 
