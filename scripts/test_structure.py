@@ -45,7 +45,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "what Docker and Compose print": (
         "scripts/bare/dockerd.py",
-        "scripts/corda_lab/host/probe.py",
+        "scripts/corda_lab/host/engine.py",
         "scripts/corda_lab/lab/compose.py",
         "scripts/corda_lab/lab/progress.py",
         "scripts/corda_lab/swarm/hosts.py",
