@@ -38,7 +38,6 @@ def compare(
 
     Example: `scripts/lab compare 20260102T030405Z-before latest --threshold 5%`
     """
-
     if len(run_names) < 2:
         raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
     metric = chosen("--metric: unknown metric", metric, COMPARED)
@@ -54,7 +53,6 @@ def compare(
 
 
 def _show_comparison(found: Comparison, folder: Path) -> None:
-
     for one in found.others:
         ui.say(f"baseline {one.first.identity}, contender {one.second.identity}", "bold")
         ui.say(comparison.environment_headline(one), "yellow" if one.environment_differences else None)

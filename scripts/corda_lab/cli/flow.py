@@ -57,7 +57,6 @@ def flow(
 
 
 def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
-
     title = f"{run}: {waterfall.headline_of(found)}"
     text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfall.page(found, title, run)
     try:
@@ -69,7 +68,6 @@ def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 
 
 def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
-
     step = f", step {found.step}" if is_sweep else ""
     ui.say(f"{waterfall.headline_of(found)}  ({run}{step})", "bold")
     if words := waterfall.largest_words(found):

@@ -26,7 +26,6 @@ def list_runs(as_json: JsonOption = False) -> None:
 
     Example: `scripts/lab list`
     """
-
     summaries = listing.summaries()
     runs, sweeps = evidence.unfinished_runs(), results.unfinished()
     found = by_hand.here()
@@ -71,7 +70,6 @@ def _unfinished_words(run: UnfinishedRun) -> str:
 
 
 def _table_of_runs(summaries: Sequence[RunSummary | DamagedRun]) -> Table:
-
     numbers = ("flows/s", "p50", "p99", "failed")
     table = tables.table("run", "kind", "load", *numbers, "counts", numbers=numbers)
     for summary in summaries:

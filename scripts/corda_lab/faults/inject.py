@@ -92,7 +92,6 @@ class Injection:
     def _run(self, place: int, fault: Fault) -> None:
         if self._ended.wait(max(0.0, self.began_at + fault.at_seconds - time.time())):
             return
-        entry = FaultEntry(**fault.model_dump())
         name = f"{place} {fault.name}"
         try:
             wound = wounds.wound_of(fault, self.compose, self.generator)
@@ -100,20 +99,26 @@ class Injection:
             make(wound)
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
-            self._made[place] = entry.model_copy(update={"problem": f"it could not be made: {error}"})
+            self._enter(place, problem=f"it could not be made: {error}")
             self._heal(place, name, may_come=isinstance(error, NoAnswerError))
             return
-        self._made[place] = entry.model_copy(update={"began_at": time.time()})
+        began_at = time.time()
+        self._enter(place, began_at=began_at)
         try:
             self._journal.note(name, wound.model_copy(update={"is_made": True}))
         except (LabError, OSError) as error:
-            self._made[place] = self._made[place].model_copy(update={"problem": f"the journal: {error}"})
+            self._enter(place, problem=f"the journal: {error}")
         then = ", then Swarm starts it" if wound.seconds < fault.for_seconds else ""
         ui.note(f"{fault.name}, for {wound.seconds:g} s{then}")
         self._show()
-        self._ended.wait(wound.seconds - (time.time() - (self._made[place].began_at or 0.0)))
+        self._ended.wait(wound.seconds - (time.time() - began_at))
         self._heal(place, name)
         self._show()
+
+    def _enter(self, place: int, **values: object) -> None:
+        """Note what has become of a fault."""
+        entry = self._made.get(place, FaultEntry(**self.faults[place].model_dump()))
+        self._made[place] = entry.model_copy(update=values)
 
     def _show(self) -> None:
         """Show on the dashboards which faults there are now, one after another: what was shown last is the newest."""
@@ -132,9 +137,9 @@ class Injection:
             self._journal.strike(name)
         except (LabError, OSError) as error:
             problems = filter(None, (self._made[place].problem, f"it could not be healed: {error}"))
-            self._made[place] = self._made[place].model_copy(update={"problem": "; ".join(problems), "is_left": True})
+            self._enter(place, problem="; ".join(problems), is_left=True)
             return
-        self._made[place] = self._made[place].model_copy(update={"healed_at": time.time()})
+        self._enter(place, healed_at=time.time())
 
 
 def show(compose: Deployed, faults: Sequence[FaultEntry]) -> None:

@@ -154,38 +154,30 @@ def read_jar(path: Path) -> Jar:
         raise ValueError(f"is not a jar ({error})") from None
 
 
-def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> list[Problem]:
-    """Return all problems of the jars.
+def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> Iterator[Problem]:
+    """Yield all problems of the jars.
 
     ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
-    problems: list[Problem] = []
     by_hash: dict[str, Path] = {}
-    owners: dict[str, tuple[str, bool]] = {name: (where, True) for name, where in lab_contracts.items()}
+    owners = {name: f"a CorDapp that the lab installs ({where})" for name, where in lab_contracts.items()}
     for path in paths:
         try:
             jar = read_jar(path)
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-            problems.append(_problem(path, reason, "Copy the CorDapp's jar again, or delete the file."))
+            yield _problem(path, reason, "Copy the CorDapp's jar again, or delete the file.")
             continue
         twin = by_hash.setdefault(jar.sha256, path)
         if twin != path:
-            problems.append(_problem(path, f"is the same file as {twin.name}", "Delete one of the two."))
+            yield _problem(path, f"is the same file as {twin.name}", "Delete one of the two.")
             continue
-        problems += load_problems(jar, corda_version)
+        yield from load_problems(jar, corda_version)
         for name in sorted(jar.contracts):
-            where, is_lab = owners.setdefault(name, (path.name, False))
-            if where != path.name:
-                other = f"a CorDapp that the lab installs ({where})" if is_lab else where
-                problems.append(
-                    _problem(
-                        path,
-                        f"contains the contract {name.replace('/', '.')}, which is also in {other}",
-                        "Keep only one of them: a node rejects two jars with the same contract.",
-                    )
-                )
-    return problems
+            owner = owners.setdefault(name, path.name)
+            if owner != path.name:
+                text = f"contains the contract {name.replace('/', '.')}, which is also in {owner}"
+                yield _problem(path, text, "Keep only one of them: a node rejects two jars with the same contract.")
 
 
 def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
@@ -226,16 +218,5 @@ def installed_contracts(cordapp: str) -> dict[str, str]:
     return lab_contract_classes() | (FINANCE_CONTRACTS if cordapp == FINANCE_CORDAPP else {})
 
 
-def require_sound(corda_version: str, cordapp: str) -> int:
-    """Check all jars in ``cordapps/extra/``, and return their number. Raises LabError with all problems.
-
-    ``cordapp`` is the value of CORDAPP.
-    """
-    problems = extra_problems(corda_version, cordapp)
-    if problems:
-        raise LabError(problems=problems)
-    return len(extra_jars())
-
-
 def extra_problems(corda_version: str, cordapp: str) -> list[Problem]:
-    return find_problems(extra_jars(), corda_version, installed_contracts(cordapp))
+    return list(find_problems(extra_jars(), corda_version, installed_contracts(cordapp)))

@@ -227,9 +227,10 @@ def print_urls(settings: Settings) -> None:
 
 
 def check_extra_cordapps(settings: Settings) -> None:
-    count = cordapps.require_sound(settings["CORDA_VERSION"], settings["CORDAPP"])
-    if count:
-        ui.note(f"extra CorDapps: {count} in cordapps/extra/")
+    if problems := cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"]):
+        raise LabError(problems=problems)
+    if jars := cordapps.extra_jars():
+        ui.note(f"extra CorDapps: {len(jars)} in cordapps/extra/")
 
 
 def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None, recover: str | None = None) -> None:

@@ -3,7 +3,7 @@
 A field that is not named here is an error: nobody has decided what becomes of it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,24 +19,35 @@ CARRIED = (
     *("user", "read_only", "cap_drop", "logging"),
 )
 """Fields of services that Swarm has, too."""
-TRANSLATED = (
-    *("image", "entrypoint", "command", "volumes", "ports", "networks", "depends_on", "healthcheck", "restart"),
-    *("shm_size", "mem_limit", "cpus", "cpuset", "pids_limit", "tmpfs"),
-)
-"""Fields of services that ``stack`` puts elsewhere, or refuses."""
 LEFT_OUT = ("build", "profiles", "cpu_shares", "security_opt")
 """Images are built before, Compose has chosen the services of the shape, and ``docker stack deploy`` ignores the rest:
 the placement keeps cores free, and ``no-new-privileges`` is a setting of the engines."""
-SERVICE_FIELDS = (*CARRIED, *TRANSLATED, *LEFT_OUT)
 
-INNER_FIELDS: Mapping[str, Collection[str]] = {
-    "healthcheck": ("test", "interval", "timeout", "start_period", "retries"),
-    "volumes": ("type", "source", "target", "read_only", "volume", "bind"),
-    "ports": ("mode", "host_ip", "target", "published", "protocol"),
-    "logging": ("driver", "options"),
+Known = Mapping[str, "Known | None"]
+"""The fields of a mapping, or of each in a list, with those of their values; None if these may be any."""
+EACH = "*"
+"""Stands for all names."""
+SERVICE: Known = {
+    **dict.fromkeys((*CARRIED, *LEFT_OUT)),
+    # What ``stack`` puts elsewhere, or refuses.
+    **dict.fromkeys(("image", "entrypoint", "command", "depends_on", "restart")),
+    **dict.fromkeys(("shm_size", "mem_limit", "cpus", "cpuset", "pids_limit", "tmpfs")),
+    "healthcheck": dict.fromkeys(("test", "interval", "timeout", "start_period", "retries")),
+    "volumes": {
+        **dict.fromkeys(("type", "source", "target", "read_only")),
+        "volume": {},
+        "bind": {"create_host_path": None},
+    },
+    "ports": dict.fromkeys(("mode", "host_ip", "target", "published", "protocol")),
+    "logging": dict.fromkeys(("driver", "options")),
+    "networks": {EACH: {}},
 }
-"""What fields of services may consist of."""
-NETWORK_FIELDS = ("name", "driver_opts", "ipam", "internal")
+PROJECT: Known = {
+    "name": None,
+    "services": {EACH: SERVICE},
+    "networks": {EACH: dict.fromkeys(("name", "driver_opts", "ipam", "internal"))},
+    "volumes": {EACH: {"name": None}},
+}
 UNDECIDED = "Add it to scripts/corda_lab/swarm/project.py, and what becomes of it on Swarm to stack.py beside it."
 
 
@@ -65,41 +76,20 @@ class Project:
 
 def parse_project(config: Mapping[str, Any]) -> Project:
     """Read the output of ``docker compose config``. Raises LabError that names each field that is not known."""
-    problems = [*_unknown(config)]
-    if problems:
+    # Extensions (x-) are the anchors of compose.yaml, already in their places.
+    own = {name: value for name, value in config.items() if not name.startswith("x-")}
+    if problems := [*_unknown(("compose.yaml",), own, PROJECT)]:
         raise LabError(problems=in_file_order(problems), remedy=UNDECIDED)
     return Project(config["name"], config["services"], config["networks"])
 
 
-def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
-    # Extensions (x-) are the anchors of compose.yaml, already in their places.
-    own = [name for name in config if not name.startswith("x-")]
-    yield from _beyond((), own, ("name", "services", "networks", "volumes"))
-    for name, network in config["networks"].items():
-        yield from _beyond(("networks", name), network, NETWORK_FIELDS)
-    for name, volume in config["volumes"].items():
-        yield from _beyond(("volumes", name), volume, ("name",))
-    for name, service in config["services"].items():
-        yield from _unknown_of(("services", name), service)
-
-
-def _unknown_of(place: Location, service: Service) -> Iterator[Problem]:
-    yield from _beyond(place, service, SERVICE_FIELDS)
-    for name, known in INNER_FIELDS.items():
-        value = service.get(name)
-        if isinstance(value, list):
-            for index, one in enumerate(value):
-                yield from _beyond((*place, name, index), one, known)
-        else:
-            yield from _beyond((*place, name), value or (), known)
-    for name, options in (service.get("networks") or {}).items():
-        yield from _beyond((*place, "networks", name), options or (), ())
-    for index, mount in enumerate(service.get("volumes") or ()):
-        yield from _beyond((*place, "volumes", index, "volume"), mount.get("volume") or (), ())
-        yield from _beyond((*place, "volumes", index, "bind"), mount.get("bind") or (), ("create_host_path",))
-
-
-def _beyond(place: Location, fields: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
-    for name in fields:
-        if name not in known:
-            yield Problem("has no rule for Docker Swarm", ("compose.yaml", *place, name))
+def _unknown(place: Location, value: Any, known: Known) -> Iterator[Problem]:
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _unknown((*place, index), one, known)
+        return
+    for name, inner in (value or {}).items():
+        if name not in known and EACH not in known:
+            yield Problem("has no rule for Docker Swarm", (*place, name))
+        elif (fields := known.get(name, known.get(EACH))) is not None:
+            yield from _unknown((*place, name), inner, fields)
