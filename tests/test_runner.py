@@ -11,7 +11,7 @@ import yaml
 import runner
 from corda_lab.cli.test import Part, Suite
 from corda_lab.host import processes
-from corda_lab.lab.settings import load_settings
+from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from runner import Runner, execute
 
@@ -83,6 +83,24 @@ def test_a_check_is_one_and_shows_its_output(one: Runner, capsys: pytest.Capture
     assert "fine" not in shown
 
 
+def test_image_builds_run_beside_each_other_and_count_one_each(
+    monkeypatch: pytest.MonkeyPatch, one: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits for the other, so that neither would end alone."""
+    program = "import pathlib, sys, time\nmine, other = map(pathlib.Path, sys.argv[1:])\nmine.touch()\n"
+    program += "while not other.exists(): time.sleep(0.01)\nsys.exit('wrong' if mine.name == 'b' else 0)"
+    files = {"a": ("a", "b"), "b": ("b", "a")}
+
+    def command(_settings: Settings, name: str, _dockerfile: str, _target: str) -> list[str]:
+        return [sys.executable, "-c", program, *(str(tmp_path / file) for file in files[name])]
+
+    monkeypatch.setattr(runner, "build_command", command)
+    monkeypatch.setattr(runner, "CACHE", tmp_path / "cache")
+    runner.java_tests(one, load_settings(ENV_FILE, {}), [(name, "Dockerfile", name) for name in files])
+    assert (one.passed, one.failed) == (1, 1)
+    assert "| wrong" in capsys.readouterr().out
+
+
 def test_what_runs_over_the_time_limit_is_ended() -> None:
     status, output = execute([sys.executable, "-c", "import time; time.sleep(600)"], seconds_max=0.5)
     assert status == 124
@@ -118,7 +136,7 @@ def test_a_part_that_needs_no_engine_runs_without(monkeypatch: pytest.MonkeyPatc
 
 def test_what_a_dockerfile_takes_is_given_to_its_build() -> None:
     settings = load_settings(ENV_FILE, {"MAVEN_IMAGE": "mirror/maven:3"})
-    for name, dockerfile, target in (*runner.JAVA_BUILDS, *runner.NIGHTLY_BUILDS):
+    for name, dockerfile, target in (*runner.NODE_BUILDS, *runner.BRIDGE_BUILDS, *runner.NIGHTLY_BUILDS):
         command = runner.build_command(settings, name, dockerfile, target)
         assert "--build-arg=MAVEN_IMAGE=mirror/maven:3" in command
         assert f" AS {target}" in (ROOT / dockerfile).read_text(encoding="utf-8")
