@@ -12,7 +12,7 @@ from corda_lab.steps.load import LoadOptions, with_limit
 from lab_workload.load import ALL_FAILED
 from lab_workload.subject import LoadPart
 from support import simulation
-from support.runs import plan_of, store
+from support.runs import RUN_IDENTITY, copy_of, plan_of, store
 from support.sweeps import SimulatedSweep, store_sweep
 
 
@@ -31,14 +31,18 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         parts: tuple[LoadPart, ...] = (),
         with_stages: bool = True,
     ) -> Path:
-        service = simulation.warming(service_seconds, seed=3)
-        names = [one.name for one in parts] or ["Iou"]
-        simulated = simulation.closed_rows(
-            users, 75, service, error_every=error_every, failure=failure, errors=errors, parts=names
-        )
-        plan = plan_of(LoadOptions("iou", users, 60, 15), *parts)
-        end = simulation.end_words(simulated, users, 75)
-        return store(tmp_path, plan, simulated, end, counted=counted, with_stages=with_stages)
+        def make(folder: Path) -> Path:
+            service = simulation.warming(service_seconds, seed=3)
+            names = [one.name for one in parts] or ["Iou"]
+            simulated = simulation.closed_rows(
+                users, 75, service, error_every=error_every, failure=failure, errors=errors, parts=names
+            )
+            plan = plan_of(LoadOptions("iou", users, 60, 15), *parts)
+            end = simulation.end_words(simulated, users, 75)
+            return store(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
+
+        about = ("closed", users, service_seconds, error_every, failure, errors, counted, parts, with_stages)
+        return copy_of(repr(about), RUN_IDENTITY, make, results=tmp_path / "results")
 
     return closed
 
@@ -48,11 +52,15 @@ def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that stores a simulated run of open load (constant, 15 s + 60 s) and returns its folder."""
 
     def opened(*, rate: float = 10, service_seconds: float = 0.05, pool: int = 20, lag_seconds: float = 0.0) -> Path:
-        service = simulation.fixed(service_seconds)
-        simulated, drops = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
-        options = LoadOptions("iou", pool, 60, 15, arrivals="constant", rate=rate)
-        end = simulation.end_words(simulated, pool, 75, rate=rate, drops=drops)
-        return store(tmp_path, plan_of(options), simulated, end, drops=drops)
+        def make(folder: Path) -> Path:
+            service = simulation.fixed(service_seconds)
+            simulated, drops = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
+            options = LoadOptions("iou", pool, 60, 15, arrivals="constant", rate=rate)
+            end = simulation.end_words(simulated, pool, 75, rate=rate, drops=drops)
+            return store(folder, plan_of(options), simulated, end, drops=drops)
+
+        about = ("open", rate, service_seconds, pool, lag_seconds)
+        return copy_of(repr(about), RUN_IDENTITY, make, results=tmp_path / "results")
 
     return opened
 

@@ -1,6 +1,7 @@
 """A plan, and a simulated run that is stored as a real one, for tests."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,26 @@ def measured_of(
         seen.drops,
         samples=seen.samples,
     )
+
+
+_CONTENTS: dict[str, dict[Path, bytes]] = {}
+"""The files of every run that :func:`copy_of` has made, by its key and their paths in its folder."""
+
+
+def copy_of(key: str, identity: str, make: Callable[[Path], Path], *, results: Path) -> Path:
+    """Store a simulated run as ``make`` does in another folder, and return its folder.
+
+    A run of a ``key`` is made once in a process, which takes up to a second of CPU time.
+    """
+    if key not in _CONTENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            made = make(Path(folder))
+            _CONTENTS[key] = {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    with folders.new_run(identity, results=results) as run_folder:
+        for path, content in _CONTENTS[key].items():
+            (run_folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (run_folder / path).write_bytes(content)
+    return results / identity
 
 
 def store(

@@ -7,7 +7,6 @@ second: it saturates as real systems do.
 
 import json
 import math
-import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,7 +49,7 @@ from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
 from support import simulation
-from support.runs import ENVIRONMENT, IOU, part, plan_of
+from support.runs import ENVIRONMENT, IOU, copy_of, part, plan_of
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -484,9 +483,12 @@ def store_sweep(
     """
     sweep = sweep or SimulatedSweep()
     search = {**FIND_MAX, **(find_max if isinstance(find_max, Mapping) else {})} if find_max else None
-    with tempfile.TemporaryDirectory() as folder:
-        file = sweep_file(sweep, Path(folder), search)
-    return store_file(results_folder, sweep, replace(file, is_quick=sweep.quick))
+
+    def make(folder: Path) -> Path:
+        file = sweep_file(sweep, folder, search)
+        return store_file(folder / "results", sweep, replace(file, is_quick=sweep.quick))
+
+    return copy_of(repr((sweep, search)), sweep.identity, make, results=results_folder)
 
 
 def store_file(

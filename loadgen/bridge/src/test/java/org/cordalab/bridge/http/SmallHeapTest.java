@@ -74,6 +74,7 @@ class SmallHeapTest {
                 ProcessHandle.current().info().command().orElseThrow(),
                 HEAP,
                 "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
                 // The JDK keeps the names of resources until memory is short. Here, it always is.
                 "-XX:SoftRefLRUPolicyMSPerMB=0",
                 "-XX:+ExitOnOutOfMemoryError"));
