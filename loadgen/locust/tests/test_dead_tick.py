@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from testkit import GENERATOR, Locust
+from locust_process import GENERATOR
+from testkit import Locust
 
 BREAK = """
 import time

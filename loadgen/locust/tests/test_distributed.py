@@ -3,15 +3,23 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testkit import GENERATOR, PAY, Locust, StubBridge, free_port, paid, problem, success, wait_until
+from locust_process import LocustProcess, start_locust
+from testkit import (
+    PAY,
+    Locust,
+    StubBridge,
+    free_port,
+    paid,
+    problem,
+    success,
+    wait_until,
+)
 
 LOAD = ("--run-time", "4s", "--stop-timeout", "10", "--pacing", "0.1", "--users", "5")
 
@@ -23,7 +31,7 @@ class Cluster:
         self._locust = locust
         self._port = str(free_port())
         self._folder = folder
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[LocustProcess] = []
         self.environments: dict[int, dict[str, str]] = {}
         """What the environment of a worker has beside that of its master, by its number."""
 
@@ -39,18 +47,10 @@ class Cluster:
             self.start_worker(number)
 
     def start_worker(self, number: int, *arguments: str) -> None:
-        command = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), "--worker"]
         environment = {**self._locust.environment, "LAB_METRICS_PORT": str(free_port())}
         environment |= self.environments.get(number, {})
-        with (self._folder / f"worker-{number}.log").open("wb") as log:
-            worker = subprocess.Popen(
-                [*command, "--master-port", self._port, *arguments],
-                cwd=self._folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        log = self._folder / f"worker-{number}.log"
+        worker = start_locust(self._folder, environment, log, "--worker", "--master-port", self._port, *arguments)
         self.workers.append(worker)
 
     def logs(self) -> str:
@@ -59,7 +59,7 @@ class Cluster:
     def close(self) -> None:
         for worker in self.workers:
             worker.kill()
-            worker.wait()
+            worker.wait(timeout=10)
 
 
 @pytest.fixture

@@ -252,7 +252,7 @@ def test_a_killed_process_leaves_whole_rows_and_no_end(locust: Locust) -> None:
 def test_rows_that_cannot_be_written_fail_the_run(locust: Locust) -> None:
     status, output = locust.run_headless(
         *("--run-time", "60s", "--stop-timeout", "5"),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
+        limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
     )
 
     assert status == 1

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testkit import GENERATOR, WORKLOAD, X500_NAMES, Locust, StubBridge, wait_until
+from locust_process import GENERATOR
+from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, wait_until
 
 
 def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) -> None:

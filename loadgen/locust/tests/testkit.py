@@ -3,10 +3,7 @@
 import itertools
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,10 +16,9 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
+from locust_process import LocustProcess, start_locust
 from stub_counters import Reply, StubCounters
 
-GENERATOR = Path(__file__).resolve().parents[1]
-"""The folder of the locustfile."""
 X500_NAMES = {
     "PartyA": "O=PartyA,L=London,C=GB",
     "PartyB": "O=PartyB,L=New York,C=US",
@@ -240,29 +236,21 @@ class Locust:
             "LAB_METRICS_PORT": str(self.metrics_port),
             "LAB_NETWORK_DIR": str(network),
         }
-        self.process: subprocess.Popen[str] | None = None
+        self.environment.pop("PYTHONPATH", None)
+        self.process: LocustProcess | None = None
 
-    def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
-        command = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), *arguments]
-        self.process = subprocess.Popen(
-            command,
-            cwd=self.rows_folder.parent,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            **options,
-        )
+    def start(self, *arguments: str, limit: Callable[[], None] | None = None) -> LocustProcess:
+        folder = self.rows_folder.parent
+        self.process = start_locust(folder, self.environment, folder / "locust.log", *arguments, limit=limit)
         return self.process
 
-    def start_headless(self, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    def start_headless(self, *arguments: str, limit: Callable[[], None] | None = None) -> LocustProcess:
         base = ("--headless", "--only-summary", "--users", "3", "--spawn-rate", "50", "--run-id", "test")
-        return self.start(*base, *arguments, **options)
+        return self.start(*base, *arguments, limit=limit)
 
-    def run_headless(self, *arguments: str, **options: Any) -> tuple[int, str]:
+    def run_headless(self, *arguments: str, limit: Callable[[], None] | None = None) -> tuple[int, str]:
         """Exit status and everything printed."""
-        self.start_headless(*arguments, **options)
+        self.start_headless(*arguments, limit=limit)
         return self.finish()
 
     def workload(self, text: str, name: str = "iou") -> None:
@@ -278,8 +266,7 @@ class Locust:
 
     def finish(self, timeout_seconds: float = 30) -> tuple[int, str]:
         assert self.process is not None
-        output, _ = self.process.communicate(timeout=timeout_seconds)
-        return self.process.returncode, output
+        return self.process.wait(timeout_seconds), self.process.log.read_text()
 
     def get(self, path: str, port: int | None = None) -> str:
         with urlopen(f"http://127.0.0.1:{port or self.web_port}{path}", timeout=10) as response:
@@ -329,10 +316,10 @@ class Locust:
         return sorted(path.name for path in self.rows_folder.iterdir())
 
     def close(self) -> None:
-        """End what still runs and close its pipe."""
-        if self.process is not None and self.process.stdout is not None and not self.process.stdout.closed:
-            self.process.send_signal(signal.SIGKILL)
-            self.process.communicate()
+        """End what still runs."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(timeout=10)
 
 
 def free_port() -> int:
