@@ -19,7 +19,7 @@ from corda_lab.sweeps import command, execute, site
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.site import Machine, Swarm
 from corda_lab.sweeps.store import Unfinished
-from support.docker import docker_client
+from support.docker import docker_client, listed
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 DEPLOYED = Deployment(
@@ -49,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackFolder:
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runs: bool = True, here: str = "") -> None:
     """An engine with the service of a stack, or without, and with containers of a lab on this machine."""
     (tmp_path / "bin").mkdir()
-    listed = "echo partya-1" if runs else "true"
-    script = f"case $1 in service) {listed};; inspect) echo '{SERVICE}';; ps) printf '%s' '{here}';; esac"
+    service = "echo partya-1" if runs else "true"
+    script = f"case $1 in service) {service};; inspect) echo '{SERVICE}';; ps) printf '%s' '{here}';; esac"
     docker_client(tmp_path / "bin", monkeypatch, script)
 
 
@@ -84,7 +84,7 @@ def test_volumes_of_a_stack_that_was_stopped_may_be_a_ledger(
 
 @pytest.mark.usefixtures("folder")
 def test_a_lab_on_this_machine_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine(tmp_path, monkeypatch, here="lab-partya-1 partya")
+    engine(tmp_path, monkeypatch, here=listed("partya", "running"))
     with pytest.raises(LabError, match="The lab lab is up on this machine"):
         Swarm(None, "three").require_alone(SETTINGS)
 
