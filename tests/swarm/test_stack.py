@@ -11,6 +11,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import yaml
 
 from bare.commands import come_true
 from corda_lab.clients.bridge import Bridge
@@ -104,6 +105,19 @@ def test_the_hosts_are_found_and_sound(prepared: Prepared) -> None:
         "clock of two",
         "registry from two",
     }
+
+
+def test_swarm_reads_the_stack_as_it_was_derived(prepared: Prepared, stack: str) -> None:
+    """Nothing of it is dropped or changed. Docker before 25 cannot print what it reads."""
+    file = prepared.folder.stack_file
+    if " config " not in HERE.checked("stack", "--help"):
+        return
+    seen = yaml.safe_load(HERE.checked("stack", "config", "--compose-file", str(file)))
+    derived: Any = yaml.safe_load(file.read_text(encoding="utf-8").replace("$$", "$"))
+    for service in derived["services"].values():
+        service["networks"] = dict.fromkeys(service["networks"])
+    assert stack
+    assert seen == derived
 
 
 def test_every_service_runs_on_its_host(prepared: Prepared, stack: str) -> None:

@@ -1,13 +1,10 @@
 """``compose.yaml`` and the stack that is derived from it, held against each other field by field.
 
-What is compared is what ``docker compose config`` prints of the one, and ``docker stack config`` of the other.
+``docker compose config`` prints the one; tests/swarm look at what Swarm reads of the other.
 """
 
-import re
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,14 +31,6 @@ def services(stack: Stack) -> Any:
     return stack.document["services"]
 
 
-def docker_stack(*arguments: str) -> str:
-    """Return what ``docker stack`` prints."""
-    command = ["docker", "stack", *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 def test_what_swarm_has_too_is_carried_over(config: dict[str, Any], services: Any) -> None:
     for name, service in services.items():
         given = config["services"][name]
@@ -49,20 +38,6 @@ def test_what_swarm_has_too_is_carried_over(config: dict[str, Any], services: An
             field: given.get(field) or None for field in CARRIED
         }
         assert service.keys().isdisjoint({*LEFT_OUT, "mem_limit", "cpus", "pids_limit", "tmpfs", "shm_size", "restart"})
-
-
-def test_the_docker_client_reads_the_stack_as_it_was_derived(stack: Stack, tmp_path: Path) -> None:
-    """So what the tests here find in the document is what Swarm is told. Nothing of it is dropped or changed."""
-    file = tmp_path / "stack.yaml"
-    file.write_text(stack.text, encoding="utf-8")
-    if not re.search(r"^ +config\b", docker_stack("--help"), flags=re.MULTILINE):
-        pytest.skip("this Docker client is older than 25, and has no `docker stack config`")
-    seen = yaml.safe_load(docker_stack("config", "--compose-file", str(file)))
-
-    derived: Any = yaml.safe_load(file.read_text(encoding="utf-8").replace("$$", "$"))
-    for service in derived["services"].values():
-        service["networks"] = dict.fromkeys(service["networks"])
-    assert seen == derived
 
 
 def test_the_stack_has_the_services_of_the_shape_without_the_bootstrapper(services: Any, project: Project) -> None:
