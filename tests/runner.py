@@ -234,12 +234,23 @@ def linting(runner: Runner) -> Iterator[None]:
 
 
 def build_command(settings: Settings, name: str, dockerfile: str, target: str) -> list[str]:
-    """Return the ``docker build`` command of a test stage, with the variables of ``.env`` that its Dockerfile uses."""
+    """Return the command that builds a test stage, with the variables of ``.env`` that its Dockerfile uses."""
     taken = re.findall(r"^ARG (\w+)", (ROOT / dockerfile).read_text(encoding="utf-8"), re.MULTILINE)
     values = {**settings.values, **in_use(settings)}
     arguments = [f"--build-arg={name}={values[name]}" for name in dict.fromkeys(taken) if name in values]
     tag = f"--tag=corda-lab/test-{name.lower().replace(' ', '-')}"
-    return ["docker", "build", "--progress=plain", f"--file={dockerfile}", f"--target={target}", tag, *arguments, "."]
+    return [
+        "docker",
+        "buildx",
+        "build",
+        "--load",
+        "--progress=plain",
+        f"--file={dockerfile}",
+        f"--target={target}",
+        tag,
+        *arguments,
+        ".",
+    ]
 
 
 def java_tests(runner: Runner, settings: Settings, builds: Sequence[tuple[str, str, str]]) -> None:

@@ -63,7 +63,9 @@ def browser_image(lab: Lab) -> str:
     image = "corda-lab/browser"
     base = f"--build-arg=PYTHON_IMAGE={image_name(lab.settings, 'PYTHON_IMAGE')}"
     folder = FOLDER / "browser"
-    subprocess.run(["docker", "build", "--quiet", f"--tag={image}", base, str(folder)], check=True, timeout=900)
+    subprocess.run(
+        ["docker", "buildx", "build", "--load", "--quiet", f"--tag={image}", base, str(folder)], check=True, timeout=900
+    )
     return image
 
 

@@ -168,7 +168,7 @@ def test_the_manifest_names_the_image_that_made_the_load_and_not_that_of_the_web
     name = lab.settings.own_image("locust")
     web_ui = image_id(name)
     subprocess.run(
-        ["docker", "build", "--quiet", f"--tag={name}", "-"],
+        ["docker", "buildx", "build", "--load", "--quiet", f"--tag={name}", "-"],
         input=f"FROM {name}\nLABEL org.cordalab.test=newer\n",
         text=True,
         check=True,

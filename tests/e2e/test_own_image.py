@@ -30,7 +30,7 @@ def image(lab: Lab) -> str:
         "MAVEN_IMAGE": image_name(lab.settings, "MAVEN_IMAGE"),
     }
     options = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-    command = ["docker", "build", "--quiet", f"--tag={image}", *options, str(FOLDER)]
+    command = ["docker", "buildx", "build", "--load", "--quiet", f"--tag={image}", *options, str(FOLDER)]
     subprocess.run(command, stdin=subprocess.DEVNULL, check=True, timeout=BUILD_SECONDS_MAX)
     return image
 

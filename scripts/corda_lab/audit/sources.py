@@ -1,5 +1,6 @@
 """Asks the databases of the running or stopped lab. Nothing in them changes."""
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ from corda_lab.lab.settings import Settings
 FIRST_CORDA = "4.6"
 """The first version of Corda whose ledgers are read. Older ones have other tables, and no client ids."""
 NODE_FILE = "persistence.mv.db"
-TRIES_MAX = 3
+TRIES_MAX = 10
 """How often a node is asked. A copy that was taken while H2 moved its pages does not open."""
+AGAIN_SECONDS = 2.0
+"""Time between two copies. After a load, H2 moves pages for some seconds."""
 TRY_SECONDS_MIN = 2.0
 ENDING_SECONDS = 6.0
 """How long a command may take to end after its time is over."""
@@ -181,7 +184,8 @@ def _read_postgres(
 def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
     """Ask until there is an answer. Returns why there is none."""
     problem = f"no time was left of {deadline.seconds:.0f} s"
-    for _ in range(TRIES_MAX):
+    for number in range(TRIES_MAX):
+        time.sleep(AGAIN_SECONDS if number else 0)
         if deadline.left < TRY_SECONDS_MIN:
             break
         try:
