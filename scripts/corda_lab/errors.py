@@ -43,7 +43,7 @@ class FinalError(LabError):
 def chosen(what: str, name: str, known: Iterable[str]) -> str:
     """Return the spelling of ``name`` in ``known``, ignoring case. Raises LabError, such as ``NODE: unknown node 'x'``.
 
-    ``what`` is the begin of the message.
+    ``what`` is how the message begins: ``NODE: unknown node``.
     """
     names = list(known)
     found = canonical(name, names)

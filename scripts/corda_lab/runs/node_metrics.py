@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from prometheus_client.samples import Sample
 
 from corda_lab.clients.bridge import parse_metrics
+from corda_lab.lab.engine import output_of
 from corda_lab.runs.running import RunningLab
 
 NAMES = (
@@ -43,7 +44,8 @@ def read(lab: RunningLab) -> NodeMetrics:
     """Return the metrics of the nodes that answer, from the addresses that Prometheus scrapes. Raises LabError."""
     addresses = lab.prometheus.addresses("corda")
     command = ("exec", "-T", "locust", "python", "-c", _SCRIPT, ",".join(NAMES), *addresses.values())
-    pages = json.loads(lab.compose.run(*command, seconds_max=READ_SECONDS_MAX).stdout)
+    done = lab.compose.run(*command, check=False, seconds_max=READ_SECONDS_MAX)
+    pages = json.loads(output_of(done, "The metrics of the nodes cannot be read from the container of locust"))
     return {node: parse_metrics(page) for node, page in zip(addresses, pages, strict=True) if page is not None}
 
 

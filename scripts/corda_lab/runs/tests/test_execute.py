@@ -10,6 +10,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
@@ -57,6 +58,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     monkeypatch.setattr(running, "Bridge", bridge)
     monkeypatch.setattr(running, "Prometheus", MagicMock())
     monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
+    monkeypatch.setattr(Compose, "services", lambda _: [])
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
     monkeypatch.setattr(recording, "node_logs", MagicMock())
     monkeypatch.setattr(leftovers, "collect", lambda _: None)
