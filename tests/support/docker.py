@@ -1,5 +1,6 @@
 """A scripted Docker client, for states into which a test cannot bring a real engine."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,9 @@ def listed(service: str, state: str, *, exit_code: int = 0, health: str = "", co
     status = f"{ended[state]} ({exit_code}) 2 seconds ago" if state in ended else "Up 5 minutes"
     status += f" ({health})" if health else ""
     return "\t".join((container or f"lab-{service}-1", state, status, service))
+
+
+def stack_task(service: str, task: str, state: str, *, host: str = "", trouble: str = "") -> str:
+    """A task of a service, as ``docker stack ps`` prints it in JSON. ``state`` also says since when."""
+    error = f'"{trouble}"' if trouble else ""
+    return json.dumps({"Name": f"{service}.1", "ID": task, "CurrentState": state, "Node": host, "Error": error})

@@ -1,7 +1,7 @@
 """The verb ``status``: the state of every service, flows in flight, URLs, runs in progress and alerts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -21,10 +21,9 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deploy import RUNNING, ServiceForm, newest, tasks_of
+from corda_lab.swarm.deploy import RUNNING, tasks_of
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.hosts import members
 from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}
@@ -135,20 +134,17 @@ def gather(settings: Settings) -> LabState:
     )
 
 
-def _gather_stack(settings: Settings, services: Sequence[ServiceForm]) -> LabState:
+def _gather_stack(settings: Settings, services: Collection[str]) -> LabState:
     """Return the state of the lab on several hosts. Raises LabError if this machine is no manager of their swarm."""
     stack = StackFolder.of(settings.project).stack
-    hostnames = {member.id: member.hostname for member in members()}
-    tasks = newest(tasks_of(stack, services))
+    tasks = tasks_of(stack)
     running = {name for name, task in tasks.items() if task.state == RUNNING}
     nodes = nodes_of(settings) if "bridge" in running else {}
     absent = [name for name in settings.services if name not in running]
     return LabState(
-        ready=bool(nodes) and all(node.ready for node in nodes.values()) and running == {one.name for one in services},
+        ready=bool(nodes) and all(node.ready for node in nodes.values()) and running == set(services),
         project=stack,
-        services={
-            one.name: tasks[one.name].words(hostnames) if one.name in tasks else "not started" for one in services
-        },
+        services={name: str(tasks.get(name, "not started")) for name in services},
         nodes=nodes,
         load_containers=loads_of(deployment.find(settings)),
         urls=lifecycle.urls(settings, without=absent) if services else {},

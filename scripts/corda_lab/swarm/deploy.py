@@ -7,15 +7,14 @@ makes another one, if the service's restart policy says so.
 import json
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
-from corda_lab.lab import replacing
+from corda_lab.lab import replacing, shape
 from corda_lab.lab.engine import output_of, run_docker
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.shared_files import Kind
@@ -33,6 +32,8 @@ LABEL = "org.cordalab.stack"
 """Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
 RUNNING = "running"
 ENDED = ("complete", "shutdown", "failed", "rejected", "remove", "orphaned")
+SETTLED_SECONDS = 5.0
+"""How long Swarm may take to replace a task whose service has changed. `docker service update` waits as long."""
 PENDING_SECONDS_MAX = 60.0
 """How long Swarm may look for a host. What does not fit now will not fit later: nothing else is to run there."""
 ENDED_SECONDS_MAX = 10.0
@@ -42,102 +43,41 @@ READ_SECONDS_MAX = 30.0
 
 @dataclass(frozen=True)
 class Task:
-    """One task: a container of a service on a host, or what is to become one."""
+    """The newest task of a service: its container on a host, or what is to become one."""
 
     id: str
-    service: str
-    """The name of its service without that of the stack."""
-    node: str
-    """The id of the node of the swarm; empty as long as there is none."""
     state: str
     """Swarm's word: ``pending``, ``preparing``, ``starting``, ``running``, ``failed`` and others."""
-    wanted: str
-    """The state that Swarm wants it to have: ``running``, or ``shutdown`` if it is over."""
-    trouble: str
+    host: str = ""
+    """The hostname of its node; empty as long as there is none."""
+    trouble: str = ""
     """Why it does not run; empty if there is nothing to say."""
-    created: str
-    """RFC 3339, always in UTC, so that texts compare as times."""
-    is_current: bool
-    """Whether it is made from what the service is now. One of an older form is about to be replaced."""
 
-    def words(self, node_names: Mapping[str, str]) -> str:
-        where = f" on {node_names.get(self.node, self.node)}" if self.node else ""
-        return f"{self.state}{where}" + (f": {self.trouble}" if self.trouble else "")
+    def __str__(self) -> str:
+        return self.state + (f" on {self.host}" if self.host else "") + (f": {self.trouble}" if self.trouble else "")
 
 
-@dataclass(frozen=True)
-class ServiceForm:
-    """A service of a stack, as Swarm has it."""
-
-    id: str
-    name: str
-    """Without the name of the stack."""
-    template: Mapping[str, Any]
-    """What its tasks are made from."""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.template["ContainerSpec"].get("Labels") or {}
-        return found
+def services_of(stack: str) -> dict[str, str]:
+    """Return the labels with the shape of all services of a stack; empty if it does not exist. Raises LabError."""
+    names = _checked(["service", "ls", "--format={{.Name}}", f"--filter=label={NAMESPACE}={stack}"]).split()
+    form = f'{{{{.Spec.Name}}}}\t{{{{index .Spec.TaskTemplate.ContainerSpec.Labels "{shape.LABEL}"}}}}'
+    text = _checked(["service", "inspect", f"--format={form}", *names]) if names else ""
+    labels = dict(line.split("\t") for line in text.splitlines())
+    return {name.removeprefix(f"{stack}_"): labels[name] for name in sorted(labels)}
 
 
-def services_of(stack: str) -> list[ServiceForm]:
-    """Return the services of a stack; none if it does not exist. Raises LabError."""
-    ids = _checked(["service", "ls", "--quiet", "--filter", f"label=com.docker.stack.namespace={stack}"]).split()
-    # `docker service inspect` adds fields that its engine does not know, and that tasks do not have.
-    return parse_services(_checked(["inspect", "--type=service", *ids]), stack) if ids else []
-
-
-def parse_services(text: str, stack: str) -> list[ServiceForm]:
-    """Read the JSON of ``docker inspect --type service``, sorted by name."""
-    found = [
-        ServiceForm(one["ID"], one["Spec"]["Name"].removeprefix(f"{stack}_"), one["Spec"]["TaskTemplate"])
-        for one in json.loads(text)
-    ]
-    return sorted(found, key=lambda service: service.name)
-
-
-def tasks_of(stack: str, services: Sequence[ServiceForm]) -> list[Task]:
-    """Return all tasks of a stack that Swarm remembers, older ones too. Raises LabError."""
-    if not services:
-        return []
-    listed = run_docker(["stack", "ps", "--quiet", "--no-trunc", stack], seconds_max=READ_SECONDS_MAX)
-    ids = listed.stdout.split()
-    # Without a task, there is nothing in this stack yet.
-    return parse_tasks(_checked(["inspect", "--type=task", *ids]), services) if ids else []
-
-
-def parse_tasks(text: str, services: Iterable[ServiceForm]) -> list[Task]:
-    """Read the JSON of ``docker inspect --type task``, oldest first."""
-    by_id = {service.id: service for service in services}
-    found = [_task(one, by_id[one["ServiceID"]]) for one in json.loads(text) if one["ServiceID"] in by_id]
-    return sorted(found, key=lambda task: task.created)
-
-
-def _task(one: Mapping[str, Any], service: ServiceForm) -> Task:
-    status = one["Status"]
-    return Task(
-        id=one["ID"],
-        service=service.name,
-        node=one.get("NodeID", ""),
-        state=status["State"],
-        wanted=one["DesiredState"],
-        trouble=status.get("Err", ""),
-        created=one["CreatedAt"],
-        is_current=is_made_from(service.template, one["Spec"]),
-    )
-
-
-def is_made_from(template: object, spec: object) -> bool:
-    """Return whether a task is made from a template. Engines add their defaults to what they print of a template."""
-    if isinstance(template, Mapping) and isinstance(spec, Mapping):
-        return all(name in template and is_made_from(template[name], value) for name, value in spec.items())
-    return template == spec
-
-
-def newest(tasks: Iterable[Task]) -> dict[str, Task]:
-    """Return the newest task of each service: the one that counts."""
-    return {task.service: task for task in sorted(tasks, key=lambda task: task.created)}
+def tasks_of(stack: str) -> dict[str, Task]:
+    """Return the newest task of each service of a stack that has one. Raises LabError."""
+    done = run_docker(["stack", "ps", "--no-trunc", "--format={{json .}}", stack], seconds_max=READ_SECONDS_MAX)
+    found: dict[str, Task] = {}
+    # Without a task, the client says that there is nothing in this stack.
+    for line in done.stdout.splitlines():
+        said = json.loads(line)
+        # The name of a task is that of its service, with a number. The newest comes first.
+        service = said["Name"].removeprefix(f"{stack}_").rpartition(".")[0]
+        state, _, _ = said["CurrentState"].lower().partition(" ")
+        found.setdefault(service, Task(said["ID"], state, said["Node"], said["Error"].strip('"')))
+    return found
 
 
 @dataclass
@@ -145,41 +85,35 @@ class StackProgress:
     """What becomes of each service of a stack while it starts. It is fed with tasks, and asks nobody itself."""
 
     expected: Sequence[str]
-    node_names: Mapping[str, str] = field(default_factory=dict)
-    """Ids of nodes of the swarm → names of hosts."""
     started_at: float = field(default_factory=time.monotonic)
-    latest: dict[str, Task] = field(default_factory=dict)
-    _since: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """The task and state of each service, and since when they were seen."""
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    _since: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Since when a task was seen, by its id, and in a state, by its id and the state."""
 
-    def take(self, tasks: Iterable[Task]) -> None:
+    def take(self, tasks: Mapping[str, Task]) -> None:
         """Take what Swarm says now, and print which services became ready or ended since the last time."""
         now = time.monotonic()
-        self.latest = {name: task for name, task in newest(tasks).items() if name in self.expected}
-        for name, task in self.latest.items():
-            key = f"{task.id} {task.state}"
-            if self._since.get(name, ("", 0.0))[0] == key:
-                continue
-            self._since[name] = (key, now)
-            if task.state in (RUNNING, *ENDED) and task.is_current:
-                ui.note(f"{now - self.started_at:6.1f} s  {name:<17} {task.words(self.node_names)}")
+        self.tasks = {name: task for name, task in tasks.items() if name in self.expected}
+        for name, task in self.tasks.items():
+            if (task.id, task.state) not in self._since and task.state in (RUNNING, *ENDED):
+                ui.note(f"{now - self.started_at:6.1f} s  {name:<17} {task}")
+            self._since.setdefault((task.id, ""), now)
+            self._since.setdefault((task.id, task.state), now)
 
     @property
     def is_ready(self) -> bool:
-        return all(
-            name in self.latest and self.latest[name].state == RUNNING and self.latest[name].is_current
-            for name in self.expected
-        )
+        """Whether all services run, and Swarm replaces none of their tasks."""
+        settled = time.monotonic() - SETTLED_SECONDS
+        tasks = [self.tasks.get(name) for name in self.expected]
+        return all(task and task.state == RUNNING and self._since[task.id, ""] <= settled for task in tasks)
 
     @property
     def failed(self) -> dict[str, str]:
         """The services that will not run, with the reason in Swarm's words."""
         now = time.monotonic()
         found = {}
-        for name, task in self.latest.items():
-            seconds = now - self._since[name][1]
-            if not task.is_current:
-                continue
+        for name, task in self.tasks.items():
+            seconds = now - self._since[task.id, task.state]
             if task.state in ENDED and seconds >= ENDED_SECONDS_MAX:
                 found[name] = task.trouble or f"its task has ended ({task.state})"
             elif task.state == "pending" and task.trouble and seconds >= PENDING_SECONDS_MAX:
@@ -189,8 +123,7 @@ class StackProgress:
     def words(self) -> str:
         states: dict[str, list[str]] = {}
         for name in self.expected:
-            task = self.latest.get(name)
-            state = "waiting" if task is None else "replacing" if not task.is_current else task.state
+            state = self.tasks[name].state if name in self.tasks else "waiting"
             if state != RUNNING:
                 states.setdefault(state, []).append(name)
         return "; ".join(f"{state}: {', '.join(names)}" for state, names in states.items()) or "all services run"
@@ -220,9 +153,8 @@ def write(stack: Stack, folder: StackFolder) -> Path:
     return folder.stack_file
 
 
-def require_overlay(stack: str, *, encrypted: bool) -> None:
-    """Raise LabError if the overlay of a stack is there, and not of the kind that the placement wants."""
-    name = f"{stack}_default"
+def require_overlay(name: str, *, encrypted: bool) -> None:
+    """Raise LabError if an overlay is there, and not of the kind that the placement wants."""
     form = '{{if index .Options "encrypted"}}encrypted{{else}}plain{{end}}'
     found = run_docker(["network", "inspect", "--format", form, name])
     needed, present = "encrypted" if encrypted else "plain", found.stdout.strip()
@@ -233,34 +165,25 @@ def require_overlay(stack: str, *, encrypted: bool) -> None:
         )
 
 
-def deploy(stack: Stack, file: Path, node_names: Mapping[str, str]) -> None:
-    """Hand the stack to Swarm, and wait until every service runs. Raises LabError that names those that do not.
-
-    ``node_names`` has the names of hosts by the ids of nodes.
-    """
+def deploy(stack: Stack, file: Path) -> None:
+    """Hand the stack to Swarm, and wait until every service runs. Raises LabError that names those that do not."""
     done = run_docker(command(stack, file), seconds_max=DEPLOY_SECONDS_MAX)
     by_hand = f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}"
     output_of(done, "`docker stack deploy` failed", by_hand)
-    services = services_of(stack.name)
-    _start_ended(stack.name, services)
-    await_ready(stack.name, services, StackProgress(stack.services, node_names))
+    for name, task in tasks_of(stack.name).items():
+        if task.state in ENDED:
+            # Swarm does not start it, if its service is as it was before.
+            replacing.replace_ended(f"{stack.name}_{name}")
+    await_ready(stack.name, StackProgress(stack.services))
     _remove_old_files(stack)
 
 
-def _start_ended(stack: str, services: Sequence[ServiceForm]) -> None:
-    """Start services again that have ended. Swarm does not, if they are as they were before. Raises LabError."""
-    for name, task in newest(tasks_of(stack, services)).items():
-        if task.state in ENDED and task.is_current:
-            ui.note(f"{name} had ended ({task.trouble or task.state}); it is started again")
-            replacing.replace(f"{stack}_{name}")
-
-
-def await_ready(stack: str, services: Sequence[ServiceForm], progress: StackProgress) -> None:
+def await_ready(stack: str, progress: StackProgress) -> None:
     """Wait until every service of a stack runs. Raises LabError if one cannot, or after READY_SECONDS_MAX."""
     deadline = progress.started_at + READY_SECONDS_MAX
     with ui.Ticker(every_seconds=REPORT_EVERY_SECONDS) as ticker:
         while True:
-            progress.take(tasks_of(stack, services))
+            progress.take(tasks_of(stack))
             if progress.is_ready:
                 return
             if failed := progress.failed:

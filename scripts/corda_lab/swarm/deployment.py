@@ -28,7 +28,7 @@ from corda_lab.lab.engine import (
 )
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
-from corda_lab.swarm.deploy import LABEL, NAMESPACE, ServiceForm, has_left_swarm, services_of
+from corda_lab.swarm.deploy import LABEL, NAMESPACE, has_left_swarm, services_of
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
@@ -235,11 +235,11 @@ class DeployedStack:
 
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers in the overlay of the stack, those of a load too."""
-        listing = ("ps", f"--filter=network={self.project}_default", "--format={{.Names}}")
+        listing = ("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
         said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
         found = [Container(name, engine) for engine in self.engines for name in said[engine.name].split()]
         # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
-        form = f'{{{{with index .NetworkSettings.Networks "{self.project}_default"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
+        form = f'{{{{with index .NetworkSettings.Networks "{self.folder.overlay}"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
         return {one: addresses_in(text) for one, text in inspect_all(found, form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
@@ -284,26 +284,25 @@ def find(settings: Settings) -> DeployedStack | None:
     """
     folder = StackFolder.of(settings.project)
     known = folder.known()
-    services = services_present(folder) if known and known.is_running else []
+    services = services_present(folder) if known and known.is_running else {}
     if known is None or not services:
         return None
-    labels = {service.name: service.labels.get(shape.LABEL, "") for service in services}
-    values = shape.parse_labels("\n".join(f"{name} {label}" for name, label in labels.items()))
+    values = shape.parse_labels("\n".join(f"{name} {label}" for name, label in services.items()))
     return DeployedStack(settings.with_values(values), folder, known)
 
 
-def services_present(folder: StackFolder) -> list[ServiceForm]:
-    """Return the services of a stack that was deployed, whether it is ready or not. Raises LabError.
+def services_present(folder: StackFolder) -> dict[str, str]:
+    """Return what ``services_of`` says of a stack that was deployed, whether it is ready or not. Raises LabError.
 
     An engine that has left its swarm has none, whatever the record says.
     """
     if folder.known() is None:
-        return []
+        return {}
     try:
         return services_of(folder.stack)
     except LabError as error:
         if has_left_swarm():
-            return []
+            return {}
         remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
         raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None
 

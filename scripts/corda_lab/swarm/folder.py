@@ -72,6 +72,11 @@ class StackFolder:
         return paths.CACHE / "swarm" / self.stack
 
     @property
+    def overlay(self) -> str:
+        """The network of all its containers."""
+        return f"{self.stack}_default"
+
+    @property
     def network(self) -> Path:
         return self.root / "bootstrapped"
 

@@ -125,13 +125,13 @@ def start(prepared: Prepared, name: str) -> None:
     with ui.phase("Making the network"):
         network = bootstrap.run(settings, folder)
     with ui.phase("Images for the hosts"):
-        deploy.require_overlay(folder.stack, encrypted=fitted.placement.fields.is_encrypted)
+        deploy.require_overlay(folder.overlay, encrypted=fitted.placement.fields.is_encrypted)
         commands = stack_images.commands_of(service["image"] for service in project.running.values())
         stack = derive(Derivation(project, fitted, network, commands))
         stack_images.push(stack.images, network)
         stack_images.pull(images_by_host(stack, fitted))
     with ui.phase("Starting the stack"):
-        deploy.deploy(stack, deploy.write(stack, folder), prepared.hosts.node_names)
+        deploy.deploy(stack, deploy.write(stack, folder))
     with ui.phase("Opening the ports of this machine"):
         with_bridge = not bridge_is_here(prepared)
         access.open_ports(settings, stack.name, settings.own_image(LINKS), with_bridge=with_bridge)

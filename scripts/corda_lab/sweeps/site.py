@@ -4,11 +4,11 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import lifecycle, ownership
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.engine import run_docker
 from corda_lab.lab.settings import Settings
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
-from corda_lab.swarm.deploy import services_of
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.plan import HERE, Room
@@ -116,9 +116,9 @@ Site = Machine | Swarm
 
 
 def stack_present(settings: Settings) -> str | None:
-    """Return what identifies the existing stack: the id of its first service, else that its volumes may be there."""
+    """Return what identifies the existing stack: the id of its overlay, else that its volumes may be there."""
     folder = StackFolder.of(settings.project)
     if folder.known() is None:
         return None
-    services = services_of(folder.stack)
-    return services[0].id if services else "volumes"
+    overlay = run_docker(["network", "inspect", "--format={{.Id}}", folder.overlay])
+    return overlay.stdout.strip() or "volumes"

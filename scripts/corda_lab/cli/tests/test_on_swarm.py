@@ -20,7 +20,7 @@ from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import Member
-from support.docker import docker_client
+from support.docker import docker_client, stack_task
 
 
 @pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
@@ -112,25 +112,15 @@ def test_a_stack_is_removed_from_where_it_was_started_and_from_where_its_placeme
 
 
 def test_the_status_of_a_stack_is_that_of_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = (
-        '[{"ID": "n1", "Spec": {"Availability": "active"}, "Description": {"Hostname": "h1"},'
-        ' "Status": {"State": "ready"}}]'
-    )
-    service = '[{"ID": "s1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {"Image": "x"}}}}]'
-    task = (
-        '[{"ID": "t1", "ServiceID": "s1", "NodeID": "n1", "CreatedAt": "1", "DesiredState": "shutdown",'
-        ' "Spec": {"ContainerSpec": {"Image": "x"}}, "Status": {"State": "failed", "Err": "exit 2"}}]'
-    )
     docker_client(
         tmp_path,
         monkeypatch,
-        f"""case "$*" in
-          "node ls "*) echo n1 ;;
-          "node inspect "*) echo '{node}' ;;
-          "service ls "*) echo s1 ;;
-          "inspect --type=service "*) echo '{service}' ;;
-          "stack ps "*) echo t1 ;;
-          "inspect "*) echo '{task}' ;;
+        """case "$*" in
+          "service ls "*) echo lab-swarm_partya ;;
+          "service inspect "*) printf 'lab-swarm_partya\\t\\n' ;;
+          "stack ps "*) echo '"""
+        + stack_task("lab-swarm_partya", "t1", "Failed 2 minutes ago", host="h1", trouble="exit 2")
+        + """' ;;
         esac""",
     )
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")

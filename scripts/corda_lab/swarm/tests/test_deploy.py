@@ -1,8 +1,6 @@
 """How a stack is handed to Swarm, with a client that answers like one. Real engines are in tests/swarm."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from corda_lab.swarm import deploy
 from corda_lab.swarm.deploy import command, write
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.stack import Stack
-from support.docker import docker_client
+from support.docker import docker_client, stack_task
 
 STACK = Stack(
     "lab-swarm",
@@ -23,16 +21,11 @@ STACK = Stack(
     },
     (),
 )
-FORM = {"Image": "r/node:1@sha256:0"}
-SERVICE = [{"ID": "s1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": FORM}}}]
 CLIENT = """\
 echo "$*" >> {home}/calls
 case "$*" in
   "stack deploy "*) [ ! -e {home}/refused ] || {{ echo 'invalid mount' >&2; exit 1; }} ;;
-  "service ls "*) echo s1 ;;
-  "inspect --type=service "*) /bin/cat {home}/services ;;
-  "stack ps "*) echo t1 ;;
-  "inspect --type=task "*) /bin/cat {home}/tasks ;;
+  "stack ps "*) /bin/cat {home}/tasks ;;
   "service update "*) /bin/cp {home}/running {home}/tasks ;;
   "service logs "*) echo 'run-corda: /node/node.conf does not exist' ;;
   "secret ls "*) echo lab-keys-1; echo lab-keys-2 ;;
@@ -46,18 +39,14 @@ class Swarm:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        (home / "services").write_text(json.dumps(SERVICE))
-        (home / "running").write_text(self._task("running"))
+        (home / "running").write_text(self._task("Running"))
 
-    def _task(self, state: str, **status: Any) -> str:
-        task = {"ID": "t1", "ServiceID": "s1", "NodeID": "n1", "CreatedAt": "2026-11-26T02:00:00Z"}
-        return json.dumps(
-            [{**task, "Spec": {"ContainerSpec": FORM}, "DesiredState": "running", "Status": status | {"State": state}}]
-        )
+    def _task(self, state: str, trouble: str = "") -> str:
+        return stack_task("lab-swarm_partya", "t1", f"{state} 3 seconds ago", host="h1", trouble=trouble)
 
-    def has(self, state: str, **status: Any) -> None:
+    def has(self, state: str, trouble: str = "") -> None:
         """Let the service have a task in this state."""
-        (self.home / "tasks").write_text(self._task(state, **status))
+        (self.home / "tasks").write_text(self._task(state, trouble))
 
     def calls(self, beginning: str) -> list[str]:
         lines = (self.home / "calls").read_text().splitlines()
@@ -70,6 +59,7 @@ def swarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Swarm:
     home.mkdir()
     docker_client(tmp_path, monkeypatch, CLIENT.format(home=home))
     monkeypatch.setattr(deploy, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(deploy, "SETTLED_SECONDS", 0.0)
     return Swarm(home)
 
 
@@ -84,22 +74,22 @@ def test_the_file_is_written_and_the_command_is_shown(
 
 
 def test_a_stack_is_deployed_when_its_services_run(swarm: Swarm) -> None:
-    swarm.has("running")
-    deploy.deploy(STACK, Path("/stack.yaml"), {})
+    swarm.has("Running")
+    deploy.deploy(STACK, Path("/stack.yaml"))
     assert swarm.calls("stack deploy") == [" ".join(command(STACK, Path("/stack.yaml")))]
     assert swarm.calls("service update") == []
 
 
 def test_keys_of_earlier_forms_are_deleted(swarm: Swarm) -> None:
-    swarm.has("running")
-    deploy.deploy(STACK, Path("/stack.yaml"), {})
+    swarm.has("Running")
+    deploy.deploy(STACK, Path("/stack.yaml"))
     assert swarm.calls("secret rm") == ["secret rm lab-keys-1"]
     assert swarm.calls("config rm") == []
 
 
 def test_a_service_that_has_ended_is_started_again(swarm: Swarm) -> None:
-    swarm.has("failed", Err="task: non-zero exit (143)")
-    deploy.deploy(STACK, Path("/stack.yaml"), {})
+    swarm.has("Failed", "task: non-zero exit (143)")
+    deploy.deploy(STACK, Path("/stack.yaml"))
     assert len(swarm.calls("service update --detach --force")) == 1
 
 
@@ -107,22 +97,22 @@ def test_a_service_that_ends_while_it_starts_is_named_with_its_last_lines(
     swarm: Swarm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(deploy, "ENDED_SECONDS_MAX", 0.0)
-    swarm.has("failed", Err="task: non-zero exit (2)")
+    swarm.has("Failed", "task: non-zero exit (2)")
     (swarm.home / "running").write_text((swarm.home / "tasks").read_text())
     with pytest.raises(LabError, match=r"did not start: partya: task: non-zero exit \(2\)") as caught:
-        deploy.deploy(STACK, Path("/stack.yaml"), {})
+        deploy.deploy(STACK, Path("/stack.yaml"))
     assert "docker service logs lab-swarm_partya" in caught.value.remedy
     assert "| run-corda: /node/node.conf does not exist" in capsys.readouterr().out
 
 
 def test_a_start_has_a_limit(swarm: Swarm, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deploy, "READY_SECONDS_MAX", 0.1)
-    swarm.has("starting")
+    swarm.has("Starting")
     with pytest.raises(LabError, match="not ready within 0 s: starting: partya"):
-        deploy.deploy(STACK, Path("/stack.yaml"), {})
+        deploy.deploy(STACK, Path("/stack.yaml"))
 
 
 def test_a_file_that_swarm_refuses_is_an_error_with_its_words(swarm: Swarm) -> None:
     (swarm.home / "refused").touch()
     with pytest.raises(LabError, match="`docker stack deploy` failed: invalid mount"):
-        deploy.deploy(STACK, Path("/stack.yaml"), {})
+        deploy.deploy(STACK, Path("/stack.yaml"))

@@ -320,9 +320,10 @@ def test_a_stack_has_the_shape_of_its_services(
     stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
-    labels = {"org.cordalab.shape": "PARTIES=5 NODE_HEAP=768m"}
-    service = {"ID": "1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {"Labels": labels}}}}
-    script = f"case $1 in service) echo 1;; inspect) echo '{json.dumps([service])}';; esac"
+    script = (
+        'case "$1 $2" in "service ls") echo lab-swarm_partya;; '
+        "*) printf 'lab-swarm_partya\\tPARTIES=5 NODE_HEAP=768m\\n';; esac"
+    )
     docker_client(tmp_path / "bin", monkeypatch, script)
     found = deployment.find(SETTINGS)
     assert found is not None

@@ -32,7 +32,6 @@ DEPLOYED = Deployment(
     helper_image="",
     hosts=["one"],
 )
-SERVICE = '[{"ID": "partya-1", "Spec": {"Name": "lab-swarm_partya", "TaskTemplate": {"ContainerSpec": {}}}}]'
 
 
 @pytest.fixture
@@ -47,10 +46,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackFolder:
 
 
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, runs: bool = True, here: str = "") -> None:
-    """An engine with the service of a stack, or without, and with containers of a lab on this machine."""
+    """An engine with the overlay of a stack, or without, and with containers of a lab on this machine."""
     (tmp_path / "bin").mkdir()
-    service = "echo partya-1" if runs else "true"
-    script = f"case $1 in service) {service};; inspect) echo '{SERVICE}';; ps) printf '%s' '{here}';; esac"
+    overlay = "echo overlay-1" if runs else "false"
+    script = f"case $1 in network) {overlay};; ps) printf '%s' '{here}';; esac"
     docker_client(tmp_path / "bin", monkeypatch, script)
 
 
@@ -67,7 +66,7 @@ def test_a_stack_of_a_person_is_not_replaced(
         Swarm(None, "three").require_replaceable(SETTINGS)
     assert "--on three --volumes" in caught.value.remedy
     Swarm(None, "three").mark(SETTINGS)
-    assert ownership.marked(folder.stack) == "partya-1"
+    assert ownership.marked(folder.stack) == "overlay-1"
     Swarm(None, "three").require_replaceable(SETTINGS)
 
 
