@@ -176,7 +176,10 @@ def lengths(lab: Lab, compose: Compose, nodes: list[str]) -> dict[str, int]:
 
 
 def missing_at_rest(compose: Compose, acknowledged: list[str]) -> set[tuple[str, str]]:
-    """Return the node and the id of each transaction that a party lacks. A party may record one after its caller."""
+    """Return the node and the id of each transaction that a party lacks.
+
+    A party may record one after its caller, and a copy of an H2 file that is being written may not be readable.
+    """
     deadline = time.monotonic() + REST_SECONDS_MAX
     while True:
         missing = {
@@ -188,7 +191,7 @@ def missing_at_rest(compose: Compose, acknowledged: list[str]) -> set[tuple[str,
 
 
 def transactions_of(compose: Compose, node: str) -> set[str]:
-    """Return the ids of the transactions that a node has."""
+    """Return the ids of the transactions that a node has; none if its database could not be read."""
     command: tuple[str, ...]
     if compose.settings["DATABASE"] == "postgres":
         command = ("postgres", "psql", "--username=lab", "--dbname=corda", "--tuples-only", "--no-align")
@@ -201,10 +204,8 @@ def transactions_of(compose: Compose, node: str) -> set[str]:
             "-url 'jdbc:h2:file:/opt/corda/persistence/restarts;MAX_COMPACT_TIME=0' "
             "-sql 'select tx_id from node_transactions'; rm -f /opt/corda/persistence/restarts.*"
         )
-    answer = compose.run("exec", "-T", *command, query, seconds_max=120).stdout.upper()
-    found = set(TRANSACTION.findall(answer))
-    assert found, answer
-    return found
+    answer = compose.run("exec", "-T", *command, query, check=False, seconds_max=120).stdout.upper()
+    return set(TRANSACTION.findall(answer))
 
 
 def audited_at_rest(compose: Compose) -> Audit:
