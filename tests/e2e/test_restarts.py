@@ -33,6 +33,8 @@ LABS: dict[str, tuple[str, ...]] = {
     "4.10-postgres": ("--corda", "4.10", "--parties", "2", "--database", "postgres"),
 }
 """H2 1.4.199, which compacts at a stop, the oldest H2 (1.4.194), and PostgreSQL."""
+FIRST_CYCLES = {"4.10-postgres": 3}
+"""PostgreSQL is stopped with its nodes by the last three ways only: ``down`` and the kills."""
 AUDITED_FROM = (4, 6)
 """The first version of Corda that an audit can judge."""
 
@@ -120,7 +122,7 @@ class Load:
                     return
 
 
-@pytest.fixture(scope="module", params=LABS)
+@pytest.fixture(scope="module")
 def restarted(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A lab with a new network, for all cycles of one shape."""
     lab.succeed("down", "--volumes")
@@ -129,7 +131,11 @@ def restarted(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     lab.succeed("down", "--volumes")
 
 
-@pytest.mark.parametrize("cycle", range(len(CASES)))
+@pytest.mark.parametrize(
+    ("restarted", "cycle"),
+    [(name, cycle) for name in LABS for cycle in range(FIRST_CYCLES.get(name, 0), len(CASES))],
+    indirect=["restarted"],
+)
 def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> None:
     way, under_load = CASES[cycle]
     compose = Compose(of_running(restarted.settings))
