@@ -31,8 +31,6 @@ from corda_lab.steps.entry import NOT_ANSWERED
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.text.words import parameter_name, per_second, plural
 
-VALUES_SHOWN_MAX = 8
-
 
 @dataclass(frozen=True)
 class Conclusion:

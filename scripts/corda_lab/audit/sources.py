@@ -184,7 +184,8 @@ def _read_postgres(
 def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
     """Ask until there is an answer. Returns why there is none."""
     problem = f"no time was left of {deadline.seconds:.0f} s"
-    for _ in range(TRIES_MAX):
+    for number in range(TRIES_MAX):
+        time.sleep(min(AGAIN_SECONDS, deadline.left) if number else 0)
         if deadline.left < TRY_SECONDS_MIN:
             break
         try:
@@ -193,7 +194,6 @@ def _tried(ask: Callable[[], None], deadline: Deadline) -> str | None:
             # The command itself has the whole script in it.
             words = " ".join(error.message.rpartition("` ")[2].removeprefix("failed: ").split())
             problem = words or f"reading did not end within {deadline.seconds:.0f} s"
-            time.sleep(min(AGAIN_SECONDS, deadline.left))
         else:
             return None
     return problem

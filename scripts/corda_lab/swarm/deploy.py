@@ -58,7 +58,7 @@ class Task:
 
 
 def services_of(stack: str) -> dict[str, str]:
-    """Return the labels with the shape of all services of a stack; empty if it does not exist. Raises LabError."""
+    """Return the label with the shape of each service of a stack; empty if it does not exist. Raises LabError."""
     names = _checked(["service", "ls", "--format={{.Name}}", f"--filter=label={NAMESPACE}={stack}"]).split()
     form = f'{{{{.Spec.Name}}}}\t{{{{index .Spec.TaskTemplate.ContainerSpec.Labels "{shape.LABEL}"}}}}'
     text = _checked(["service", "inspect", f"--format={form}", *names]) if names else ""
@@ -69,8 +69,9 @@ def services_of(stack: str) -> dict[str, str]:
 def tasks_of(stack: str) -> dict[str, Task]:
     """Return the newest task of each service of a stack that has one. Raises LabError."""
     done = run_docker(["stack", "ps", "--no-trunc", "--format={{json .}}", stack], seconds_max=READ_SECONDS_MAX)
+    if done.returncode != 0 and "nothing found in stack" not in done.stderr:
+        output_of(done, f"`docker stack ps {stack}` failed")
     found: dict[str, Task] = {}
-    # Without a task, the client says that there is nothing in this stack.
     for line in done.stdout.splitlines():
         said = json.loads(line)
         # The name of a task is that of its service, with a number. The newest comes first.

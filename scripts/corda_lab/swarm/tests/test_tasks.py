@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.swarm import deploy
 from corda_lab.swarm.deploy import StackProgress, Task, services_of, tasks_of
 from support.docker import docker_client, stack_task
@@ -28,6 +29,16 @@ def test_the_newest_task_of_each_service_counts(tmp_path: Path, monkeypatch: pyt
         "bridge": Task("t2", "pending", trouble="no suitable node"),
     }
     assert [str(one) for one in found.values()] == ["running on h1", "pending: no suitable node"]
+
+
+def test_a_stack_without_a_task_has_none_and_an_engine_that_fails_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker_client(tmp_path, monkeypatch, "echo 'nothing found in stack: lab-swarm' >&2; exit 1")
+    assert tasks_of("lab-swarm") == {}
+    docker_client(tmp_path, monkeypatch, "echo 'this node is not a swarm manager' >&2; exit 1")
+    with pytest.raises(LabError, match="`docker stack ps lab-swarm` failed: this node is not a swarm manager"):
+        tasks_of("lab-swarm")
 
 
 def test_services_have_their_names_without_that_of_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
