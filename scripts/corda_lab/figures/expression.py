@@ -3,25 +3,17 @@
 A name is that of a field of a sweep (``set.participants``) or its last part (``participants``).
 """
 
-import ast
 import math
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-TEXT_MAX = 200
-"""The most characters of an expression."""
+import polars as pl
 
+_ALLOWED = re.compile(r"[\w.\s+*/()-]*")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_][\w.]*")
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-
-_OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
 
 
 class ExpressionError(ValueError):
@@ -34,61 +26,27 @@ class Expression:
 
     text: str
     names: tuple[str, ...]
-    root: ast.expr
+    computed: pl.Expr
 
     def value(self, names: Mapping[str, float]) -> float:
-        """Return the value, given that of every name. Raises ExpressionError if a name is missing or it has none."""
-        try:
-            value = _value(self.root, names)
-        except ZeroDivisionError:
-            raise ExpressionError("divides by 0") from None
-        except KeyError as error:
-            raise ExpressionError(f"{error.args[0]} has no value") from None
+        """Return the value, given that of every name. Raises ExpressionError if it has none."""
+        row = pl.DataFrame({name: [float(names[name])] for name in self.names})
+        value = float(row.select(self.computed.cast(pl.Float64)).item())
         if not math.isfinite(value):
-            raise ExpressionError(f"{self.text} is too large")
+            raise ExpressionError(f"{self.text} divides by 0, or is too large")
         return value
 
 
 def parse(text: str) -> Expression:
     """Read an expression. Raises ExpressionError."""
-    if len(text) > TEXT_MAX:
-        raise ExpressionError(f"is longer than {TEXT_MAX} characters")
+    if not _ALLOWED.fullmatch(text):
+        raise ExpressionError("may have only numbers, names, + - * / and parentheses")
     try:
-        root = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, MemoryError, RecursionError):
+        # A name is quoted, because it may have a dot. In parentheses, a second name is no alias of the first.
+        computed = pl.sql_expr("(" + _NAME.sub(r'"\g<0>"', text) + ")")
+    except pl.exceptions.PolarsError:
         raise ExpressionError("is no expression") from None
-    return Expression(text, tuple(dict.fromkeys(_names(root))), root)
-
-
-def _names(node: ast.expr) -> Iterator[str]:
-    """Yield the names of an expression. Raises ExpressionError if it has anything else but numbers and ``+ - * /``."""
-    match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return
-        case ast.Name() | ast.Attribute() if _is_name(node):
-            yield ast.unparse(node)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield from _names(operand)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATIONS:
-            yield from _names(left)
-            yield from _names(right)
-        case _:
-            raise ExpressionError(f"{ast.unparse(node)} is no number, name, + - * / or parenthesis")
-
-
-def _is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_name(node.value))
-
-
-def _value(node: ast.expr, names: Mapping[str, float]) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return float(number)
-        case ast.UnaryOp(operand=operand):
-            return -_value(operand, names)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return _OPERATIONS[type(sign)](_value(left, names), _value(right, names))
-    return names[ast.unparse(node)]
+    return Expression(text, tuple(dict.fromkeys(_NAME.findall(text))), computed)
 
 
 def number_of(value: object) -> float | None:

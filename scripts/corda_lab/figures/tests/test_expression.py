@@ -2,7 +2,7 @@
 
 import pytest
 
-from corda_lab.figures.expression import TEXT_MAX, ExpressionError, parse
+from corda_lab.figures.expression import ExpressionError, parse
 
 NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
 
@@ -30,42 +30,19 @@ def test_names_are_listed_once_in_their_order() -> None:
     assert parse("b * (a - b) * set.c").names == ("b", "a", "set.c")
 
 
-@pytest.mark.parametrize("text", ["", "2 *", "* 2", "(n", "n)", "n n", "(" * 150 + "n"])
+@pytest.mark.parametrize("text", ["", "2 *", "* 2", "(n", "n)", "n n", "(" * 150 + "n", "n(2)", "n ** 2"])
 def test_what_cannot_be_read_is_no_expression(text: str) -> None:
     with pytest.raises(ExpressionError, match="is no expression"):
         parse(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("n ** 2", "n ** 2"),
-        ("2 + n % 2", "n % 2"),
-        ("open('x')", "open('x')"),
-        ("n.__class__()", "n.__class__()"),
-        ("(n + 1).real", "(n + 1).real"),
-        ("[n][0]", "[n][0]"),
-        ("+n", "+n"),
-        ("True", "True"),
-        ("'n'", "'n'"),
-    ],
-)
-def test_nothing_but_arithmetic_is_read(text: str, what: str) -> None:
-    with pytest.raises(ExpressionError) as caught:
+@pytest.mark.parametrize("text", ["2 + n % 2", "open('x')", "[n][0]", "'n'", 'n"', "n, n", "n = 3", "{n}", "n;"])
+def test_nothing_but_arithmetic_is_read(text: str) -> None:
+    with pytest.raises(ExpressionError, match="may have only"):
         parse(text)
-    assert str(caught.value) == f"{what} is no number, name, + - * / or parenthesis"
 
 
-def test_a_text_that_is_too_long_is_not_read() -> None:
-    with pytest.raises(ExpressionError, match=f"is longer than {TEXT_MAX} characters"):
-        parse("n" * (TEXT_MAX + 1))
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [("n / (n - 3)", "divides by 0"), ("other", "other has no value"), ("n * huge", "n * huge is too large")],
-)
-def test_an_expression_without_a_value_says_why(text: str, why: str) -> None:
-    with pytest.raises(ExpressionError) as caught:
+@pytest.mark.parametrize("text", ["n / (n - 3)", "n * huge"])
+def test_an_expression_without_a_value_is_an_error(text: str) -> None:
+    with pytest.raises(ExpressionError, match="divides by 0, or is too large"):
         parse(text).value({**NAMES, "huge": 1.7e308})
-    assert str(caught.value) == why
