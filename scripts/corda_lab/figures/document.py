@@ -8,16 +8,12 @@ from corda_lab.figures.judge import ClaimVerdict, Judged
 from corda_lab.figures.verdict import REPEATS_MIN
 from corda_lab.report import rendering
 from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.text.words import LINE_LENGTH, wrapped
 
 NOTE = "†"
 """The mark of a claim that has a note: what a person found who looked at the evidence."""
 
 _COMMAND = re.compile(r"\./scripts/lab reproduce [\w-]+( --quick)?( --add \d+)?")
 """A command in a sentence."""
-
-_BEGINS_ITEM = re.compile(r"^( +\d*)([-+*.)])(?= )")
-"""The beginning of a line that Markdown takes for an item of a list, up to its sign and the sign."""
 
 SIGNS = dict(zip(summary.LABELS, "●○?–·", strict=True))
 """The sign of a claim in a bar, by its verdict."""
@@ -65,18 +61,23 @@ def cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text without what would be read as HTML."""
-    return text.replace("<", "&lt;").replace(">", "&gt;")
+    """Return text on one line, without what would be read as HTML."""
+    return " ".join(text.split()).replace("<", "&lt;").replace(">", "&gt;")
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph in lines, with the empty line after it."""
-    return wrapped(" ".join(text.split())) + "\n\n"
+    """Return a paragraph on one line, with the empty line after it."""
+    return " ".join(text.split()) + "\n\n"
 
 
 def quoted(text: str, number: int) -> str:
     """Return a numbered sentence of the source."""
-    return wrapped(plain(text), f"> {number}. ", ">    ")
+    return f"> {number}. {plain(text)}"
+
+
+def item(text: str) -> str:
+    """Return an item of a list."""
+    return f"- {plain(text)}"
 
 
 def bar(one: Judged) -> str:
@@ -103,17 +104,3 @@ def claim(verdict: ClaimVerdict, one: Judged) -> str:
 def sentence(text: str) -> str:
     """Return a text as a sentence; empty if it is empty."""
     return f"{text[:1].upper()}{text[1:]}" + ("" if not text or text.endswith((".", "?", "!")) else ".")
-
-
-def item(text: str) -> str:
-    """Return an item of a list. No line of it begins with what would begin another item."""
-    lines = _item_lines(text, LINE_LENGTH)
-    if max(map(len, lines)) > LINE_LENGTH:
-        # The sign that is put before such a beginning needs a place of its own.
-        lines = _item_lines(text, LINE_LENGTH - 1)
-    return "\n".join(lines)
-
-
-def _item_lines(text: str, width: int) -> list[str]:
-    first, *others = wrapped(plain(text), "- ", "  ", width).splitlines()
-    return [first, *(_BEGINS_ITEM.sub(r"\1\\\2", line) for line in others)]

@@ -1,7 +1,6 @@
 """Numbers and names as users read them. The terminal, the reports and the charts share these functions."""
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 
 STAGE_MEANINGS = {
@@ -22,8 +21,6 @@ STAGE_MEANINGS = {
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
 BLOCKS = "▁▂▃▄▅▆▇█"
-LINE_LENGTH = 120
-"""Longest line of the lab's Markdown files, in characters."""
 
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
 """Functions of this module that the templates of the reports call."""
@@ -116,18 +113,6 @@ def length(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
-
-
-def wrapped(text: str, first: str = "", rest: str = "", width: int = LINE_LENGTH) -> str:
-    """Return a paragraph in lines of at most 120 characters. ``first`` and ``rest`` are what its lines begin with."""
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def sparkline(values: Sequence[float | None]) -> str:

@@ -320,22 +320,13 @@ def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places
     assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
 
 
-def test_a_line_of_an_item_does_not_begin_another_item() -> None:
-    for sign in ("-", "1.", "*"):
-        found = item(f"{'x' * 118} {sign} {'y' * 30}")
-        assert found.splitlines()[1].startswith(f"  {sign[:-1]}\\{sign[-1]} ")
-        full = f"{sign} {'y ' * 56}".ljust(118, "y")
-        assert max(map(len, item(f"{'x' * 118} {full} z").splitlines())) <= 120
-
-
 def test_text_stays_within_its_cell() -> None:
     assert cell("a | b\nc <d>") == "a \\| b c &lt;d&gt;"
     assert cell("`a | <b>`") == "`a \\| <b>`"
 
 
-def test_no_line_is_too_long_except_those_of_tables(found: Book, two: Places) -> None:
-    lines = [line for line in book.text(found, two).splitlines() if not line.startswith("|")]
-    assert max(map(len, lines)) <= 120
+def test_an_item_is_one_line() -> None:
+    assert item("a\n- b  <c>") == "- a - b &lt;c&gt;"
 
 
 def test_every_document_has_a_title_and_a_reference_which_the_readme_has_in_full() -> None:
