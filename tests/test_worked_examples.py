@@ -13,7 +13,7 @@ import pytest
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
-from corda_lab.stats.power import repeats_needed
+from corda_lab.analysis.detection import repeats_needed
 from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
 from corda_lab.steps.rows import Window
@@ -324,7 +324,7 @@ def test_samples_of_each_second() -> None:
 
 
 def test_how_many_repeats() -> None:
-    assert repeats_needed(0.1, math.expm1(0.05), "independent") == 64
+    assert repeats_needed(0.1, math.expm1(0.05), samples=2) == 64
 
 
 def test_the_soak() -> None:

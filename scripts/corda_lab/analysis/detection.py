@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -12,19 +11,25 @@ from corda_lab.analysis.points import Point, known_metrics, points, strata
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.stats.power import Design, repeats_needed
+from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
+POWER = 0.8
+"""Probability with which a difference of the given size is to be seen, if it exists."""
+REPEATS_MIN, REPEATS_MAX = 3, 1000
+"""Two repeats hardly show their own scatter, so fewer than three are never recommended."""
 FREEDOM_MIN = 6
 """With fewer degrees of freedom, an interval of the scatter itself spans more than a factor of 3."""
+SHIFT_MAX = 12.0
+"""A difference of so many standard errors beyond the limit is always seen. scipy's function fails far above that."""
 
 
 @dataclass(frozen=True)
 class Detection:
     """How many repeats of each point show a change of one metric, if every pair of points is judged, as in a report.
 
-    ``scatter`` is the standard deviation that ``stats.power`` takes, about the same as a coefficient of variation.
-    ``repeats`` is None above the limit of ``stats.power``.
+    ``scatter`` is a standard deviation of logarithms, about the same as a coefficient of variation: of the ratios
+    within pairs of repeats, or of the repeats if the sweep has a single point. ``repeats`` is None above
+    ``REPEATS_MAX``.
     """
 
     metric: str
@@ -60,10 +65,17 @@ def detections(run: StoredRun, change: float) -> list[Detection]:
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
     found = []
     for metric in known_metrics(all_points):
-        scatter, freedom = pooled(_logs_of_ratios(pairs, metric) if pairs else _logs(all_points, metric))
+        known = {point.key: _logs(point, metric) for point in all_points}
+        ratios = [
+            [second - known[a.key][repeat] for repeat, second in known[b.key].items() if repeat in known[a.key]]
+            for a, b in pairs
+        ]
+        samples = ratios if pairs else [list(logs.values()) for logs in known.values()]
+        freedom = sum(max(0, len(sample) - 1) for sample in samples)
         if freedom:
-            design: Design = "paired" if pairs else "independent"
-            repeats = repeats_needed(scatter, change, design, confidence=confidence)
+            squares = sum(statistics.variance(sample) * (len(sample) - 1) for sample in samples if len(sample) > 1)
+            scatter = math.sqrt(squares / freedom)
+            repeats = repeats_needed(scatter, change, samples=1 if pairs else 2, confidence=confidence)
             found.append(Detection(metric, scatter, freedom, repeats))
     if not found:
         raise LabError(
@@ -73,26 +85,29 @@ def detections(run: StoredRun, change: float) -> list[Detection]:
     return found
 
 
-def pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """The standard deviation within samples, and its degrees of freedom: 0 if no sample has two values."""
-    squares, freedom = 0.0, 0
-    for sample in samples:
-        if len(sample) > 1:
-            squares += statistics.variance(sample) * (len(sample) - 1)
-            freedom += len(sample) - 1
-    return math.sqrt(squares / freedom) if freedom else 0.0, freedom
+def _logs(point: Point, metric: str) -> dict[int, float]:
+    """The logarithms of a metric by repeat. Repeats without a positive, finite value are left out."""
+    values = {step.repeat: METRICS[metric].of(step) or 0.0 for step in point.valid}
+    return {repeat: math.log(value) for repeat, value in values.items() if 0 < value < math.inf}
 
 
-def _logs(all_points: Sequence[Point], metric: str) -> list[list[float]]:
-    """The logarithms of the repeats of every point. Repeats without a positive, finite value are left out."""
-    return [[math.log(value) for value in point.samples(metric) if 0 < value < math.inf] for point in all_points]
+def power_of(repeats: int, scatter: float, change: float, *, samples: int, confidence: float = CONFIDENCE) -> float:
+    """The probability that the tests of ``stats.difference`` see a change (a share), with ``repeats`` of each point.
+
+    ``samples`` is 1 if repeats are compared in pairs, so that the ratios are one sample, and 2 if they are independent.
+    """
+    from scipy.special import nctdtr  # see t_quantile
+
+    freedom = samples * (repeats - 1)
+    limit = t_quantile(confidence, freedom)
+    shift = min(limit + SHIFT_MAX, abs(math.log1p(change)) / (scatter * math.sqrt(samples / repeats)))
+    # The two tails. By symmetry, the lower one is the upper one of the opposite shift.
+    return float(2 - nctdtr(freedom, shift, limit) - nctdtr(freedom, -shift, limit))
 
 
-def _logs_of_ratios(pairs: Sequence[tuple[Point, Point]], metric: str) -> list[list[float]]:
-    """The logarithms of the ratios of repeats with the same number, for every pair of points."""
-    found = []
-    for first, second in pairs:
-        a, b = ({step.repeat: METRICS[metric].of(step) or 0.0 for step in point.valid} for point in (first, second))
-        known = [repeat for repeat in a.keys() & b.keys() if 0 < a[repeat] < math.inf and 0 < b[repeat] < math.inf]
-        found.append([math.log(b[repeat] / a[repeat]) for repeat in known])
-    return found
+def repeats_needed(scatter: float, change: float, *, samples: int, confidence: float = CONFIDENCE) -> int | None:
+    """The fewest repeats of each point that show a change with probability ``POWER``; None above ``REPEATS_MAX``."""
+    for repeats in range(REPEATS_MIN, REPEATS_MAX + 1):
+        if scatter == 0 or power_of(repeats, scatter, change, samples=samples, confidence=confidence) >= POWER:
+            return repeats
+    return None

@@ -16,7 +16,6 @@ from corda_lab.paths import CONFIGS, ROOT
 from corda_lab.report import facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import Rerun
-from corda_lab.stats.power import POWER, REPEATS_MAX
 from corda_lab.sweeps import estimate, execute, plan, store
 from corda_lab.sweeps.execute import SweepResult
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
@@ -78,11 +77,11 @@ def show_detection(wanted: SweepRequest, change: str) -> None:
     found = detection.detections(run, share)
     table = tables.table("value", "scatter", "repeats", numbers=["scatter", "repeats"])
     for one in found:
-        count = f"over {REPEATS_MAX}" if one.repeats is None else str(one.repeats)
+        count = f"over {detection.REPEATS_MAX}" if one.repeats is None else str(one.repeats)
         table.add_row(METRICS[one.metric].title, f"{100 * one.scatter:.1f} %", count)
     ui.console.print(
         f"Repeats of each point that show a difference of {100 * share:g} % between any two with a probability of "
-        f"{100 * POWER:.0f} %, by the scatter of {run.identity}, which has {plural(run.sweep.repeats, 'repeat')}.",
+        f"{100 * detection.POWER:.0f} %, by the scatter of {run.identity}, which has {plural(run.sweep.repeats, 'repeat')}.",
         markup=False,
     )
     tables.show(table)

@@ -169,7 +169,10 @@ def test_best_is_the_best_value_there_is() -> None:
             "v is 'a' at n 1, v a, which is no number",
         ),
         (lambda points: exponent(points, "y", parse("k"), where={"v": "a"}), "k is not known at n 1, v a"),
-        (lambda points: exponent(points, "y", parse("1 / (n - 1)"), where={"v": "a"}), "n 1, v a: 1 / (n - 1) divides by 0, or is too large"),
+        (
+            lambda points: exponent(points, "y", parse("1 / (n - 1)"), where={"v": "a"}),
+            "n 1, v a: 1 / (n - 1) divides by 0, or is too large",
+        ),
         (
             lambda points: exponent(points, "z", parse("n"), where={"v": "b"}, least="3 x peak"),
             "no point has z, so there is no peak",
