@@ -81,7 +81,7 @@ def show_detection(wanted: SweepRequest, change: str) -> None:
         table.add_row(METRICS[one.metric].title, f"{100 * one.scatter:.1f} %", count)
     ui.console.print(
         f"Repeats of each point that show a difference of {100 * share:g} % between any two with a probability of "
-        f"{100 * detection.POWER:.0f} %, by the scatter of {run.identity}, which has {plural(run.sweep.repeats, 'repeat')}.",
+        f"{100 * detection.POWER:.0f} %, by the scatter of {run.identity} with {plural(run.sweep.repeats, 'repeat')}.",
         markup=False,
     )
     tables.show(table)
