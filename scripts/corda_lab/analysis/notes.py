@@ -8,11 +8,10 @@ from corda_lab.analysis.points import Point, points
 from corda_lab.analysis.wording import ended, steps_words
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import reasons
-from corda_lab.steps.counts import BRIDGE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
-from corda_lab.text.words import amount, plural
+from corda_lab.text.words import plural
 
 Kind = Literal["failed", "error", "invalid", "warning"]
 """Why a step failed, the errors of failed requests, why a step is invalid, and what a reader should know."""
@@ -62,7 +61,7 @@ def notes(run: StoredRun) -> list[Note]:
             for members in groups.values()
         ]
         found += error_notes(run) if kind == "failed" else []
-    return found + speed_notes(points(run))
+    return found
 
 
 def broke_words(point: Point) -> str:
@@ -72,25 +71,6 @@ def broke_words(point: Point) -> str:
 
 
 QUICK = "this is the short form of the sweep (--quick), with fewer points or shorter steps than the whole one."
-
-
-BRIDGE_COST_RATIO_MAX = 1.3
-"""Largest over smallest CPU time of the bridge for one flow, over the repeats of a point. The work is the same."""
-
-
-def speed_notes(all_points: Sequence[Point]) -> list[Note]:
-    """A warning for each point whose repeats ran on a processor of different speed, by the bridge's own CPU time."""
-    found = []
-    for point in all_points:
-        costs = [step.costs.get("cpu_seconds_per_flow", {}).get(BRIDGE) for step in point.valid]
-        known = sorted(1000 * cost for cost in costs if cost)
-        if known and known[-1] > BRIDGE_COST_RATIO_MAX * known[0]:
-            took = f"took {amount(known[0])} to {amount(known[-1])} CPU-ms"
-            text = (
-                f"{point.label}: the bridge's work for a flow, which is always the same, {took} in different repeats."
-            )
-            found.append(Note("warning", text))
-    return found
 
 
 def error_notes(run: StoredRun) -> list[Note]:
