@@ -259,7 +259,7 @@ def test_the_variable_agrees_or_refuses(checkout: Path, bare_python: Path, monke
     ("verb", "answer", "starts"),
     [("quickstart", "yes", True), ("up", "yes", True), ("list", "yes", False), ("up", "no", False), ("up", "", False)],
 )
-def test_the_engine_is_prepared_beside_the_environment_if_the_user_has_agreed(
+def test_the_machine_is_prepared_beside_the_environment_if_the_user_has_agreed(
     monkeypatch: pytest.MonkeyPatch, verb: str, answer: str, *, starts: bool
 ) -> None:
     started: list[list[str]] = []
@@ -268,10 +268,9 @@ def test_the_engine_is_prepared_beside_the_environment_if_the_user_has_agreed(
     launcher = runpy.run_path(str(LAUNCHER), run_name="launcher")
     monkeypatch.setattr(sys, "argv", ["lab", verb])
     monkeypatch.setenv("LAB_INSTALL", answer)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
-    launcher["start_engine_beside"]()
-    assert [command[1:] for command in started] == [[str(ROOT / "scripts/bare/prepare.py"), "--engine"]] * starts
+    launcher["prepare_beside"]()
+    assert [command[1:] for command in started] == [[str(ROOT / "scripts/bare/prepare.py")]] * starts
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ def ensure_tools() -> None:
         return
     with ui.phase("Installing the test tools (once)"):
         pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-        pip += ["--require-hashes", "--only-binary=:all:", "--requirement"]
+        pip += ["--no-compile", "--require-hashes", "--only-binary=:all:", "--requirement"]
         status, output = execute([*pip, str(REQUIREMENTS)], seconds_max=INSTALL_SECONDS_MAX)
         if status != 0:
             for line in last_lines(output, 8):

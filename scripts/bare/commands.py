@@ -1,10 +1,12 @@
 """Runs commands with time limits, and says what is going on."""
 
+import fcntl
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -26,6 +28,19 @@ class PreparationError(Exception):
 
 def note(text: str) -> None:
     print(f"    {text}", flush=True)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other command of this checkout prepares the machine, such as the one that scripts/lab begins."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "prepare.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note("waiting for the preparation that has begun beside")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def warn(text: str) -> None:

@@ -3,7 +3,7 @@
 
 `scripts/lab` does the same by itself where something is missing. By hand, as root, from any Python 3.11 or newer:
 
-    python3 scripts/bare/prepare.py [--install] [--engine | --images registry|local]
+    python3 scripts/bare/prepare.py [--install] [--images registry|local]
 
 What is there already is used as it is, and nothing is changed before somebody has agreed. Where no registry answers,
 stand-ins for the images are built from Debian packages. Their names are then in ``.cache/stand-ins.env``:
@@ -26,7 +26,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bare import consent, debian, dockerd, plugins, standins
-from bare.commands import CACHE, ROOT, PreparationError, checked, last_words, note, warn, write_whole
+from bare.commands import CACHE, ROOT, PreparationError, alone, checked, last_words, note, warn, write_whole
 
 STAND_INS_FILE = CACHE / "stand-ins.env"
 """The stand-ins in use, for the lab and for Compose: ``VARIABLE=name # in place of official name``."""
@@ -181,18 +181,18 @@ def main() -> None:
     assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(consent.OPTION, action="store_true", help="agree to packages of the system and to Docker")
-    parser.add_argument("--engine", action="store_true", help="only the engine and its plugins, no images")
     parser.add_argument("--images", choices=("registry", "local"), help="where images come from")
     arguments = parser.parse_args()
     if arguments.install:
         consent.give()
     try:
-        if not dockerd.engine_version():
-            if dockerd.chosen_endpoint() or not debian.can_install():
-                raise PreparationError("No Docker engine answers", "Start it, or run this as root on Debian or Ubuntu.")
-            engine()
-        plugins.ensure()
-        if not arguments.engine:
+        with alone():
+            if not dockerd.engine_version():
+                if dockerd.chosen_endpoint() or not debian.can_install():
+                    remedy = "Start it, or run this as root on Debian or Ubuntu."
+                    raise PreparationError("No Docker engine answers", remedy)
+                engine()
+            plugins.ensure()
             images(official_images(), arguments.images)
     except PreparationError as error:
         sys.stderr.write(f"error: {error.message}\n       {error.remedy}\n")

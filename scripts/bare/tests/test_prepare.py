@@ -1,12 +1,13 @@
 """Where images come from, in which order stand-ins are built, and what their recipes keep to."""
 
 import re
+import threading
 from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from bare import plugins, prepare, standin_base, standins
+from bare import commands, plugins, prepare, standin_base, standins
 from support.docker import docker_client
 
 CURRENT = f"true {standin_base.REVISION}"
@@ -209,3 +210,22 @@ def test_recipe_works_with_an_old_engine_and_names_no_archive(path: Path) -> Non
     for unsupported in ("# syntax=", "<<", "--link"):
         assert unsupported not in recipe
     assert not re.search(r"https?://", recipe)
+
+
+def test_two_commands_prepare_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "CACHE", tmp_path / "cache")
+    order: list[str] = []
+
+    def second() -> None:
+        with commands.alone():
+            order.append("second")
+
+    with commands.alone():
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        assert commands.come_true(lambda: "waiting" in capsys.readouterr().out, seconds_max=10)
+        order.append("first")
+    waiting.join(10)
+    assert order == ["first", "second"]
