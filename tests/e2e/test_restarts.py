@@ -33,8 +33,8 @@ LABS: dict[str, tuple[str, ...]] = {
     "4.10-postgres": ("--corda", "4.10", "--parties", "2", "--database", "postgres"),
 }
 """H2 1.4.199, which compacts at a stop, the oldest H2 (1.4.194), and PostgreSQL."""
-FIRST_CYCLES = {"4.10-postgres": 3}
-"""PostgreSQL is stopped with its nodes by the last three ways only: ``down`` and the kills."""
+FIRST_CYCLES = {"4.10-postgres": 3, "3.3-h2": 3}
+"""PostgreSQL and the oldest H2, which never lost anything, end by the last three ways only: ``down`` and the kills."""
 AUDITED_FROM = (4, 6)
 """The first version of Corda that an audit can judge."""
 

@@ -26,7 +26,7 @@ LINKS = {
     "postgres": "partya-partyb=+1ms partya-postgres=+1ms",
 }
 """Links that can be slowed and reset, by database."""
-DRAWN = ("--faults", "8")
+DRAWN = ("--faults", "4")
 KILLED: dict[str, tuple[str, ...]] = {
     **{
         target: ("--faults", "2", "--kinds", "kill", "--targets", target) for target in ("notary", "partya", "postgres")
