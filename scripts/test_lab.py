@@ -257,7 +257,16 @@ def test_the_variable_agrees_or_refuses(checkout: Path, bare_python: Path, monke
 
 @pytest.mark.parametrize(
     ("verb", "answer", "starts"),
-    [("quickstart", "yes", True), ("up", "yes", True), ("list", "yes", False), ("up", "no", False), ("up", "", False)],
+    [
+        ("quickstart", "yes", True),
+        ("up", "yes", True),
+        ("list", "yes", False),
+        ("up", "no", False),
+        ("up", "", False),
+        ("up --images=local", "yes", False),
+        ("up --on=two", "yes", False),
+        ("test --part lint", "yes", False),
+    ],
 )
 def test_the_machine_is_prepared_beside_the_environment_if_the_user_has_agreed(
     monkeypatch: pytest.MonkeyPatch, verb: str, answer: str, *, starts: bool
@@ -266,7 +275,7 @@ def test_the_machine_is_prepared_beside_the_environment_if_the_user_has_agreed(
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
     launcher = runpy.run_path(str(LAUNCHER), run_name="launcher")
-    monkeypatch.setattr(sys, "argv", ["lab", verb])
+    monkeypatch.setattr(sys, "argv", ["lab", *verb.split()])
     monkeypatch.setenv("LAB_INSTALL", answer)
     monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(command))
     launcher["prepare_beside"]()

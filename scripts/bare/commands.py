@@ -15,6 +15,10 @@ CACHE = ROOT / ".cache"
 
 COMMAND_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.2
+ALONE_SECONDS_MAX = 1800.0
+"""How long one preparation of the machine waits for another."""
+PREPARATION_LOG = CACHE / "prepare.log"
+"""What the preparation says that scripts/lab begins beside the Python environment."""
 
 
 class PreparationError(Exception):
@@ -32,14 +36,28 @@ def note(text: str) -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Wait until no other command of this checkout prepares the machine, such as the one that scripts/lab begins."""
+    """Wait until no other command of this checkout prepares the machine, such as the one that scripts/lab begins.
+
+    Raises PreparationError after ``ALONE_SECONDS_MAX``.
+    """
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "prepare.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            note("waiting for the preparation that has begun beside")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def is_free() -> bool:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+        if not is_free():
+            minutes, log = ALONE_SECONDS_MAX / 60, PREPARATION_LOG.relative_to(ROOT)
+            note(f"another command prepares this machine; waiting for it, at most {minutes:.0f} min (log: {log})")
+            if not come_true(is_free, seconds_max=ALONE_SECONDS_MAX):
+                raise PreparationError(
+                    f"Another command has prepared this machine for over {minutes:.0f} min",
+                    f"See {log}, end that command, and run this one again.",
+                )
         yield
 
 

@@ -225,7 +225,10 @@ def test_two_commands_prepare_one_after_the_other(
     with commands.alone():
         waiting = threading.Thread(target=second)
         waiting.start()
-        assert commands.come_true(lambda: "waiting" in capsys.readouterr().out, seconds_max=10)
+        assert commands.come_true(lambda: "waiting for it, at most 30 min" in capsys.readouterr().out, seconds_max=10)
         order.append("first")
+        monkeypatch.setattr(commands, "ALONE_SECONDS_MAX", 0.0)
+        with pytest.raises(commands.PreparationError, match="Another command has prepared"), commands.alone():
+            pass
     waiting.join(10)
     assert order == ["first", "second"]

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -71,10 +72,8 @@ def detections(run: StoredRun, change: float) -> list[Detection]:
             for a, b in pairs
         ]
         samples = ratios if pairs else [list(logs.values()) for logs in known.values()]
-        freedom = sum(max(0, len(sample) - 1) for sample in samples)
+        scatter, freedom = pooled(samples)
         if freedom:
-            squares = sum(statistics.variance(sample) * (len(sample) - 1) for sample in samples if len(sample) > 1)
-            scatter = math.sqrt(squares / freedom)
             repeats = repeats_needed(scatter, change, samples=1 if pairs else 2, confidence=confidence)
             found.append(Detection(metric, scatter, freedom, repeats))
     if not found:
@@ -83,6 +82,14 @@ def detections(run: StoredRun, change: float) -> list[Detection]:
             "Run the sweep with at least three repeats.",
         )
     return found
+
+
+def pooled(samples: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """The standard deviation within samples, and its degrees of freedom: 0 if no sample has two values."""
+    known = [sample for sample in samples if len(sample) > 1]
+    freedom = sum(len(sample) - 1 for sample in known)
+    squares = sum(statistics.variance(sample) * (len(sample) - 1) for sample in known)
+    return math.sqrt(squares / freedom) if freedom else 0.0, freedom
 
 
 def _logs(point: Point, metric: str) -> dict[int, float]:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+TEXT_MAX = 200
+"""The most characters of an expression."""
+
 _ALLOWED = re.compile(r"[\w.\s+*/()-]*")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_][\w.]*")
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
@@ -39,6 +42,8 @@ class Expression:
 
 def parse(text: str) -> Expression:
     """Read an expression. Raises ExpressionError."""
+    if len(text) > TEXT_MAX:
+        raise ExpressionError(f"is longer than {TEXT_MAX} characters")
     if not _ALLOWED.fullmatch(text):
         raise ExpressionError("may have only numbers, names, + - * / and parentheses")
     try:

@@ -17,7 +17,7 @@ from typing import Any
 from packaging.version import Version
 
 from bare import debian, dockerd, plugins, prepare
-from bare.commands import PreparationError, last_words, run
+from bare.commands import PreparationError, alone, last_words, run
 from corda_lab.errors import LabError
 
 
@@ -140,6 +140,13 @@ def _lab_errors() -> Iterator[None]:
         yield
     except PreparationError as error:
         raise LabError(error.message, error.remedy) from None
+
+
+@contextmanager
+def prepared_alone() -> Iterator[None]:
+    """Wait until no other command prepares this machine, and prepare it in the block. Raises LabError."""
+    with _lab_errors(), alone():
+        yield
 
 
 def ensure_engine(*, install: bool = True) -> str:

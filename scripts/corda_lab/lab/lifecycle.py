@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from bare.commands import alone, last_words
+from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines
@@ -36,14 +36,14 @@ def require_engine() -> None:
 
 def prepare_engine() -> None:
     """Make sure that a Docker engine and Compose are available. Install and start them if that is possible here."""
-    with ui.phase("Docker engine and Compose"), alone():
+    with ui.phase("Docker engine and Compose"), engine.prepared_alone():
         version = engine.ensure_engine()
         compose = engine.ensure_compose()
         ui.note(f"engine {version}, compose {compose}")
 
 
 def prepare_images(settings: Settings, forced: ImageChoice | None) -> None:
-    with ui.phase("Third-party images"), alone():
+    with ui.phase("Third-party images"), engine.prepared_alone():
         engine.ensure_images(images.image_names(settings), forced)
 
 

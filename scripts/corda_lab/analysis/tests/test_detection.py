@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.analysis.detection import detections, latest_run_of, power_of, repeats_needed
+from corda_lab.analysis.detection import detections, latest_run_of, pooled, power_of, repeats_needed
 from corda_lab.analysis.points import points
 from corda_lab.errors import LabError
 from corda_lab.results import stored
@@ -14,6 +14,13 @@ from corda_lab.stats.difference import paired, unpaired
 from support.sweeps import SimulatedSweep, store_sweep
 
 TRIES = 3000
+
+
+def test_the_scatter_is_pooled_over_points() -> None:
+    scatter, freedom = pooled([[1.0, 3.0], [5.0], [2.0, 2.0, 2.0]])
+    assert scatter == pytest.approx(math.sqrt(2 / 3))
+    assert freedom == 3
+    assert pooled([[1.0], []]) == (0.0, 0)
 
 
 def seen(repeats: int, scatter: float, change: float, samples: int) -> float:
@@ -48,6 +55,9 @@ def test_power_is_the_share_of_experiments_that_see_the_difference(
 def test_the_repeats_needed_are_the_fewest_with_that_power() -> None:
     # Cohen's example: a difference of half a standard deviation between two groups needs 64 in each.
     assert repeats_needed(0.1, math.expm1(0.05), samples=2) == 64
+    found = repeats_needed(0.04, 0.05, samples=1)
+    assert found is not None
+    assert power_of(found, 0.04, 0.05, samples=1) >= 0.8 > power_of(found - 1, 0.04, 0.05, samples=1)
     assert repeats_needed(0.0, 0.05, samples=1) == 3
     assert repeats_needed(1.0, 0.001, samples=1) is None
     assert power_of(5, 0.05, 0.0, samples=1) == pytest.approx(0.05, abs=1e-6), "only false alarms"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corda_lab.figures.expression import ExpressionError, parse
+from corda_lab.figures.expression import TEXT_MAX, ExpressionError, parse
 
 NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
 
@@ -20,6 +20,8 @@ NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
         ("2 * -n", -6),
         ("- - n", 3),
         ("1.5*n", 4.5),
+        ("1 / 4 * n", 0.75),
+        ("n * (10 / 4)", 7.5),
     ],
 )
 def test_the_value_is_that_of_arithmetic(text: str, value: float) -> None:
@@ -30,7 +32,9 @@ def test_names_are_listed_once_in_their_order() -> None:
     assert parse("b * (a - b) * set.c").names == ("b", "a", "set.c")
 
 
-@pytest.mark.parametrize("text", ["", "2 *", "* 2", "(n", "n)", "n n", "(" * 150 + "n", "n(2)", "n ** 2"])
+@pytest.mark.parametrize(
+    "text", ["", "2 *", "* 2", "(n", "n)", "n n", "(" * 150 + "n", "n(2)", "n ** 2", "n.__class__()", "(n + 1).real"]
+)
 def test_what_cannot_be_read_is_no_expression(text: str) -> None:
     with pytest.raises(ExpressionError, match="is no expression"):
         parse(text)
@@ -40,6 +44,11 @@ def test_what_cannot_be_read_is_no_expression(text: str) -> None:
 def test_nothing_but_arithmetic_is_read(text: str) -> None:
     with pytest.raises(ExpressionError, match="may have only"):
         parse(text)
+
+
+def test_a_text_that_is_too_long_is_not_read() -> None:
+    with pytest.raises(ExpressionError, match=f"is longer than {TEXT_MAX} characters"):
+        parse("n" * (TEXT_MAX + 1))
 
 
 @pytest.mark.parametrize("text", ["n / (n - 3)", "n * huge"])
