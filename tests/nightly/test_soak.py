@@ -1,6 +1,6 @@
-"""Twenty minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
+"""Twelve minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
 
-It is the sweep ``soak`` with a shorter window. Meanwhile each JVM is asked for a full collection, because what is in
+It is the sweep ``soak`` with shorter spans. Meanwhile each JVM is asked for a full collection, because what is in
 use of a heap is mostly garbage. ``docs/methodology.md`` says what a window can tell.
 """
 
@@ -32,12 +32,14 @@ RESULTS = CACHE / "nightly-soak-results"
 SWEEP_SECONDS_MAX = 5400.0
 SPANS = {
     "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 10m, max: 10m}",
-    "measure: 2h": "measure: 20m",
+    "measure: 2h": "measure: 12m",
+    "for: {min: 2m, max: 4m}": "for: {min: 1m, max: 2m}",
+    "measure: 3m": "measure: 1m",
 }
-HEAP_SECONDS = 90.0
+HEAP_SECONDS = 60.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 GROWTH_PERCENT_MAX = 10.0
-"""By how much a value may grow in an hour. Twenty minutes of points that scatter tell no less."""
+"""By how much a value may grow in an hour. Twelve minutes of points that scatter tell no less."""
 GROWTH_COUNT_MAX = 2.0
 FOLLOWS_LOAD = "connections of clients"
 """As many as the most flows that were in flight at once in the last minute. What is left after the load is judged."""
