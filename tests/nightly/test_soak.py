@@ -1,4 +1,4 @@
-"""Twelve minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
+"""Nine minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
 
 It is the sweep ``soak`` with shorter spans. Meanwhile each JVM is asked for a full collection, because what is in
 use of a heap is mostly garbage. ``docs/methodology.md`` says what a window can tell.
@@ -31,15 +31,15 @@ from support import own_lab
 RESULTS = CACHE / "nightly-soak-results"
 SWEEP_SECONDS_MAX = 5400.0
 SPANS = {
-    "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 10m, max: 10m}",
-    "measure: 2h": "measure: 12m",
+    "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 6m, max: 6m}",
+    "measure: 2h": "measure: 9m",
     "for: {min: 2m, max: 4m}": "for: {min: 1m, max: 2m}",
     "measure: 3m": "measure: 1m",
 }
-HEAP_SECONDS = 60.0
+HEAP_SECONDS = 45.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 GROWTH_PERCENT_MAX = 10.0
-"""By how much a value may grow in an hour. Twelve minutes of points that scatter tell no less."""
+"""By how much a value may grow in an hour. Nine minutes of points that scatter tell no less."""
 GROWTH_COUNT_MAX = 2.0
 FOLLOWS_LOAD = "connections of clients"
 """As many as the most flows that were in flight at once in the last minute. What is left after the load is judged."""
