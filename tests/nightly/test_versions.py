@@ -1,11 +1,9 @@
 """Every version of Corda on every database: started from nothing, and measured with a load.
 
-Each night has an eighth of them, and eight nights have all. ``EVERY_VERSION=yes`` has all.
+Each night has an eighth of them (``support.nights``).
 """
 
-import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import product
 
 import pytest
@@ -18,14 +16,10 @@ from corda_lab.results import audits
 from corda_lab.runs import execute
 from corda_lab.steps.load import LoadOptions
 from support import own_lab
+from support.nights import taking_turns
 
 LOAD = LoadOptions(workload="iou", users=4, duration_seconds=20.0, warm_up_seconds=10.0)
-NIGHT = datetime.now(UTC).toordinal()
-PLACES = [
-    (database, version)
-    for (number, database), (place, version) in product(enumerate(checks.names("databases")), enumerate(CORDA_VERSIONS))
-    if os.environ.get("EVERY_VERSION") == "yes" or (place + 4 * number + NIGHT) % 8 == 0
-]
+PLACES = taking_turns(product(checks.names("databases"), CORDA_VERSIONS), 8)
 
 
 @pytest.fixture(params=PLACES, ids="-".join)
