@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -25,6 +26,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.shape import of_running
 from e2e.labkit import Lab
 from support.nights import taking_turns
+from support.own_lab import one_at_a_time
 
 pytestmark = [pytest.mark.lab("restarts"), pytest.mark.nightly]
 
@@ -125,21 +127,26 @@ class Load:
 
 
 @pytest.fixture(scope="module")
-def restarted(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """A lab with a new network, for all cycles of one shape."""
-    lab.succeed("down", "--volumes")
-    lab.succeed("up", *LABS[request.param])
-    yield lab
-    lab.succeed("down", "--volumes")
+def use(lab: Lab) -> Iterator[Callable[[str], Lab]]:
+    """Starts the lab of a name with a new network, in place of that of another name."""
+
+    @contextmanager
+    def lab_of(name: str) -> Iterator[Lab]:
+        lab.succeed("down", "--volumes")
+        lab.succeed("up", *LABS[name])
+        yield lab
+        lab.succeed("down", "--volumes")
+
+    with one_at_a_time(lab_of) as use:
+        yield use
 
 
 @pytest.mark.parametrize(
-    ("restarted", "cycle"),
+    ("name", "cycle"),
     [(name, cycle) for name in LABS for cycle in taking_turns(range(FIRST_CYCLES.get(name, 0), len(CASES)), 2)],
-    indirect=["restarted"],
 )
-def test_every_acknowledged_transaction_survives(restarted: Lab, cycle: int) -> None:
-    way, under_load = CASES[cycle]
+def test_every_acknowledged_transaction_survives(use: Callable[[str], Lab], name: str, cycle: int) -> None:
+    restarted, (way, under_load) = use(name), CASES[cycle]
     compose = Compose(of_running(restarted.settings))
     nodes = [node.lower() for node in compose.settings.nodes]
     load = Load(restarted.bridge_url)

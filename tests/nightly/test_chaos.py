@@ -5,7 +5,8 @@ The seed changes every day. ``CHAOS_SEED`` repeats one.
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,15 @@ the bridge is made in every run of the end-to-end tests."""
 
 
 @pytest.fixture(scope="module")
-def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The database of a new lab with links. It is up."""
-    name: str = request.param
-    with own_lab.fresh_lab("chaos", RESULTS / name, {"DATABASE": name, "LINKS": LINKS[name]}, None):
-        yield name
+def use() -> Iterator[Callable[[str], object]]:
+    """Starts a new lab with links on a database, in place of that on another one."""
+
+    def lab_on(database: str) -> AbstractContextManager[object]:
+        knobs = {"DATABASE": database, "LINKS": LINKS[database]}
+        return own_lab.fresh_lab("chaos", RESULTS / database, knobs, None)
+
+    with own_lab.one_at_a_time(lab_on) as use:
+        yield use
 
 
 def chaos(*options: str) -> tuple[int, list[Trial]]:
@@ -64,12 +69,9 @@ def read(path: Path) -> Trial:
     return folders.read_model(path, Trial)
 
 
-@pytest.mark.parametrize(
-    ("database", "name"),
-    TRIALS,
-    indirect=["database"],
-)
-def test_nothing_acknowledged_is_lost_doubled_or_made(database: str, name: str) -> None:
+@pytest.mark.parametrize(("database", "name"), TRIALS)
+def test_nothing_acknowledged_is_lost_doubled_or_made(use: Callable[[str], object], database: str, name: str) -> None:
+    use(database)
     status, (trial,) = chaos(*TRIALS[database, name])
     assert trial.problems == (), f"seed {trial.seed}, run {trial.run}"
     assert status == 0

@@ -2,12 +2,34 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from corda_lab.lab import doctor, lifecycle, lock, project
 from corda_lab.lab.settings import Settings, load_settings
+
+Made = TypeVar("Made")
+
+
+@contextmanager
+def one_at_a_time(make: Callable[[str], AbstractContextManager[Made]]) -> Iterator[Callable[[str], Made]]:
+    """Yield a function that enters ``make(name)``, and keeps it until it is asked for another name.
+
+    Where a fixture has parameters beside those of its test, pytest makes it again for every set of them.
+    """
+    kept: dict[str, Made] = {}
+    with ExitStack() as stack:
+
+        def use(name: str) -> Made:
+            if name not in kept:
+                kept.clear()
+                stack.close()
+                kept[name] = stack.enter_context(make(name))
+            return kept[name]
+
+        yield use
 
 
 @contextmanager
