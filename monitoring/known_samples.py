@@ -3,7 +3,7 @@
 All counters rise at a constant rate, so that the result of every query is known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from corda_lab.clients.prometheus import Prometheus
@@ -128,24 +128,21 @@ def _flows(node: str, flow: str, succeeded: float, p95: float) -> list[Known]:
     ]
 
 
-def _stages(node: str, flow: str, role: str, succeeded: float, last: str) -> list[Known]:
-    """The series of the lab's own flows: 0.1 s of signing and 0.4 s of another stage in each flow."""
+def _spans(node: str, spans: Mapping[str, tuple[float, float]], ended: float) -> list[Known]:
+    """The series of spans: by name, how long each took and how much of it was its own."""
     on = {"job": "corda", "instance": f"{node.lower()}:9404", "node": node}
-    stages = {"sign": (0.1, "0.1", "0.25"), last: (0.4, "0.25", "0.5"), "total": (0.5, "0.5", "1.0")}
     return [
         *(
-            known
-            for stage, (mean, half, all_) in stages.items()
-            for known in _histogram(
-                "corda_stage_duration_seconds",
-                on | {"flow": flow, "role": role, "stage": stage},
-                [(half, succeeded / 2), (all_, succeeded), ("+Inf", succeeded)],
-                mean,
+            Known(name, on | {"span": span}, rise=rise)
+            for span, (seconds, own) in spans.items()
+            for name, rise in (
+                ("corda_span_ended_total", ended),
+                ("corda_span_seconds_total", seconds * ended),
+                ("corda_span_self_seconds_total", own * ended),
             )
         ),
-        Known("corda_stage_rows_total", on | {"outcome": "written"}, rise=succeeded),
-        Known("corda_stage_rows_total", on | {"outcome": "dropped"}),
-        Known("corda_stage_timing_on", on, start=1),
+        Known("corda_spans_total", on | {"outcome": "written", "to": "file"}, rise=len(spans) * ended),
+        Known("corda_spans_total", on | {"outcome": "dropped", "to": "file"}),
     ]
 
 
@@ -217,8 +214,8 @@ def run_samples(failed: float) -> list[Known]:
         *_flows("Notary", NOTARISE, ok, 0.2),
         *_flows("PartyA", IOU, ok, 1),
         *_flows("PartyB", RESPONDER, ok, 0.6),
-        *_stages("PartyA", "Iou", "initiator", ok, "notarise"),
-        *_stages("PartyB", "IouResponder", "responder", ok, "record"),
+        *_spans("PartyA", {"Iou": (0.5, 0.1), "FinalityFlow": (0.4, 0.4)}, ok),
+        *_spans("PartyB", {"IouResponder": (0.3, 0.3)}, ok),
         *(Known("up", target, start=1) for target in (bridge, locust, prometheus)),
         *(Known("scrape_duration_seconds", target, start=0.01) for target in (bridge, locust, prometheus)),
         *_bridge_gauges(bridge),

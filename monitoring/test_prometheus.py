@@ -108,13 +108,6 @@ def test_bridge_locust_and_prometheus_take_the_network_that_the_bootstrapper_has
         assert found["files"] == [f"/network/{file}"]
 
 
-def test_buckets_of_stages_get_their_name_back(jobs: dict[str, Any]) -> None:
-    (rule,) = jobs["corda"]["metric_relabel_configs"]
-    assert re.fullmatch(rule["regex"], "corda_stage_duration_seconds;0.5")
-    assert not re.fullmatch(rule["regex"], "corda_stage_duration_seconds_sum;")
-    assert rule["replacement"] == "corda_stage_duration_seconds_bucket"
-
-
 def test_every_target_is_a_service(services: dict[str, Any], jobs: dict[str, Any]) -> None:
     static = [target for job in jobs.values() for group in job.get("static_configs", []) for target in group["targets"]]
     discovered = [name for job in jobs.values() for group in job.get("dns_sd_configs", []) for name in group["names"]]

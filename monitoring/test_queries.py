@@ -74,20 +74,9 @@ SHOWN_WITH_ERRORS: dict[str, dict[str, float]] = {
     },
     "Wait for the flow thread, p95": {"Notary": 0.02, "PartyA": 0.1, "PartyB": 0.06},
     "Flows failed since the node started": _per_node(0, 2 * STRETCH_SECONDS, 0, 100),
-    "Mean time by stage, initiators": {"Iou sign": 0.1, "Iou notarise": 0.4},
-    "Mean time by stage, responders": {"IouResponder sign": 0.1, "IouResponder record": 0.4},
-    "Time of a stage, p95": {
-        "Iou initiator sign": 0.235,
-        "Iou initiator notarise": 0.475,
-        "IouResponder responder sign": 0.235,
-        "IouResponder responder record": 0.475,
-    },
-    "Flow time at the node": {
-        f"{flow} {quantile}": seconds
-        for flow in ("Iou initiator", "IouResponder responder")
-        for quantile, seconds in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
-    },
-    "Stage rows": {"written": 16, "dropped": 0},
+    "Flows inside each span": {"Iou": 0.8, "FinalityFlow": 3.2, "IouResponder": 2.4},
+    "Mean time of a span": {"Iou": 0.5, "FinalityFlow": 0.4, "IouResponder": 0.3},
+    "Spans": {"written file": 24, "dropped file": 0},
     "Checkpoints per second": {node: 4 * flows for node, flows in FLOWS.items()},
     # --- RPC and messages
     "RPC requests per second": {node: 2 * flows for node, flows in FLOWS.items()},

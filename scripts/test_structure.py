@@ -41,6 +41,8 @@ EDGES: dict[str, tuple[str, ...]] = {
         "nodes/links/links.py",
         "scripts/corda_lab/clients/bridge.py",
         "scripts/corda_lab/results/folders.py",
+        "scripts/corda_lab/runs/spans.py",
+        "scripts/corda_lab/steps/otlp.py",
         "scripts/corda_lab/workloads/flows.py",
     ),
     "what Docker and Compose print": (

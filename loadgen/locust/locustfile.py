@@ -106,7 +106,7 @@ class FlowUser(FastHttpUser):
             with self.client.post(
                 f"/v1/nodes/{quote(request.node, safe='')}/flows",
                 data=request.body,
-                headers=HEADERS,
+                headers={**HEADERS, "traceparent": request.trace.header},
                 name=request.part.name,
                 catch_response=True,
             ) as response:

@@ -18,7 +18,7 @@ from lab_workload.row import ROWS_DIRECTORY
 pytestmark = pytest.mark.lab("standard")
 
 FILES = {
-    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "audit.json"),
+    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "spans.parquet", "audit.json"),
     *("report.html", "summary.md", "summary.csv", "summary.json"),
 }
 LOAD_SECONDS_MAX = 60.0

@@ -67,21 +67,17 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
             assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
     if workers:
         assert polars.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
-    assert_the_notary_logged_what_it_signed(lab.results()[-1])
+    assert_traces_are_whole(lab.results()[-1])
 
 
-def assert_the_notary_logged_what_it_signed(run: Path) -> None:
-    """Check that every transaction with the notary's signature has a time of the notary before it."""
-    signed = polars.read_parquet(run / "stages.parquet").filter(
-        (polars.col("role") == "initiator") & polars.col("notarised_at").is_not_null()
-    )
-    if signed.is_empty():
-        return
-    both = signed.join(polars.read_parquet(run / "notary.parquet"), on="tx_id")
-    assert both.height == signed.height
-    # The notary logs milliseconds.
-    assert (both["requested_at"] - both["created_at"]).min() > -0.005  # type: ignore[operator]
-    assert (both["notarised_at"] - both["requested_at"]).min() > -0.005  # type: ignore[operator]
+def assert_traces_are_whole(run: Path) -> None:
+    """Check that every request has the spans of its flow, and every span but those of a request's begin its parent."""
+    requests = polars.read_parquet(run / "requests.parquet")
+    spans = polars.read_parquet(run / "spans.parquet")
+    assert set(requests["flow_id"]) <= set(spans["flow_id"].drop_nulls())
+    known = {*spans.select("trace_id", "span_id").iter_rows(), *((trace, trace[16:]) for trace in requests["trace_id"])}
+    parents = spans.filter(polars.col("trace_id").is_in(requests["trace_id"].implode())).select("trace_id", "parent_id")
+    assert [pair for pair in parents.iter_rows() if pair not in known] == []
 
 
 def test_the_bridge_takes_the_arguments_of_every_workload(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""Measures what the lab's own recording, monitoring and stage timing cost in throughput.
+"""Measures what the lab's own recording, monitoring and traces cost in throughput.
 
     ./scripts/lab up && ./scripts/lab run iou --users 20 --condition
     export PYTHONPATH=scripts:loadgen/locust
@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.deployed import RUN_LABEL
@@ -32,16 +31,14 @@ from lab_workload.run_end import RunEnd
 from measured import NODE, Record, await_rest, circumstances, docker, in_words, print_table, ratio, running_lab, store
 from measured import stored as all_stored
 
-PARTS = ("recording", "monitoring", "stages")
-"""The generator's rows; Prometheus and the watch over the load; the timing of the stages of flows."""
+PARTS = ("recording", "monitoring", "traces")
+"""The generator's rows; Prometheus and the watch over the load; the spans of flows."""
 EVERYTHING = "everything"
 FLOW_SECONDS_MAX = 300
 START_SECONDS_MAX = 120.0
 WATCH_SECONDS = 3.0
 TAIL_SECONDS = 2
 """The load lasts this much longer than the window, so that it does not end before the last reading."""
-TIMING_OFF = 'touch "${LAB_STAGES_FILE:?is not set}.off"'
-TIMING_ON = 'rm -f "$LAB_STAGES_FILE.off"'
 
 
 @dataclass(frozen=True)
@@ -64,19 +61,16 @@ def off_parts(subject: str, state: str) -> set[str]:
 
 
 class Switches:
-    """The switches of monitoring and stage timing. Recording needs none: it is an option of each load."""
+    """The switch of monitoring. Recording and traces need none: they are options of each load."""
 
     def __init__(self, lab: RunningLab) -> None:
         containers = {service.name: service.container.name for service in lab.compose.services()}
-        self._lab = lab
         self._prometheus = containers["prometheus"]
-        self._nodes = [containers[name.lower()] for name in lab.bridge.nodes()]
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
         """Switch everything on when the block ends, also if this process is killed: a shell waits for its pipe."""
         commands = [["docker", "unpause", self._prometheus]]
-        commands += [["docker", "exec", node, "sh", "-c", TIMING_ON] for node in self._nodes]
         script = "; ".join(["cat > /dev/null", *map(shlex.join, commands)])
         shell = subprocess.Popen(
             ["sh", "-c", script],
@@ -94,28 +88,12 @@ class Switches:
     def off(self, parts: set[str]) -> Iterator[None]:
         """Switch parts off for the length of the block."""
         try:
-            if "stages" in parts:
-                self._time_stages(TIMING_OFF, 0)
-            if "monitoring" in parts:  # the last one, because it also ends the confirmations
+            if "monitoring" in parts:
                 docker("pause", self._prometheus)
             yield
         finally:
             if "monitoring" in parts:
                 docker("unpause", self._prometheus)
-            if "stages" in parts:
-                self._time_stages(TIMING_ON, 1)
-
-    def _time_stages(self, command: str, wanted: int) -> None:
-        """Switch the timing on every node, and wait until new scrapes of all that have timed a flow confirm it."""
-        for node in self._nodes:
-            docker("exec", node, "sh", "-c", command)
-        since = time.time()
-        while time.time() < since + 6 * SCRAPE_SECONDS:
-            values = self._lab.prometheus.latest("corda_stage_timing_on")
-            if values and all(value.time > since and value.value == wanted for value in values):
-                return
-            time.sleep(0.5)
-        raise LabError("The nodes do not confirm that stage timing was switched", exit_code=1)
 
 
 def count(lab: RunningLab) -> Count:
@@ -128,7 +106,7 @@ def count(lab: RunningLab) -> Count:
 
 
 @contextmanager
-def load(lab: RunningLab, asked: Record, *, writes_rows: bool) -> Iterator[str]:
+def load(lab: RunningLab, asked: Record, off: set[str]) -> Iterator[str]:
     """Start a closed load, and remove its container and its rows after the block."""
     seconds = asked["warm_up_seconds"] + asked["duration_seconds"] + TAIL_SECONDS
     name, run_id = f"{lab.compose.project}-overhead", "overhead"
@@ -136,9 +114,9 @@ def load(lab: RunningLab, asked: Record, *, writes_rows: bool) -> Iterator[str]:
     extent = ("--run-time", f"{seconds}s", "--stop-timeout", str(FLOW_SECONDS_MAX + 5))
     users = ("--users", str(asked["users"]), "--spawn-rate", str(max(1, asked["users"] // 5)))
     what = ("--workload", asked["workload"], "--node", NODE, "--run-id", run_id)
-    recording = ("--recording", "rows" if writes_rows else "none")
+    parts = ("--recording", "none" if "recording" in off else "rows", "--trace-every", "0" if "traces" in off else "1")
     try:
-        lab.compose.run(*container, "locust", "--headless", *users, *extent, *what, *recording)
+        lab.compose.run(*container, "locust", "--headless", *users, *extent, *what, *parts)
         yield name
     finally:
         subprocess.run(["docker", "rm", "--force", "--volumes", name], capture_output=True, check=False)
@@ -159,9 +137,9 @@ def pause(lab: RunningLab, name: str, seconds: float, *, watches: bool) -> None:
 
 def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -> Record:
     """Measure one load with some parts off. Raises LabError."""
-    stage_rows, before, work = stage_rows_written(lab), count(lab), calibrate()
+    spans, before, work = spans_written(lab), count(lab), calibrate()
     watches = "monitoring" not in off
-    with switches.off(off), load(lab, asked, writes_rows="recording" not in off) as name:
+    with switches.off(off), load(lab, asked, off) as name:
         give_up_at = time.monotonic() + START_SECONDS_MAX
         while count(lab).started <= before.started:
             if time.monotonic() > give_up_at:
@@ -187,20 +165,20 @@ def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -
         "flows_per_second": flows / seconds,
         "rows": rows,
         "scrapes": sum(int(value.value) for value in lab.prometheus.instant(scrapes)),
-        "stage_rows": stage_rows_written(lab) - stage_rows,
+        "spans": spans_written(lab) - spans,
         "slowdown": slowdown,
         "problem": f"{failed} requests failed, {flows} flows ended in the window" if failed or not flows else None,
     }
 
 
-def stage_rows_written(lab: RunningLab) -> int:
-    """Return the number of stage rows that all nodes have written since their start."""
-    return sum(int(value.value) for value in lab.prometheus.latest('corda_stage_rows_total{outcome="written"}'))
+def spans_written(lab: RunningLab) -> int:
+    """Return the number of spans that all nodes have written since their start."""
+    return sum(int(value.value) for value in lab.prometheus.latest('corda_spans_total{outcome="written",to="file"}'))
 
 
 def problem_of(found: Record, subject: str, off: set[str]) -> str | None:
     """Return why a measurement does not count: it failed, or a part was not in its state."""
-    left = {"recording": found["rows"], "monitoring": found["scrapes"], "stages": found["stage_rows"]}
+    left = {"recording": found["rows"], "monitoring": found["scrapes"], "traces": found["spans"]}
     for part in PARTS if subject == EVERYTHING else (subject,):
         if bool(left[part]) == (part in off):
             return f"{part} was not {'off' if part in off else 'on'}: it left {left[part]} rows or scrapes"

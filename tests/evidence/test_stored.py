@@ -50,7 +50,7 @@ def test_each_peer_has_every_place_and_blocks_are_mirrored() -> None:
 
 
 def test_the_rows_of_a_part_prove_its_state() -> None:
-    found = {"rows": 0, "scrapes": 12, "stage_rows": 40, "problem": None}
+    found = {"rows": 0, "scrapes": 12, "spans": 40, "problem": None}
     assert overhead.problem_of(found, "recording", {"recording"}) is None
     assert overhead.problem_of(found, "recording", set()) is not None
     assert overhead.problem_of(found, "everything", set(overhead.PARTS)) is not None

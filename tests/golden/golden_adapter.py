@@ -60,6 +60,8 @@ from lab_workload.workload import load_workload
 
 Values = Iterator[Value]
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
+ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
 FLOW_TIMEOUT_SECONDS = 300
 
 
@@ -92,15 +94,19 @@ def _requests(one: Case, step: int) -> pl.DataFrame:
     assert found is not None
     columns = {**rows.ROW_SCHEMA, **resolutions.COLUMNS}
     lacking = [pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in found.columns]
-    return found.with_columns(lacking).select(pl.col(name).cast(kind) for name, kind in columns.items())
+    whole = found.with_columns(lacking).select(pl.col(name).cast(kind) for name, kind in columns.items())
+    # These runs are older than traces: all of their flows were timed.
+    return whole.with_columns(pl.coalesce("trace_id", "flow_id").alias("trace_id"))
 
 
 def _stage_rows(one: Case, step: int) -> pl.DataFrame | None:
     found = one.table("stages", step)
     if found is None:
         return None
-    columns = {**dict.fromkeys(stages.ROW_TEXTS, pl.String()), **dict.fromkeys(stages.ROW_TIMES, pl.Float64())}
-    columns |= stages.ENTRY_SCHEMA
+    # Those of one transaction are of one trace.
+    traces = _requests(one, step).select(pl.col("tx_id").str.to_uppercase(), "trace_id").drop_nulls().unique("tx_id")
+    found = found.join(traces, on="tx_id", how="left", maintain_order="left")
+    columns = {**dict.fromkeys(ROW_TEXTS, pl.String()), **dict.fromkeys(ROW_TIMES, pl.Float64())}
     lacking = [pl.lit(None, kind).alias(name) for name, kind in columns.items() if name not in found.columns]
     return found.with_columns(lacking)
 
@@ -129,8 +135,6 @@ def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -
 
 def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> Observed:
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
-    own = rows.counted(requests, options.flows_after)
-    flows = {part.name: part.flow for part in subject.parts}
     machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
     calibration = read["calibration"]
@@ -143,7 +147,7 @@ def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> O
         counted=_counts(read["counters"], requests, subject),
         warm_up=None,
         machine_use=lambda _window: machine,
-        stage_values=lambda window: stages.stage_values(own, stage_rows, window, flows, **read["stages"]),
+        tracing=stages.Tracing(**read["stages"]),
         calibration=None if calibration is None else CalibrationEntry.model_validate(calibration),
         readings=(before, after),
         stage_rows=stage_rows,

@@ -125,11 +125,8 @@ def test_no_connection_and_no_queue_grows(soaked: tuple[StoredRun, StepEntry, He
     run, step, _ = soaked
     counted = [trend for trend in trends.of_step(run, step) if trend.unit == "count" and trend.name != FOLLOWS_LOAD]
     assert {trend.name for trend in counted} > {"RPC connections", "database connections", "messages in queues"}
-    assert [trend for trend in counted if trend.slope.low > 0 and _is_beyond(trend)] == []
-
-
-def _is_beyond(trend: trends.Trend) -> bool:
-    return trend.is_beyond(GROWTH_PERCENT_MAX, GROWTH_COUNT_MAX)
+    bounds = {trend: max(GROWTH_PERCENT_MAX / 100 * trend.mean, GROWTH_COUNT_MAX) for trend in counted}
+    assert [trend for trend, bound in bounds.items() if trend.slope.low > bound] == []
 
 
 def test_no_connection_of_a_client_is_left(soaked: tuple[StoredRun, StepEntry, Heaps]) -> None:

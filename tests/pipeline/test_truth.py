@@ -12,7 +12,7 @@ import pytest
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.runs.execute import Observation
-from corda_lab.steps import build, costs, rows, stages
+from corda_lab.steps import build, costs, rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, HostUse, VaultCount
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
@@ -107,7 +107,6 @@ def observed(case: Case, folder: Path) -> measure.CaseResult:
         counted=counted,
         warm_up=None,
         machine_use=lambda _: HostUse(),
-        stage_values=lambda window: stages.stage_values(frame, None, window, {"Iou": IOU}, is_on=False, dropped={}),
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )

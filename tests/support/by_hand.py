@@ -49,6 +49,7 @@ CLOSED = ChosenLoad(
     rest_seconds=REST_SECONDS_DEFAULT,
     flows=0,
     flows_after=0,
+    trace_every=1,
     seed=SEED_DEFAULT,
     spawn_per_second=20.0,
     node="",

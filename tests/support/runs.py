@@ -11,13 +11,13 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.results import files, folders
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
-from corda_lab.runs import stage_rows
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import HostUse
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.spans import stage_rows
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import LoadPart, Subject
 from lab_workload.workload import load_workload
@@ -106,13 +106,8 @@ def measured_of(
     """
     frame = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", simulated)])
     metrics = simulated_metrics.metrics_frame(simulated, end)
-    stage_frame = (
-        stage_rows.read_stages(simulation.write_stage_rows(folder, simulated), simulation.nodes())
-        if with_stages
-        else None
-    )
-    flows = {one.name: one.flow for one in plan.subject.parts}
-    own = rows.counted(frame, plan.options.flows_after)
+    spans = simulation.spans(folder, simulation.spans_of(simulated) if with_stages else ())
+    stage_frame = stage_rows(spans, frame)
     seen = build.Observed(
         requests=frame,
         drops=pl.Series(drops, dtype=pl.Float64),
@@ -121,9 +116,10 @@ def measured_of(
         counted=counted or simulation.agreeing_counts(simulated),
         warm_up=warm_up,
         machine_use=lambda _: HostUse(),
-        stage_values=lambda window: stages.stage_values(own, stage_frame, window, flows, is_on=True, dropped={}),
+        tracing=stages.Tracing(is_on=True),
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
+        spans=spans,
         stage_rows=stage_frame,
         samples=simulated_metrics.samples_frame(end),
     )
@@ -140,6 +136,7 @@ def measured_of(
         "workload: iou\n",
         seen.drops,
         samples=seen.samples,
+        spans=spans,
     )
 
 

@@ -6,18 +6,23 @@ load: requests arrive at a constant rate, and the same server handles them as lo
 """
 
 import heapq
-import itertools
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import polars as pl
 
 from corda_lab.clients.bridge import Node
+from corda_lab.runs.spans import read as read_spans
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, VaultCount
+from corda_lab.steps.rows import ROW_SCHEMA
+from corda_lab.steps.spans import NOTARY_CLIENT
 from lab_workload.load import OUTCOMES
 from lab_workload.run_end import RunEnd, WorkerEnd
 
@@ -83,6 +88,7 @@ def row(
         "client_id": f"client-{number}",
         "bridge_rpc_ms": 3.0,
         "bridge_flow_ms": (ended - started) * 1000 - 2,
+        "trace_id": f"{number:032x}",
         "bridge_received_at": ORIGIN + started + 0.0006,
         "bridge_started_at": ORIGIN + started + 0.001,
     }
@@ -223,91 +229,100 @@ COMMIT_SECONDS = 0.030
 """The consensus latency of every simulated transaction."""
 
 
-def entries(durations: dict[str, float]) -> list[list[Any]]:
-    """The stages as a stage row lists them: one after another, each with the ms until it was entered."""
-    starts = itertools.accumulate(durations.values(), initial=0.0)
-    return [[name, start] for name, start in zip(durations, starts, strict=False)]
+def span(trace: str, name: str, start: float, end: float, **more: Any) -> dict[str, Any]:
+    """A span in OTLP's JSON. Times are in Unix seconds."""
+    times = {"startTimeUnixNano": f"{start * 1e9:.0f}", "endTimeUnixNano": f"{end * 1e9:.0f}"}
+    return {"traceId": trace, "spanId": uuid4().hex[:16], "name": name, "kind": 1, **times, **more}
 
 
-def refused_stage_rows(one: dict[str, Any], transaction: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The stage rows of a request that the other party refused to sign, as (node, row): of both parties."""
-    created, ended = one["started_at"] + 0.001, one["ended_at"] - 0.001
-    half = (ended - created) * 500
-    both = {
-        "tx_id": transaction,
-        "outcome": "failed",
-        "created_at": created,
-        "started_at": created,
-        "ended_at": ended,
-        "notarised_at": None,
-        "recorded_at": None,
-    }
+def flow_spans(
+    trace: str,
+    flow: str,
+    flow_id: str,
+    begin: float,
+    stages: dict[str, float],
+    *,
+    moments: dict[str, float] | None = None,
+    parent: str | None = None,
+    error: str = "",
+) -> list[dict[str, Any]]:
+    """The spans of a flow: its stages one after another, in seconds, and spans without length."""
+    start = begin + stages.get("wait", 0.0)
+    attributes = [
+        {"key": "flow.id", "value": {"stringValue": flow_id}},
+        {"key": "creation.time", "value": {"intValue": f"{begin * 1000:.0f}"}},
+    ]
+    status = {"status": {"code": 2, "message": error}} if error else {}
+    around = {"parentSpanId": parent} if parent else {}
+    whole = span(trace, flow, start, begin + sum(stages.values()), attributes=attributes, **around, **status)
+    within = {"parentSpanId": whole["spanId"], "attributes": attributes[:1]}
+    found, until = [whole], start
+    for name, seconds in stages.items():
+        if name not in ("wait", "other"):
+            found.append(span(trace, name, until, until + seconds, **within))
+        until += seconds if name != "wait" else 0.0
+    for name, at in (moments or {}).items():
+        found.append(span(trace, name, at, at, **within))
+    return found
+
+
+def refused_spans(one: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The spans of a request that the other party refused to sign, by node."""
+    created, half = one["started_at"] + 0.001, (one["ended_at"] - one["started_at"] - 0.002) / 2
     asked = {"build": half, "collect_signatures": half}
-    about = {"flow_id": one["flow_id"], "flow": one["flow"], "role": "initiator", "node": X500_NAMES["PartyA"]}
-    yield "PartyA", {**both, **about, "stages": asked, "entries": entries(asked)}
-    answered = {"sign": half / 2}
-    about = {
-        "flow_id": one["flow_id"].replace("0000-", "1111-", 1),
-        "flow": f"{one['flow']}Responder",
-        "role": "responder",
-        "node": X500_NAMES["PartyB"],
-    }
-    times = {"created_at": created + half / 1000, "ended_at": created + 1.5 * half / 1000}
-    yield "PartyB", {**both, **about, **times, "stages": answered, "entries": entries(answered)}
+    flow = flow_spans(one["trace_id"], one["flow"], one["flow_id"], created, asked, error="refused")
+    yield "PartyA", flow
+    answers = (f"{one['flow']}Responder", one["flow_id"].replace("0000-", "1111-", 1), created + half)
+    parent = flow[0]["spanId"]
+    yield "PartyB", flow_spans(one["trace_id"], *answers, {"sign": half / 2}, parent=parent, error="refused")
 
 
-def stage_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The stage rows of every success, as (node, row): one of the initiator, and one of the responder."""
+def spans_of(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The spans of every success, by node: of the flow that was started, and of the one that answered."""
     for one in rows:
         if one["outcome"] != "ok":
             continue
-        created, ended = one["started_at"] + 0.001, one["ended_at"] - 0.001
-        seconds = ended - created
+        created = one["started_at"] + 0.001
+        seconds = one["ended_at"] - 0.001 - created
         notarised = created + seconds / 2
-        common = {"tx_id": one["tx_id"], "outcome": "ok", "created_at": created, "started_at": created}
-        durations = {name: share * seconds * 1000 for name, share in STAGE_SHARES.items()}
-        answer = {"sign": seconds * 400, "record": seconds * 500}
-        yield (
-            "PartyA",
-            {
-                **common,
-                "flow_id": one["flow_id"],
-                "flow": one["flow"],
-                "role": "initiator",
-                "node": X500_NAMES["PartyA"],
-                "ended_at": ended,
-                "notarised_at": notarised,
-                "recorded_at": notarised + COMMIT_SECONDS / 2,
-                "stages": durations,
-                "entries": entries(durations),
-            },
-        )
+        stages = {name: share * seconds for name, share in STAGE_SHARES.items()}
+        moments = {NOTARY_CLIENT: notarised, "record": notarised + COMMIT_SECONDS / 2}
+        flow = flow_spans(one["trace_id"], one["flow"], one["flow_id"], created, stages, moments=moments)
+        yield "PartyA", flow
+        answer = {"sign": 0.4 * seconds, "finalise": 0.5 * seconds, "other": 0.1 * seconds}
         yield (
             "PartyB",
-            {
-                **common,
-                "flow_id": one["flow_id"].replace("0000-", "1111-", 1),
-                "flow": f"{one['flow']}Responder",
-                "role": "responder",
-                "node": X500_NAMES["PartyB"],
-                "ended_at": ended,
-                "notarised_at": None,
-                "recorded_at": notarised + COMMIT_SECONDS,
-                "stages": answer,
-                "entries": entries({**answer, "other": seconds * 100}),
-            },
+            flow_spans(
+                one["trace_id"],
+                f"{one['flow']}Responder",
+                one["flow_id"].replace("0000-", "1111-", 1),
+                created,
+                answer,
+                moments={"record": notarised + COMMIT_SECONDS},
+                parent=flow[0]["spanId"],
+            ),
         )
 
 
-def write_stage_rows(directory: Path, rows: list[dict[str, Any]]) -> list[Path]:
-    """Write stage rows as the nodes do: one file per node, one JSON object per line."""
-    paths = {node: directory / f"stages.{node.lower()}.ndjson" for node in ("PartyA", "PartyB")}
-    texts: dict[str, list[str]] = {node: [] for node in paths}
-    for node, stage_row in stage_rows(rows):
-        texts[node].append(json.dumps(stage_row) + "\n")
+def write_spans(directory: Path, by_node: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[Path]:
+    """Write spans as the nodes do: one file per node, in which each line is an OTLP request."""
+    texts: dict[str, list[str]] = {"PartyA": [], "PartyB": [], "PartyC": []}
+    for node, found in by_node:
+        service = {"attributes": [{"key": "service.name", "value": {"stringValue": X500_NAMES[node]}}]}
+        request = {"resourceSpans": [{"resource": service, "scopeSpans": [{"spans": found}]}]}
+        texts[node].append(json.dumps(request) + "\n")
+    paths = {node: directory / f"spans.{node.lower()}.ndjson" for node in texts}
     for node, path in paths.items():
         path.write_text("".join(texts[node]), encoding="utf-8")
     return list(paths.values())
+
+
+def spans(directory: Path, by_node: Iterable[tuple[str, list[dict[str, Any]]]]) -> pl.DataFrame:
+    """The table of spans that nodes have written."""
+    by_node = list(by_node)
+    traces = [one["traceId"] for _, found in by_node for one in found]
+    requests = pl.DataFrame({"trace_id": traces, "flow_id": [None] * len(traces)}, schema_overrides=ROW_SCHEMA)
+    return read_spans(write_spans(directory, by_node), nodes(), requests)
 
 
 def nodes() -> dict[str, Node]:

@@ -240,8 +240,8 @@ def stage_entry(latency_ms: float, count: int) -> StagesEntry:
 
 
 NO_STAGES = StagesEntry(
-    reason="The nodes wrote no stage row during the run.",
-    rows_dropped={},
+    reason="The nodes keep no spans.",
+    spans_dropped={},
     flows=[],
     responders=[],
     consensus_latency_ms=rows.distribution(pl.Series([], dtype=pl.Float64)),
@@ -306,7 +306,6 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         counted=agreeing(succeeded),
         warm_up=None,
         machine_use=lambda _: HostUse(),
-        stage_values=lambda _: stages,
         calibration=None,
         readings=(nothing, nothing),
     )
@@ -319,6 +318,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     )
     entry = entry.updated(
         resources=use,
+        stages=stages,
         costs=cost_entry(index),
         measured_again=[reason("cpu_steal", percent=40.0)] if index in sweep.measured_again else [],
         workload=planned.workload,

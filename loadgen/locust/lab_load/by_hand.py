@@ -203,6 +203,7 @@ def _chosen(plan: LoadPlan, spawn_per_second: float | None) -> ChosenLoad:
         rest_seconds=choice.rest_seconds,
         flows=choice.flows,
         flows_after=choice.flows_after,
+        trace_every=choice.trace_every,
         seed=choice.seed,
         spawn_per_second=spawn_per_second,
         node=choice.node,

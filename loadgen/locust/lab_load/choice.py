@@ -15,6 +15,7 @@ from lab_workload.load import (
     RATE_MAX,
     REST_SECONDS_DEFAULT,
     REST_SECONDS_MAX,
+    TRACE_EVERY_MAX,
     WITHIN_SECONDS_DEFAULT,
     WITHIN_SECONDS_MAX,
     Arrivals,
@@ -56,6 +57,8 @@ class Choice:
     """Closed load: the load ends after this many requests, those of ``flows_after`` not counted; 0: after its time."""
     flows_after: int = 0
     """Closed load that ends after ``flows``: so many requests more come first, as a warm-up."""
+    trace_every: int = 1
+    """One request in this many is traced; 0: none."""
     nodes: tuple[str, ...] = ()
     """Several nodes that start the flows in turn, in place of ``node``."""
 
@@ -129,6 +132,7 @@ def _model_problems(choice: Choice) -> list[Problem]:
         problems.append(Problem.of("flows-after", "needs flows: the number of requests that follow"))
     problems += _range("flows", choice.flows, 0, FLOWS_MAX)
     problems += _range("flows-after", choice.flows_after, 0, FLOWS_MAX)
+    problems += _range("trace-every", choice.trace_every, 0, TRACE_EVERY_MAX)
     if choice.is_open:
         problems += _open_problems(choice)
     if choice.is_burst:

@@ -27,9 +27,9 @@ POLL_SECONDS = 0.5
 BRIDGE_COMPLETED = "bridge_flows_completed_total"
 FLOWS_ENDED = "corda_flow_duration_seconds_count"
 IN_FLIGHT = "corda_flows_in_flight"
-STAGE_ROWS = "corda_stage_rows_total"
+SPANS = "corda_spans_total"
 STARTED_AT = "process_start_time_seconds"
-_WANTED = (BRIDGE_COMPLETED, FLOWS_ENDED, IN_FLIGHT, STAGE_ROWS, STARTED_AT)
+_WANTED = (BRIDGE_COMPLETED, FLOWS_ENDED, IN_FLIGHT, SPANS, STARTED_AT)
 
 Place = tuple[str, str]
 """A class of states, and the node whose vault has them."""
@@ -155,7 +155,7 @@ def node_page(found: Iterable[Sample]) -> NodePage:
         outcome = sample.labels.get("outcome")
         if sample.name == FLOWS_ENDED and outcome == "success":
             succeeded[sample.labels.get("flow", "")] = int(sample.value)
-        elif sample.name == STAGE_ROWS and outcome == "dropped":
+        elif sample.name == SPANS and (outcome, sample.labels.get("to")) == ("dropped", "file"):
             dropped = int(sample.value)
         elif sample.name == IN_FLIGHT:
             in_flight = int(sample.value)

@@ -162,6 +162,14 @@ def _add_counted(parser: Any) -> None:
         help="Closed load that ends after --flows: number of requests before these",
     )
 
+    parser.add_argument(
+        "--trace-every",
+        metavar="<number>",
+        type=int,
+        default=1,
+        help="One request in this many is traced on all nodes; 0: none",
+    )
+
 
 def _add_run(parser: Any) -> None:
     """Declare the options of headless runs only."""
@@ -222,7 +230,9 @@ def choice_from(values: Mapping[str, Any], run_id: str, settings: GeneratorSetti
     late_max_seconds = _number(values, "late_max", problems)
     within_seconds = _number(values, "within", problems)
     rest_seconds = _number(values, "rest", problems)
-    counts = {name: _count(values, name, problems) for name in ("requests", "bursts", "flows", "flows_after")}
+    counts = {
+        name: _count(values, name, problems) for name in ("requests", "bursts", "flows", "flows_after", "trace_every")
+    }
     # Locust's form and command line accept any server.
     if (values.get("host") or settings.bridge_url).rstrip("/") != settings.bridge_url:
         problems.append(

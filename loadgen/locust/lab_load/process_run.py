@@ -20,6 +20,7 @@ from lab_load.pool import BurstPool, Pool
 from lab_load.row_writer import NoRows, RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets, burst_offsets
+from lab_load.traces import Trace, Traces
 from lab_workload.load import OUTCOMES, UNWANTED, Outcome
 from lab_workload.network import Roles
 from lab_workload.prepared import ALONE, Share
@@ -53,6 +54,7 @@ class Request:
     """Name of the node that starts the flow."""
     client_id: str
     body: bytes
+    trace: Trace
     intended: float | None
     started: float = field(default_factory=time.monotonic)
 
@@ -97,6 +99,7 @@ class ProcessRun:
         self._metrics = {starter.node: starter.metrics for starter in self._starters}
         self._parts = plan.workload.parts
         self._weights = list(accumulate(part.weight for part in self._parts))
+        self._traces = Traces(choice, share)
         self._part_random = random.Random(f"parts/{choice.seed}/{share.worker}")
         # A run id may be reused after its rows were deleted. A client id must not: Corda would return the old result.
         self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
@@ -131,7 +134,9 @@ class ProcessRun:
         client_id = f"{self._client_id_prefix}-{request_id}"
         body = json.dumps({"flow": part.flow, "args": args, "clientId": client_id}).encode()
         user_id = self.share.number(user)
-        request = Request(request_id, self._requests, user_id, part, starter.node, client_id, body, intended)
+        request = Request(
+            request_id, self._requests, user_id, part, starter.node, client_id, body, self._traces.next(), intended
+        )
         self._in_flight[request_id] = request
         starter.metrics.started(None if intended is None else request.started - intended)
         if intended is not None and self.pool is not None:
@@ -266,6 +271,7 @@ class ProcessRun:
             bridge_flow_ms=answer.flow_ms,
             bridge_received_at=answer.received_at,
             bridge_started_at=answer.started_at,
+            trace_id=request.trace.id if request.trace.is_sampled else None,
         )
 
     def _write_drops(self) -> None:

@@ -39,7 +39,7 @@ class NodeCounters:
     started_at: float | None
     succeeded: dict[str, int]
     """Flows that ended with success, by class."""
-    stage_rows_dropped: int = 0
+    spans_dropped: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ class ChosenLoad:
     rest_seconds: float
     flows: int
     flows_after: int
+    trace_every: int
     seed: int
     spawn_per_second: float | None
     node: str

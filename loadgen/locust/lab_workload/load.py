@@ -38,6 +38,8 @@ REST_SECONDS_MAX = 3600.0
 FLOWS_MAX = 100_000
 """Maximum number of flows after which a load ends."""
 
+TRACE_EVERY_MAX = 1_000_000
+
 SAME_FAILURE_REQUESTS_MIN = 20
 """A run ends early if all requests have failed in the same way, among them the first this many of each process."""
 SAME_FAILURE_SECONDS_MIN = 10.0

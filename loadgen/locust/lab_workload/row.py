@@ -39,6 +39,8 @@ class Row(TypedDict):
     """When the request arrived at the bridge."""
     bridge_started_at: float | None
     """When the bridge began to start the flow."""
+    trace_id: str | None
+    """The id of its trace, of which the nodes keep the spans; None if it is not traced."""
 
 
 class Drop(TypedDict):

@@ -54,7 +54,7 @@ class StubCounters:
         own = {flow: count for (name, flow), count in completed.items() if name == node}
         return [
             f"corda_flows_in_flight {self.in_flight.get(node, 0)}.0",
-            'corda_stage_rows_total{outcome="dropped"} 2.0',
+            'corda_spans_total{outcome="dropped",to="file"} 2.0',
             'corda_flow_duration_seconds_count{flow="org.cordalab.flows.Iou",outcome="failure"} 7.0',
             *(
                 f'corda_flow_duration_seconds_count{{flow="{flow}",outcome="success"}} {count}.0'

@@ -56,7 +56,7 @@ def test_options_and_counters_before_and_after_are_noted(locust: Locust, bridge:
     assert after.bridge_completed == {"PartyB": {IOU: 40 + ok}}
     assert after.nodes["PartyB"].succeeded == {IOU: 40 + ok}
     assert (after.nodes["PartyB"].started_at, after.bridge_started_at) == (STARTED_AT, STARTED_AT)
-    assert after.nodes["PartyB"].stage_rows_dropped == 2
+    assert after.nodes["PartyB"].spans_dropped == 2
     vaults = {(one.state, one.node): one.unconsumed for one in load.before.vaults}
     assert vaults == {(STATE, "PartyB"): 140, (STATE, "PartyC"): 47}
     assert {(one.state, one.node): one.unconsumed - vaults[one.state, one.node] for one in after.vaults} == {

@@ -2,7 +2,7 @@
 
 from grafana.boards import shared
 from grafana.boards.model import Board, Panel, Query, Section
-from grafana.boards.queries import CORDA, NODE, quantile_by, rate, sum_by, to_peer
+from grafana.boards.queries import CORDA, NODE, rate, sum_by, to_peer
 
 # --- flows ------------------------------------------------------------------------------------------------------------
 
@@ -35,74 +35,41 @@ FLOWS_FAILED = Panel(
 )
 
 
-# --- stages -----------------------------------------------------------------------------------------------------------
+# --- spans ------------------------------------------------------------------------------------------------------------
 
-
-def _mean_by_stage(role: str) -> str:
-    """Return the query of the mean time of each stage, for a flow of this role that ended."""
-    total = rate("corda_stage_duration_seconds_sum", f'role="{role}"', 'stage!="total"', NODE)
-    flows = rate("corda_stage_duration_seconds_count", f'role="{role}"', 'stage="total"', NODE)
-    return f"sum by (flow, stage) ({total}) / on (flow) group_left () (sum by (flow) ({flows}) > 0)"
-
-
-STAGES_OF_INITIATORS = Panel(
-    title="Mean time by stage, initiators",
-    description="Where an initiating flow of the lab spends its time, per flow that ended. The stages are stacked, and "
-    "their sum is the whole flow. Good: a flat stack. The stage that grows with the load is the limit. The stage wait "
-    "is the wait for the flow thread.",
-    unit="s",
-    queries=(Query(_mean_by_stage("initiator"), "{{flow}} {{stage}}"),),
-    width=8,
+SPANS_INSIDE = Panel(
+    title="Flows inside each span",
+    description="How many traced flows were in each span on average, and in no other span within it. The spans are "
+    "stacked; their sum is the number of traced flows in flight. Good: a flat stack. The span that grows with the load "
+    "is where flows wait.",
+    unit="short",
+    queries=(Query(sum_by("span", rate("corda_span_self_seconds_total", NODE)), "{{span}}"),),
+    width=12,
     stacked=True,
 )
 
-STAGES_OF_RESPONDERS = Panel(
-    title="Mean time by stage, responders",
-    description="The same for the flows that answer at the other nodes. Good: a flat stack, well below that of the "
-    "initiators, which wait for these flows.",
-    unit="s",
-    queries=(Query(_mean_by_stage("responder"), "{{flow}} {{stage}}"),),
-    width=8,
-    stacked=True,
-)
-
-STAGE_TIME = Panel(
-    title="Time of a stage, p95",
-    description="95 % of the flows of the last seconds spent less than this in the stage. Good: flat. Interpolated "
-    "within buckets; the report of a run has the exact values.",
+SPAN_TIME = Panel(
+    title="Mean time of a span",
+    description="The mean time of the spans that ended, with all spans within them. Good: flat. The report of a run "
+    "has the stages of each flow, with percentiles.",
     unit="s",
     queries=(
         Query(
-            quantile_by(
-                "le, flow, role, stage", "0.95", rate("corda_stage_duration_seconds_bucket", 'stage!="total"', NODE)
-            ),
-            "{{flow}} {{role}} {{stage}}",
+            f"{sum_by('span', rate('corda_span_seconds_total', NODE))}"
+            f" / ({sum_by('span', rate('corda_span_ended_total', NODE))} > 0)",
+            "{{span}}",
         ),
     ),
-    width=8,
+    width=12,
 )
 
-FLOW_TIME = Panel(
-    title="Flow time at the node",
-    description="Percentiles of a whole flow of the lab, from its creation to its end, over the last seconds. Unlike "
-    "Corda's own timers, these can be aggregated over nodes. Good: flat, and for initiators close to the flow time at "
-    "the bridge.",
-    unit="s",
-    queries=tuple(
-        Query(
-            quantile_by("le, flow, role", quantile, rate("corda_stage_duration_seconds_bucket", 'stage="total"', NODE)),
-            f"{{{{flow}}}} {{{{role}}}} {name}",
-        )
-        for quantile, name in (("0.50", "p50"), ("0.95", "p95"), ("0.99", "p99"))
-    ),
-)
-
-STAGE_ROWS = Panel(
-    title="Stage rows",
-    description="Rows of ended flows per second that the nodes wrote for the report, and rows that they dropped. Good: "
-    "no dropped rows. If rows are dropped, flows are missing from the report's stage table.",
+SPANS = Panel(
+    title="Spans",
+    description="Spans per second that the nodes wrote for the report or sent to a collector, and spans that they "
+    "dropped. Good: none dropped. If spans are dropped, traces are not whole.",
     unit="ops",
-    queries=(Query(sum_by("outcome", rate("corda_stage_rows_total", NODE)), "{{outcome}}"),),
+    queries=(Query(sum_by("outcome, to", rate("corda_spans_total", NODE)), "{{outcome}} {{to}}"),),
+    width=12,
 )
 
 # --- RPC and messages -------------------------------------------------------------------------------------------------
@@ -245,7 +212,7 @@ THROTTLED = Panel(
 BOARD = Board(
     uid="corda-node",
     title="Corda node",
-    description="What every node does: flows and their stages, RPC, messages, database, JVM and container. The "
+    description="What every node does: flows and their spans, RPC, messages, database, JVM and container. The "
     "open-source node exports nothing about its caches.",
     sections=(
         Section(
@@ -257,8 +224,8 @@ BOARD = Board(
                 shared.WAIT_FOR_THREAD.columns(6),
             ),
         ),
-        Section("Stages of the lab's own flows", (STAGES_OF_INITIATORS, STAGES_OF_RESPONDERS, STAGE_TIME)),
-        Section("Whole flows", (FLOW_TIME, FLOWS_FAILED, shared.CHECKPOINTS, STAGE_ROWS)),
+        Section("Where traced flows spend their time", (SPANS_INSIDE, SPAN_TIME)),
+        Section("Whole flows", (FLOWS_FAILED, shared.CHECKPOINTS, SPANS)),
         Section("RPC", (RPC_REQUESTS, RPC_WAITING, RPC_CONNECTIONS, shared.OUTSTANDING_AT_BRIDGE)),
         Section("Messages", (shared.QUEUES.columns(6), MESSAGES, WAITING_BY_PEER, SENT_BY_PEER)),
         Section(

@@ -78,11 +78,6 @@ class Trend:
         """Whether the whole interval of the slope is on one side of zero."""
         return "grows" if self.slope.low > 0 else "falls" if self.slope.high < 0 else "none seen"
 
-    def is_beyond(self, percent: float, count: float) -> bool:
-        """Whether it grows or falls by more than a bound an hour: % of the mean, or so many if these are more."""
-        share = percent / 100 * abs(self.mean)
-        return self.slope.verdict(max(share, count) if self.unit == "count" else share) == "beyond"
-
 
 def of_step(run: StoredRun, step: StepEntry) -> list[Trend]:
     """The trends of a step of a run, those of which enough was measured. Empty if its window is not long."""

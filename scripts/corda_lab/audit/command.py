@@ -127,12 +127,11 @@ def _audit_once(asked: _Asked) -> Audit:
         ledgers = read.ledgers(scope)
     if ledgers is None:
         return Audit(verdict="cannot tell", reasons=tuple(read.reasons))
-    notary_requests = _notary_requests(ledgers, asked.of_loads)
     if read.reasons:
         # What is missing at a node that was not read would look like a loss.
         counts = {"nodes": len(ledgers.nodes)}
         reasons = tuple(read.reasons)
-        return Audit(verdict="cannot tell", counts=counts, reasons=reasons, notary_requests=notary_requests)
+        return Audit(verdict="cannot tell", counts=counts, reasons=reasons)
     requests = None if asked.loads is None else [request for load in asked.loads for request in load.requests]
     found = judge(ledgers, requests, scope, asked.of_loads)
     reasons = (*found.reasons, *read.unreadable())
@@ -144,14 +143,7 @@ def _audit_once(asked: _Asked) -> Audit:
         counts={**found.counts, "violations": len(found.violations)},
         violations=violations,
         reasons=reasons,
-        notary_requests=notary_requests,
     )
-
-
-def _notary_requests(ledgers: Ledgers, scope: Scope) -> dict[str, float]:
-    """When the notary has logged transactions, by id; of those in scope. Only some kinds of notary log it."""
-    times = ledgers.log.committed_at if ledgers.log else {}
-    return {identity: at for identity, at in times.items() if scope.contains(at)}
 
 
 def still_there(loads: tuple[Load, ...], created_at: float) -> tuple[Load, ...]:

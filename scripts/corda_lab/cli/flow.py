@@ -11,54 +11,62 @@ from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.report import waterfall
 from corda_lab.results import folders, stored
+from corda_lab.results.stored import StoredRun
 from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
 
-FORMATS = (".svg", ".html")
+FORMATS = (".svg", ".html", ".json")
 
 
 def flow(
     identity: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="A flow id, client id or transaction id of a request, or the beginning of one."
+            metavar="ID", help="A flow, client, transaction or trace id of a request, or the beginning of one."
         ),
     ],
     run_name: Annotated[
         str, typer.Option("--run", metavar="RUN", help="Name of a run, the beginning of a name, or latest.")
     ] = "latest",
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the picture to this file: .svg or .html.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a picture, .svg or .html, or its trace as OTLP, .json."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show where the time of one request went: at the client, the bridge, the nodes and the notary, span by span.
 
-    The report of a run has the slowest, the median and a failed request; this shows any. requests.parquet in the folder
-    of a run has the ids. The id of another party's flow, from its log, finds the request that it answered.
-
-    Flows of CorDapps that do not time their stages show the time of the client and the bridge only.
+    The report of a run has the slowest, the median and a failed request; this shows any that was traced, of any CorDapp
+    on Corda 4.10. requests.parquet in the folder of a run has the ids. The id of another party's flow, from its log,
+    finds the request that it answered.
 
     Example: `scripts/lab flow c5084132 --run latest --output flow.svg`
     """
     suffix = "" if output is None else output.suffix.lower()
     if output is not None and suffix not in FORMATS:
-        raise LabError(f"--output: {output.name} is neither .svg nor .html", "Give a name with one of these endings.")
+        raise LabError(
+            f"--output: {output.name} is none of .svg, .html and .json", "Give a name with one of these endings."
+        )
     run = stored.read(folders.find_run(run_name))
     found = waterfall.by_identity(run, identity)
     if output is not None:
-        _write(output, suffix, found, run.identity)
+        _write(output, suffix, found, run)
     if as_json:
         ui.print_json({"run": run.identity, **asdict(found), "largest": found.largest})
         return
     _show(found, run.identity, run.is_sweep)
     if output is not None:
-        ui.say(f"picture: {output}")
+        ui.say(f"written: {output}")
 
 
-def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
-    title = f"{run}: {waterfall.headline_of(found)}"
-    text = waterfall.svg(found, title, is_alone=True) + "\n" if suffix == ".svg" else waterfall.page(found, title, run)
+def _write(output: Path, suffix: str, found: Waterfall, run: StoredRun) -> None:
+    title = f"{run.identity}: {waterfall.headline_of(found)}"
+    if suffix == ".json":
+        text = waterfall.as_otlp(run, [found.request])
+    elif suffix == ".svg":
+        text = waterfall.svg(found, title, is_alone=True) + "\n"
+    else:
+        text = waterfall.page(found, title, run.identity)
     try:
         atomic.write_text(output, text)
     except OSError as error:
@@ -68,17 +76,15 @@ def _write(output: Path, suffix: str, found: Waterfall, run: str) -> None:
 
 
 def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
-    step = f", step {found.step}" if is_sweep else ""
+    step = f", step {found.request['step']}" if is_sweep else ""
     ui.say(f"{waterfall.headline_of(found)}  ({run}{step})", "bold")
     if words := waterfall.largest_words(found):
         ui.say(words)
-    if found.error:
-        ui.say(f"error: {found.error}", "red")
+    if error := found.text("error"):
+        ui.say(f"error: {error}", "red")
     for name, value in waterfall.identity_of(found):
         ui.say(f"{name:<12} {value}")
     ui.console.print()
-    for line in waterfall.lines(found, ui.console.width):
-        ui.say(line)
-    ui.say(waterfall.LEGEND, "dim")
+    ui.console.print(waterfall.table(found), soft_wrap=False)
     for note in (*found.notes, waterfall.CLOCK):
         ui.say(note, "dim")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from corda_lab import atomic
 from corda_lab.cli import summary
 from corda_lab.cli.options import (
     AnywayOption,
@@ -16,7 +17,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, project
 from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
-from corda_lab.results import folders
+from corda_lab.report import waterfall
+from corda_lab.results import folders, stored
 from corda_lab.runs import conditioning, execute, leftovers
 from corda_lab.runs.running import machine_only
 from corda_lab.steps.load import INITIATORS, LOAD_OPTIONS, RUN_OPTIONS, LoadOptions
@@ -44,6 +46,7 @@ SET_HELP = (
 )
 
 
+TRACE_HELP = "Also store all traces as one OTLP file, traces.json, which Jaeger and Tempo open."
 LIKE_HELP = (
     "Repeat this run to the letter: the same load and seed, on a lab of the same shape, versions and settings. If "
     "anything has changed since, nothing runs, and the changes are listed."
@@ -102,6 +105,7 @@ def run(
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     profile: Annotated[bool, typer.Option("--profile", help=PROFILE_HELP)] = False,
     profile_nodes: ProfileNodesOption = None,
+    trace: Annotated[bool, typer.Option("--trace", help=TRACE_HELP)] = False,
     like: Annotated[str | None, typer.Option(metavar="RUN", help=LIKE_HELP)] = None,
     anyway: AnywayOption = False,
 ) -> None:
@@ -126,7 +130,8 @@ def run(
     given |= {"rate": rate, "flows": flows, "node": node, "name": name}
     profiled = _profiled(profile, profile_nodes)
     if like is not None:
-        others = {"WORKLOAD": workload, "--condition": condition, "--set": settings, "--profile": profiled}
+        others: dict[str, object] = {"WORKLOAD": workload, "--condition": condition, "--set": settings}
+        others |= {"--profile": profiled, "--trace": trace}
         used = {LOAD_OPTIONS[option].flag: value for option, value in given.items()} | others
         refuse_beside_like([flag for flag, value in used.items() if value])
         _repeat(like, anyway=anyway)
@@ -135,7 +140,8 @@ def run(
         raise LabError("--anyway: is only for --like", "Leave it out.")
     if workload is None:
         raise LabError("WORKLOAD: is missing", "For example: scripts/lab run iou --users 20")
-    _run(replace(load_options(workload, given, settings=settings), profile=profiled), condition=condition)
+    options = replace(load_options(workload, given, settings=settings), profile=profiled)
+    _run(options, condition=condition, trace=trace)
 
 
 def _profiled(is_asked: bool, nodes: str | None) -> tuple[str, ...]:
@@ -148,10 +154,14 @@ def _profiled(is_asked: bool, nodes: str | None) -> tuple[str, ...]:
 
 
 @locks_lab
-def _run(options: LoadOptions, *, condition: bool) -> None:
+def _run(options: LoadOptions, *, condition: bool, trace: bool) -> None:
     before = conditioning.before_run(options) if condition else None
     folder, step = execute.execute(options, load_settings(), before=before)
     summary.show_run(folder, step)
+    if trace:
+        path = folder / "traces.json"
+        atomic.write_text(path, waterfall.as_otlp(stored.read(folder)))
+        ui.say(f"traces       {path}")
     if not step.verdict.passed:
         raise typer.Exit(1)
 

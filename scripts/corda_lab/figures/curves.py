@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from corda_lab.figures.file import Figure, is_named
-from corda_lab.figures.forms import AT, STEP
 from corda_lab.figures.metrics import unit_of
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
@@ -13,7 +12,7 @@ from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
 from corda_lab.figures.statistics import kind_of
 from corda_lab.figures.verdict import interval_of
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.steps.parameters import value_words
+from corda_lab.steps.parameters import AT, STEP, value_words
 
 LOADS = ("load.users", "load.rate")
 """What is divided by the own peak in the normalised chart: two systems are compared at the same share of it."""

@@ -12,6 +12,7 @@ from corda_lab.figures.repeat import Form, Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.parameters import STEP
 from corda_lab.sweeps import estimate
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.points import points_of, steps_of
@@ -82,9 +83,6 @@ def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:
     measured = in_form(sweep, repeats[0].form)
     return measured.fields.fresh == "shape" and len({point.shape_key for point in points_of(measured)}) == 1
 
-
-STEP, AT = "step", "at"
-"""The names of a named step, and of the number that it has on the axis."""
 
 Values = Mapping[str, ParameterValue]
 """A point by what varies."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from corda_lab.figures import statistics
 from corda_lab.figures.expression import parse
-from corda_lab.figures.forms import STEP, SweepNames, Values
+from corda_lab.figures.forms import SweepNames, Values
 from corda_lab.figures.metrics import better_of, unit_of
 from corda_lab.figures.published import PublishedRow
 from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import ClaimFields, FigureFields
 from corda_lab.figures.statistics import NoStatistic, Place, unit_scale
 from corda_lab.figures.verdict import Region, Verdict, verdict_of
+from corda_lab.steps.parameters import STEP
 
 VALUE = "value"
 """The only metric of a published value."""

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.figures.expression import Expression, ExpressionError, number_of, parse
-from corda_lab.figures.forms import AT, STEP, SweepNames
+from corda_lab.figures.forms import SweepNames
 from corda_lab.figures.metrics import Better, better_of, unit_of
 from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
 from corda_lab.steps.entry import ParameterValue
+from corda_lab.steps.parameters import AT, STEP
 
 SCALES: Mapping[str, float] = {
     "ms": 1e-3, "s": 1.0, "min": 60.0,

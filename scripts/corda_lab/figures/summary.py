@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
-from corda_lab.figures.forms import AT, STEP
 from corda_lab.figures.judge import ClaimVerdict, Judged
 from corda_lab.figures.repeat import Form, Repeat, RepeatMachine, RepeatPoint
 from corda_lab.figures.schema import OURS, ClaimFields, FigureFields
@@ -13,7 +12,8 @@ from corda_lab.figures.statistics import words as point_words
 from corda_lab.figures.store import Outdated
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_MEASURED, NOT_TESTABLE, VERDICTS, Verdict
 from corda_lab.figures.words import asked_words, here_words, published_words, why_words
-from corda_lab.text.words import listed, plural
+from corda_lab.steps.parameters import AT, STEP
+from corda_lab.text.words import length, listed, plural
 
 TITLES = {
     "iitb-2019": "IIT Bombay 2019",
@@ -196,7 +196,4 @@ def versions(repeats: Iterable[Repeat]) -> str:
 def duration(seconds: float) -> str:
     """Return an estimated duration: ``15 min``, ``4 h 20 min``."""
     minutes = max(1, round(seconds / 60))
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, rest = divmod(5 * math.ceil(minutes / 5), 60)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return length(60 * (minutes if minutes < 60 else 5 * math.ceil(minutes / 5)))

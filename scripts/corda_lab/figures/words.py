@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from corda_lab.figures.forms import AT, SweepNames
+from corda_lab.figures.forms import SweepNames
 from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict
 from corda_lab.figures.metrics import metric_of, unit_of
 from corda_lab.figures.on_published import EXPONENT_DECIMALS
@@ -11,7 +11,7 @@ from corda_lab.figures.repeat import RepeatPoint
 from corda_lab.figures.schema import BEST, FIRST, LAST, OUTCOME, ChartFields, ClaimFields, FigureFields
 from corda_lab.figures.statistics import Place, chosen, line_of, on_series, series_of, sides, value_of
 from corda_lab.figures.verdict import CANNOT_TELL, NOT_MEASURED, REPEATS_MAX, REPEATS_MIN, Region, interval_of
-from corda_lab.steps.parameters import value_words
+from corda_lab.steps.parameters import AT, value_words
 from corda_lab.text.words import amount, decimal_size, listed, milliseconds, parameter_name, plural
 
 DIGITS = 3

@@ -134,6 +134,7 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
     ``files`` are Compose files in addition to ``compose.yaml``.
     """
     settings.check_bridge_address()
+    settings.check_traces_endpoint()
     with ui.phase("Starting the lab"):
         compose = Compose(settings, files=files)
         out = left_out()

@@ -49,6 +49,7 @@ _PROJECT = re.compile(r"""^name:\s*["']?([a-z0-9][a-z0-9_-]*)["']?\s*(?:#.*)?$""
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[?::1\]?")
 """The same as in the bridge, which checks it again, for those who use Compose alone."""
+_ENDPOINT = re.compile(r"https?://[^\s/?#]+(/[^\s/?#]+)*")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,256}")
 _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
 
@@ -135,6 +136,15 @@ class Settings:
     @property
     def _bridge_address(self) -> str:
         return self.values.get("BRIDGE_ADDRESS") or "127.0.0.1"
+
+    def check_traces_endpoint(self) -> None:
+        """Raise LabError if the nodes cannot send spans to TRACES_ENDPOINT."""
+        endpoint = self.values.get("TRACES_ENDPOINT", "")
+        if endpoint and not _ENDPOINT.fullmatch(endpoint):
+            raise LabError(
+                f"TRACES_ENDPOINT: {endpoint!r} is not the URL of a receiver of OTLP/HTTP",
+                "Use http:// or https:// with a host and a port, without /v1/traces: http://jaeger:4318.",
+            )
 
     def check_bridge_address(self) -> None:
         """Raise LabError if other machines could reach the bridge, which starts flows, without a token."""

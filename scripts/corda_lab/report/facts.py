@@ -36,7 +36,7 @@ NOTE_TITLES: Mapping[Kind, str] = {
 MORE_FILES = (
     "samples.parquet",
     "stages.parquet",
-    "notary.parquet",
+    "spans.parquet",
     "drops.parquet",
     "audit.json",
     "faults.json",

@@ -35,7 +35,8 @@ from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LOAD_OPTIONS, burst_words
-from corda_lab.steps.rows import ERRORS_SHOWN_MAX, Window, counted, grouped_errors
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, Window, counted, grouped_errors, timed_within
+from corda_lab.steps.waterfall import label, self_times, waits
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -224,8 +225,9 @@ def consensus_latencies(rows: pl.DataFrame, stage_rows: pl.DataFrame | None, ste
     if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
     window = Window(step.window.started_at, step.window.ended_at)
-    transactions = stages.window_transactions(counted(rows, step.load.flows_after), window)
-    return stages.complete_only(stages.consensus_latency(stage_rows, transactions))["latency_ms"].sort()
+    meant = stages.as_meant_within(counted(rows, step.load.flows_after), window)
+    latencies = stages.consensus_latency(stage_rows, meant["trace_id"].drop_nulls())
+    return stages.complete_only(latencies)["latency_ms"].sort()
 
 
 def limits_and_costs(run: StoredRun) -> dict[str, Any]:
@@ -241,6 +243,19 @@ def limits_and_costs(run: StoredRun) -> dict[str, Any]:
         "cost_names": [title for _, title, _ in tables.COSTS],
         "cost_rows": tables.cost_rows([point]),
         "cost_hint": tables.database_hint(run, [point]),
+    }
+
+
+def traces(run: StoredRun, step: StepEntry) -> dict[str, Any]:
+    """What the traced requests of the window waited for, and the own time of spans on each node."""
+    window = Window(step.window.started_at, step.window.ended_at)
+    requests = timed_within(counted(run.table("requests"), step.load.flows_after), window)
+    spans = run.spans()
+    return {
+        # What one host waited for on another needs one clock.
+        "waits": [] if run.environment(step).placement else waits(requests, spans, step.judged_latency_column),
+        "self_times": self_times(requests, spans).to_dicts(),
+        "label": label,
     }
 
 
@@ -285,6 +300,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "has_conditioning": step.conditioning is not None,
         "up_command": commands.up(environment),
         "value_table": tables.values_by_node(step),
+        **traces(run, step),
         "waterfalls": waterfall.of_run(run, step),
         "clock": waterfall.CLOCK,
         "node_logs": node_logs.section(run.folder),

@@ -56,9 +56,6 @@ class Audit(BaseModel):
     violations: tuple[Violation, ...] = ()
     reasons: tuple[str, ...] = ()
     seconds: float = 0.0
-    notary_requests: Mapping[str, float] = Field(default_factory=dict, exclude=True, repr=False)
-    """When the notary has logged the transactions of the load, in unix seconds, by id. It is stored as a table, and not
-    here."""
 
     @property
     def by_kind(self) -> dict[ViolationKind, int]:

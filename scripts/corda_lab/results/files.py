@@ -20,6 +20,7 @@ from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import NO_DROPS
+from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.text import ui
 
@@ -27,15 +28,13 @@ TABLES: Mapping[str, str] = {
     "requests": "requests",
     "metrics": "metrics",
     "stages": "stage_rows",
+    "spans": "spans",
     "drops": "drops",
     "samples": "samples",
-    "notary": "notary",
 }
 """The attributes of ``Measured`` that are tables, by the names of their files."""
 ALWAYS = ("requests", "metrics")
 """The tables that every step has, also without rows."""
-NOTARY_SCHEMA = pl.Schema({"tx_id": pl.String, "requested_at": pl.Float64})
-NO_NOTARY = pl.DataFrame(schema=NOTARY_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,12 @@ class Measured:
     """The intended starts of the dropped arrivals of open load, in unix seconds."""
     samples: pl.DataFrame = field(default_factory=lambda: NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
+    spans: pl.DataFrame = field(default_factory=lambda: NO_SPANS)
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
     profiles: tuple[TakenProfile, ...] = ()
     conditioning_text: str = ""
     """The file of the workload that conditioned the nodes before this step, if one did."""
-    notary: pl.DataFrame = field(default_factory=lambda: NO_NOTARY)
-    """When the notary has logged the transactions of this step, with the columns of ``NOTARY_SCHEMA``."""
     logs: Path | None = None
     """The folder with the nodes' logs, if they were kept because this step failed."""
 
@@ -74,9 +72,7 @@ class Measured:
 
     def with_audit(self, audit: Audit) -> "Measured":
         """A copy with what the ledgers prove. A violation fails the step; what they do not tell is a warning."""
-        times = audit.notary_requests
-        requested = pl.DataFrame({"tx_id": list(times), "requested_at": list(times.values())}, schema=NOTARY_SCHEMA)
-        audited = replace(self, audit=audit, notary=requested)
+        audited = replace(self, audit=audit)
         if audit.verdict == "cannot tell":
             return audited.with_warnings([reason("audit_cannot_tell", why=audit.reasons[0])])
         if audit.verdict == "passed":
@@ -235,9 +231,9 @@ def read_step(folder: Path) -> Measured:
         requests=tables["requests"],
         metrics=tables["metrics"],
         stage_rows=tables.get("stages"),
+        spans=tables.get("spans", NO_SPANS),
         drops=tables["drops"][NO_DROPS.name] if "drops" in tables else NO_DROPS,
         samples=tables.get("samples", NO_SAMPLES),
-        notary=tables.get("notary", NO_NOTARY),
     )
 
 

@@ -22,21 +22,6 @@ from corda_lab.text import ui
 SCHEMA = 8
 """Version of the format of ``steps.json`` and ``run.json``. No other can be read."""
 
-RUN_FILES = (
-    "run.json",
-    "steps.json",
-    "requests.parquet",
-    "metrics.parquet",
-    "report.html",
-    "summary.md",
-    "summary.csv",
-    "summary.json",
-)
-"""Files of every run. If its flows time their stages, it also has ``stages.parquet``; if its containers could be
-watched, ``samples.parquet``; if arrivals of open load were dropped, ``drops.parquet``; if its ledgers were audited,
-``audit.json``; if the notary has logged its transactions, ``notary.parquet``; if there were faults, ``faults.json``; if
-nodes were profiled, the folder ``profiles``; if it failed, the nodes' ``logs/``."""
-
 FAULTS = "faults.json"
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")

@@ -12,6 +12,7 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.folders import DAMAGED, SCHEMA, as_model, read_json
 from corda_lab.results.manifest import Environment, Manifest, SweepPlan
 from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.usage import NO_SAMPLES
 
 NO_SWEEP = SweepPlan()
@@ -56,12 +57,9 @@ class StoredRun:
         """What the ledgers prove about each step, by its index. Raises LabError if the file is damaged."""
         return audits.read(self.folder)
 
-    def notary_requests(self, step: int) -> dict[str, float]:
-        """When the notary has logged the transactions of a step, in unix seconds, by id; empty if that is unknown."""
-        if not (self.folder / "notary.parquet").is_file():
-            return {}
-        times = self.table("notary").filter(pl.col("step") == step)
-        return dict(times.select("tx_id", "requested_at").iter_rows())
+    def spans(self) -> pl.DataFrame:
+        """The spans of traced requests; without rows if the run has none."""
+        return self.table("spans") if (self.folder / "spans.parquet").is_file() else NO_SPANS
 
     def samples(self) -> pl.DataFrame:
         """The samples of containers each second; without rows if the run has none."""

@@ -30,7 +30,7 @@ from corda_lab.runs import (
     node_logs,
     node_metrics,
     recording,
-    stage_rows,
+    spans,
     unknown,
 )
 from corda_lab.runs.by_hand import UncollectedLoad
@@ -38,19 +38,20 @@ from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import by_hand as steps
-from corda_lab.steps import costs, counts, rows, stages
+from corda_lab.steps import costs, counts, rows
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import HostUse, StagesEntry, StepEntry, TransactionCheck
+from corda_lab.steps.entry import HostUse, StepEntry, TransactionCheck
 from corda_lab.steps.load import COLD_FLOWS
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
-from corda_lab.steps.rows import Window
+from corda_lab.steps.spans import stage_rows as stage_rows_of
+from corda_lab.steps.stages import Tracing
 from corda_lab.text import ui
 from corda_lab.text.words import listed
-from lab_workload.by_hand import Counters, LoadByHand, NodeCounters, WebUiStatus
+from lab_workload.by_hand import Counters, LoadByHand, WebUiStatus
 from lab_workload.problems import WorkloadError
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
@@ -62,10 +63,7 @@ BEFORE_SECONDS = 3 * SCRAPE_SECONDS
 """How long before the load its metrics begin, as in ``lab run``."""
 AFTER_SECONDS = 2 * SCRAPE_SECONDS
 """How long after the lab was at rest they end."""
-STAGES_GONE = "The stage rows of this load are gone: a node keeps them only as long as its container."
 RESTARTED_GENERATOR = "the load generator"
-TORN_ROWS_MAX = 100
-"""Stage rows of a node that may be torn: one for each time that it was killed while it wrote."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,6 @@ class Maker:
         self._environment = environment
         self._status = status
         self._scratch = scratch
-        self._writes_stages = False
 
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
@@ -210,9 +207,10 @@ class Maker:
         counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
         counted = replace(counted, transactions=self._transactions(load, now))
         restarted = self._restarted(load, now)
-        stage_table = self._stage_rows(load, folder)
+        load = replace(load, requests=spans.limited(load.requests))
+        own_spans = spans.read(self._span_files.values(), self._nodes, load.requests)
+        stage_table = stage_rows_of(own_spans, load.requests)
         metrics = self._metrics(load)
-        own = rows.counted(load.requests, what.options.flows_after)
         seen = Observed(
             requests=load.requests,
             drops=load.drops,
@@ -221,11 +219,10 @@ class Maker:
             counted=counted,
             warm_up=what.warm_up,
             machine_use=lambda _: HostUse(),
-            stage_values=lambda window: self._without_other_clocks(
-                stage_values(load, own, stage_table, window, is_on=self._writes_stages, may_be_gone=bool(restarted))
-            ),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
+            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=is_here(self._lab.compose)),
+            spans=own_spans,
             stage_rows=stage_table,
             measured_until=what.until,
         )
@@ -234,13 +231,10 @@ class Maker:
         plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
         step = build_step(plan, seen)
         about = (self._environment, load.about.workload, load.about.workload_text)
-        measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops)
+        measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops, spans=own_spans)
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
-
-    def _without_other_clocks(self, found: StagesEntry) -> StagesEntry:
-        return found if is_here(self._lab.compose) else stages.without_values_between_hosts(found)
 
     def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
         """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""
@@ -264,20 +258,11 @@ class Maker:
             names.append(RESTARTED_GENERATOR)
         return names
 
-    def _stage_rows(self, load: _Load, folder: Path) -> pl.DataFrame | None:
-        """Return the stage rows of the time of a load; None if there are none."""
-        until, paths = load.at_rest_at + stage_rows.FLUSH_SECONDS, []
-        for path in self._stage_files:
-            paths.append(folder / path.name)
-            stage_rows.copy_between(path, paths[-1], load.end.started_at, until)
-        return stage_rows.read_stages(paths, self._nodes, torn_max=TORN_ROWS_MAX)
-
     @cached_property
-    def _stage_files(self) -> list[Path]:
-        """All stage rows since the containers of the nodes began. Every load had ended before the first run is made."""
-        begins = dict.fromkeys(stage_rows.offsets(self._lab.compose, list(self._nodes)), 0)
-        self._writes_stages = bool(begins)
-        return stage_rows.collect(self._lab.compose, begins, self._scratch)
+    def _span_files(self) -> Mapping[str, Path]:
+        """All spans since the containers of the nodes began. Every load had ended before the first run is made."""
+        begins = dict.fromkeys(spans.offsets(self._lab.compose, list(self._nodes)), 0)
+        return spans.collect(self._lab.compose, begins, self._scratch)
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load."""
@@ -291,33 +276,10 @@ def is_of(identity: str, load: str) -> bool:
     return isinstance(web_ui, dict) and web_ui.get("id") == load
 
 
-def stage_values(
-    load: _Load,
-    requests: pl.DataFrame,
-    stage_table: pl.DataFrame | None,
-    window: Window,
-    *,
-    is_on: bool,
-    may_be_gone: bool,
-) -> StagesEntry:
-    """The entry ``stages`` of the step. ``may_be_gone`` is whether the containers of the nodes may be others now."""
-    before, after = load.about.before.nodes, load.after.nodes if load.after else {}
-    flows = {part.name: part.flow for part in load.subject.parts}
-    dropped = dropped_rows(before, after)
-    values = stages.stage_values(requests, stage_table, window, flows, is_on=is_on, dropped=dropped)
-    if stage_table is None and is_on and may_be_gone and stages.are_timed(flows.values()):
-        return values.model_copy(update={"reason": STAGES_GONE})
-    return values
-
-
-def dropped_rows(before: Mapping[str, NodeCounters], after: Mapping[str, NodeCounters]) -> dict[str, int]:
-    """The stage rows that each node dropped over a load. A node that started again meanwhile counts from 0."""
-    return {
-        node: at.stage_rows_dropped
-        - (before[node].stage_rows_dropped if before[node].started_at == at.started_at else 0)
-        for node, at in after.items()
-        if node in before
-    }
+def dropped_spans(load: _Load) -> dict[str, int]:
+    """The spans that each node dropped over a load, as far as that is known."""
+    counts = load.about.before.nodes, load.after.nodes if load.after else {}
+    return spans.dropped_over(*({node: at.spans_dropped for node, at in one.items()} for one in counts))
 
 
 def workload_of(load: LoadByHand, folder: Path) -> Workload:

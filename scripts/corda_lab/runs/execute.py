@@ -29,16 +29,22 @@ from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import RunningLab, tell
+from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
+from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
-from corda_lab.steps.rows import counted as counted_rows
+from corda_lab.steps.rows import Window
+from corda_lab.steps.spans import stage_rows as stage_rows_of
+from corda_lab.steps.spans import with_traces
 from corda_lab.text import ui
+from corda_lab.text.words import listed
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,16 @@ class Observation:
             step = step.updated(faults=faults, restarted_after_faults=self.settled.restarted)
         profiles = profiled.within(self.profiles, step)
         step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
-        tables = (seen.requests, seen.metrics, seen.stage_rows)
-        about = (self.environment, workload.name, text)
-        return Measured(step, *tables, *about, drops=seen.drops, samples=seen.samples, profiles=profiles)
+        requests, spans = seen.requests, seen.spans
+        if self.plan.options.trace_keep == "slow":
+            measured = Window(step.window.started_at, step.window.ended_at)
+            kept = slow_and_failed(requests, measured, step.judged_latency_column, step.load.flows_after)
+            traces = kept["trace_id"].drop_nulls()
+            requests, spans = with_traces(requests, traces), spans.filter(pl.col("trace_id").is_in(traces.implode()))
+        tables, about = (requests, seen.metrics, seen.stage_rows), (self.environment, workload.name, text)
+        more = (seen.drops, seen.samples, spans)
+        unread = [reason("spans_unread", nodes=listed(seen.tracing.unread))] if seen.tracing.unread else []
+        return Measured(step, *tables, *about, *more, profiles=profiles).with_warnings(unread)
 
 
 def measure(
@@ -92,8 +105,8 @@ def measure(
             ui.note(describe(planned))
             recording.begin(lab.compose, planned, environment)
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
-        for reason in cold:
-            ui.warn(str(reason))
+        for warning in cold:
+            ui.warn(str(warning))
         measured = audited(lab, planned, environment, recording).with_warnings(cold)
     return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
 
@@ -106,9 +119,6 @@ def audited(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
         slack = measured.environment.clocks_apart_seconds_max
         found = audit_load(lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
-    if measured.environment.placement is not None:
-        # The times of the notary's log are those of another clock than the times of the requests.
-        found = found.model_copy(update={"notary_requests": {}})
     return node_logs.with_logs(measured.with_audit(found), lab.compose, recording.folder)
 
 
@@ -147,8 +157,8 @@ def _observe(
         rest = counters.Rest(end.ended_at, plan.options.places)
         requests = resolved(lab, plan, requests, rest)
         counted = observer.count(requests, rest)
-        stage_rows = observer.stage_rows(recording.rows, torn_max=len(plan.options.faults))
-        own = counted_rows(requests, plan.options.flows_after)
+        requests = limited(requests)
+        spans, tracing = observer.spans(recording.rows, requests)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.options.idle_after_seconds:
@@ -162,12 +172,13 @@ def _observe(
             counted=counted,
             warm_up=load.warm_up,
             machine_use=load.timeline.machine_use if is_here(lab.compose) else lambda _: HostUse(),
-            stage_values=observer.stage_values(own, stage_rows),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
             if before
             else None,
             readings=read,
-            stage_rows=stage_rows,
+            tracing=tracing,
+            spans=spans,
+            stage_rows=stage_rows_of(spans, requests),
             samples=sampler.samples(),
         )
         for node in plan.subject.nodes:

@@ -12,7 +12,7 @@ from corda_lab.runs.running import RunningLab
 NAMES = (
     "corda_flow_duration_seconds_count",
     "corda_flows_in_flight",
-    "corda_stage_rows_total",
+    "corda_spans_total",
     "process_start_time_seconds",
 )
 """The metrics that are read."""

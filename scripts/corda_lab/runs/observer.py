@@ -1,7 +1,6 @@
 """Reads all counters before and after a load."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +8,11 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.lab.deployed import is_here
-from corda_lab.runs import counters, node_metrics, readings, stage_rows
+from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps import costs, counts, stages
-from corda_lab.steps.entry import StagesEntry
+from corda_lab.steps import costs, counts
 from corda_lab.steps.load import DatabaseSize
-from corda_lab.steps.rows import Window
+from corda_lab.steps.stages import Tracing
 from lab_workload.subject import Subject
 
 REST_BEFORE_SECONDS_MAX = 60.0
@@ -44,7 +42,7 @@ class Observer:
         self._nodes = bridge.nodes()
         self._metrics = node_metrics.read(lab)
         self._before = counters.snapshot(bridge, self._metrics, subject)
-        self._stage_offsets = stage_rows.offsets(compose, list(self._nodes))
+        self._offsets = spans.offsets(compose, list(self._nodes), bytes_max=spans.KEPT_BYTES_MAX)
         self._costs = readings.read(compose, list(self._nodes), database_size)
 
     @property
@@ -73,24 +71,14 @@ class Observer:
             vaults_unread=(*unread, *unread_ids),
         )
 
-    def stage_rows(self, directory: Path, *, torn_max: int = 0) -> pl.DataFrame | None:
-        """Collect the stage rows since the start of the load, if any. Up to ``torn_max`` of a node may be torn."""
-        time.sleep(stage_rows.FLUSH_SECONDS)
-        paths = stage_rows.collect(self._compose, self._stage_offsets, directory)
-        return stage_rows.read_stages(paths, self._nodes, torn_max=torn_max)
-
-    def stage_values(self, requests: pl.DataFrame, rows: pl.DataFrame | None) -> Callable[[Window], StagesEntry]:
-        """Return a function that makes the step's entry ``stages`` from its measuring window."""
-        before, after = (stage_rows.dropped_rows(metrics) for metrics in (self._metrics, self._metrics_after))
-        return lambda window: stages.stage_values(
-            requests,
-            rows,
-            window,
-            {part.name: part.flow for part in self._subject.parts},
-            is_on=bool(self._stage_offsets),
-            dropped={node: count - before.get(node, 0) for node, count in after.items()},
-            has_one_clock=is_here(self._compose),
-        )
+    def spans(self, directory: Path, requests: pl.DataFrame) -> tuple[pl.DataFrame, Tracing]:
+        """Collect the spans of ``requests`` since the start of the load. Raises LabError."""
+        time.sleep(spans.FLUSH_SECONDS)
+        paths = spans.collect(self._compose, self._offsets, directory)
+        dropped = spans.dropped_over(spans.dropped(self._metrics), spans.dropped(self._metrics_after))
+        unread = sorted({*self._offsets} - {*paths})
+        tracing = Tracing(bool(self._offsets), dropped, unread, has_one_clock=is_here(self._compose))
+        return spans.read(paths.values(), self._nodes, requests), tracing
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:
         return self._costs, readings.read(self._compose, list(self._nodes), self._database_size)

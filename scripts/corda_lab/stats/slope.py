@@ -14,7 +14,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from corda_lab.stats.intervals import CONFIDENCE, t_quantile
 
@@ -23,9 +22,6 @@ POINTS_MIN = 8
 CORRELATION_MAX = 0.95
 EFFECTIVE_MIN = 3.0
 """A line through fewer independent points has no scatter from which an interval could be computed."""
-
-SlopeVerdict = Literal["within", "beyond", "cannot tell"]
-"""within: the whole interval is within the bound. beyond: the whole interval is outside of it."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +34,6 @@ class Slope:
     confidence: float
     n: int
     n_effective: float
-
-    def verdict(self, bound: float) -> SlopeVerdict:
-        """What the interval says about the bound ± ``bound``."""
-        if -bound <= self.low and self.high <= bound:
-            return "within"
-        return "beyond" if self.low > bound or self.high < -bound else "cannot tell"
 
 
 def slope_of(times: Sequence[float], values: Sequence[float], confidence: float = CONFIDENCE) -> Slope | None:

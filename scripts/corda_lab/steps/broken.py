@@ -28,7 +28,7 @@ SECONDS_MIN = 1.0
 LEFT_SHARE_MIN = 0.1
 """Share of the requests that open load has to leave without an outcome to break the lab. Fewer flows may wait for a
 person, in Corda's flow hospital, and say nothing about the load."""
-NO_STAGES = "A node ended, so its stage rows are not known."
+NO_STAGES = "A node ended, so its spans are not known."
 
 
 @dataclass(frozen=True)

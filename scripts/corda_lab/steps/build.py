@@ -20,7 +20,6 @@ from corda_lab.steps.entry import (
     ResolvedEntry,
     ResourcesEntry,
     SetupEntry,
-    StagesEntry,
     StepEntry,
     ValidityEntry,
     Values,
@@ -32,6 +31,7 @@ from corda_lab.steps.entry import (
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window, outcome_values
+from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
 from lab_workload.load import ALL_FAILED
 from lab_workload.run_end import RunEnd
@@ -52,11 +52,12 @@ class Observed:
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
     machine_use: Callable[[Window], HostUse]
-    stage_values: Callable[[Window], StagesEntry]
     calibration: CalibrationEntry | None
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
     """The counters for the costs: before the load, and at rest after it."""
+    tracing: stages.Tracing = field(default_factory=stages.Tracing)
+    spans: pl.DataFrame = field(default_factory=lambda: NO_SPANS)
     stage_rows: pl.DataFrame | None = None
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
@@ -325,7 +326,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         total_seconds=None if options.flows is None else window.seconds,
         node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
         resolved=resolved_entry(seen.requests, seen.end.ended_at),
-        stages=seen.stage_values(window),
+        stages=stages.stage_values(measured.requests, seen.stage_rows, window, list(states), seen.tracing),
         counts=counted,
         generator=generator_entry(seen.end),
         resources=resources.model_copy(update={"others_cpu_cores": others}),

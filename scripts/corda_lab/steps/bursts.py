@@ -51,9 +51,9 @@ def burst_values(rows: pl.DataFrame, stages: pl.DataFrame | None) -> BurstEntry:
     seen = done.drop_nulls("bridge_flow_ms").with_columns(
         ((pl.col("latency_ms") - pl.col("bridge_flow_ms")).clip(lower_bound=0.0) / 2000).alias("outside_seconds")
     )
-    rpc = _Clock(seen["started_at"] + seen["outside_seconds"], seen["ended_at"] - seen["outside_seconds"])
+    rpc = _Clock(seen["started_at"] + seen["outside_seconds"], seen["ended_at"] - seen["outside_seconds"], done.height)
     times = node_times(done, stages)
-    node = _Clock(times["created_at"], times["flow_ended_at"])
+    node = _Clock(times["created_at"], times["flow_ended_at"], done.height)
     return BurstEntry(
         started_at=began,
         **counts_by_outcome(rows),
@@ -71,13 +71,16 @@ def burst_values(rows: pl.DataFrame, stages: pl.DataFrame | None) -> BurstEntry:
 
 
 class _Clock:
-    """The flows of a burst as one clock saw them. All times are in unix seconds."""
+    """The flows of a burst as one clock saw them. All times are in unix seconds.
 
-    def __init__(self, began: pl.Series, ended: pl.Series) -> None:
+    If it saw fewer than ``flows``, how long all of them took is not known.
+    """
+
+    def __init__(self, began: pl.Series, ended: pl.Series, flows: int) -> None:
         self.latency_ms = (ended - began) * 1000
         self.total_seconds: float | None = None
-        self._flows = len(began)
-        if self._flows:
+        self._flows = flows
+        if flows and len(began) == flows:
             self.total_seconds = max(ended.to_list()) - min(began.to_list())
 
     @property

@@ -184,6 +184,7 @@ def options_of(load: LoadByHand, users: int, workers: int = 0) -> LoadOptions:
         nodes=nodes if len(nodes) > 1 else None,
         counterparty=chosen.counterparty or None,
         seed=chosen.seed,
+        trace_every=chosen.trace_every,
         overrides=chosen.overrides,
     )
     if options.is_open:

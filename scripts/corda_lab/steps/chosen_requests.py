@@ -1,7 +1,6 @@
 """Which requests of a step are looked at one by one: the slowest, the median, a failed one, or any by its id."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,13 +8,12 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.steps.rows import Window, counted, is_done, timed_within
-from corda_lab.steps.waterfall import Row
+from corda_lab.steps.spans import Row
 from lab_workload.error_text import without_values
 
 Choice = Literal["slowest", "median", "failed"]
-Match = Callable[[pl.Expr, str], pl.Expr]
 
-IDS = ("flow_id", "client_id", "tx_id", "resolved_tx_id")
+IDS = ("flow_id", "client_id", "tx_id", "resolved_tx_id", "trace_id")
 SHOWN_MAX = 5
 CANNOT_TELL = "Write more characters of it."
 
@@ -36,8 +34,7 @@ def chosen(rows: pl.DataFrame, window: Window, latency: str, flows_after: int | 
     ``flows_after`` requests are not measured.
     """
     found = []
-    done = timed_within(counted(rows, flows_after), window).filter(is_done()).drop_nulls(latency)
-    done = (rows.filter(is_done()).drop_nulls(latency) if done.is_empty() else done).sort(latency, "started_at")
+    done = done_within(rows, window, latency, flows_after)
     if not done.is_empty():
         found.append(Chosen("slowest", done.row(-1, named=True), done.height))
         rank = max(1, -(-done.height // 2))
@@ -48,6 +45,28 @@ def chosen(rows: pl.DataFrame, window: Window, latency: str, flows_after: int | 
     if not failed.is_empty():
         found.append(Chosen("failed", _failed(failed), failed.height))
     return found
+
+
+def done_within(rows: pl.DataFrame, window: Window, latency: str, flows_after: int | None) -> pl.DataFrame:
+    """The requests that were done, by latency: those of the window; those of the whole load if it has none."""
+    done = timed_within(counted(rows, flows_after), window).filter(is_done()).drop_nulls(latency)
+    return (rows.filter(is_done()).drop_nulls(latency) if done.is_empty() else done).sort(latency, "started_at")
+
+
+def slowest_of(done: pl.DataFrame) -> pl.DataFrame:
+    """The slowest tenth of requests that are sorted by latency."""
+    return done.tail(-(-done.height // 10))
+
+
+def usual_of(done: pl.DataFrame) -> pl.DataFrame:
+    """The tenth around the median of requests that are sorted by latency."""
+    return done.slice(done.height * 9 // 20, -(-done.height // 10))
+
+
+def slow_and_failed(rows: pl.DataFrame, window: Window, latency: str, flows_after: int | None = None) -> pl.DataFrame:
+    """The requests that were not done, the slowest, and the usual ones to compare them with."""
+    done = done_within(rows, window, latency, flows_after)
+    return pl.concat([rows.filter(~is_done()), slowest_of(done), usual_of(done)])
 
 
 def _failed(failed: pl.DataFrame) -> Row:
@@ -62,54 +81,29 @@ def _failed(failed: pl.DataFrame) -> Row:
     return (alike if started.is_empty() else started).sort("started_at").row(0, named=True)
 
 
-def find(identity: str, rows: pl.DataFrame, stages: pl.DataFrame | None) -> Row:
-    """The request with this flow id, client id or transaction id, or the only one whose id begins so.
+def find(identity: str, rows: pl.DataFrame, spans: pl.DataFrame) -> Row:
+    """The request with this flow id, client id, transaction id or trace id, or the only one whose id begins so.
 
-    The id may also be that of a flow of another party, which belongs to a request by its transaction. Raises LabError
-    if no request or more than one has it.
+    The id may also be that of a flow of another party in the trace of a request. Raises LabError if no request or more
+    than one has it.
     """
     wanted = identity.strip().lower()
     if not wanted:
         raise LabError("ID: is empty", "Give a flow id, a client id or a transaction id, or how one of them begins.")
-    for is_match in (pl.Expr.eq, _begins):
-        found = _matching(rows, IDS, wanted, is_match)
-        if found.is_empty() and stages is not None:
-            found = _by_stage_rows(wanted, rows, stages, is_match)
+    numbered = rows.with_row_index()
+    own = numbered.unpivot([name for name in IDS if name in rows.columns], index="index", value_name="id")
+    others = numbered.join(spans.select("trace_id", pl.col("flow_id").alias("id")), on="trace_id")
+    ids = pl.concat([own.select("index", "id"), others.select("index", "id")]).drop_nulls()
+    lower = pl.col("id").str.to_lowercase()
+    for fits in (lower == wanted, lower.str.starts_with(wanted)):
+        found = rows[ids.filter(fits)["index"].unique().sort()]
         if found.height == 1:
             return found.row(0, named=True)
         if found.height > 1:
-            raise _several(identity, found)
+            shown = ", ".join(str(one) for one in found["client_id"].head(SHOWN_MAX))
+            rest = f" and {found.height - SHOWN_MAX} more" if found.height > SHOWN_MAX else ""
+            raise LabError(f"ID: {identity!r} fits {found.height} requests: {shown}{rest}", CANNOT_TELL)
     raise LabError(
         f"ID: no request of this run has {identity!r} as its flow id, client id or transaction id",
         "requests.parquet in its folder has the ids of all requests; choose another run with --run.",
     )
-
-
-def _begins(column: pl.Expr, wanted: str) -> pl.Expr:
-    return column.str.starts_with(wanted)
-
-
-def _matching(table: pl.DataFrame, names: Sequence[str], wanted: str, is_match: Match) -> pl.DataFrame:
-    """The rows of a table of which one of these columns fits the id, whatever its case."""
-    present = [name for name in names if name in table.columns]
-    fits = [is_match(pl.col(name).str.to_lowercase(), wanted).fill_null(value=False) for name in present]
-    return table.filter(pl.any_horizontal(fits))
-
-
-def _by_stage_rows(wanted: str, rows: pl.DataFrame, stages: pl.DataFrame, is_match: Match) -> pl.DataFrame:
-    """The requests to whose transaction a flow or a transaction of the stage rows belongs.
-
-    A request that failed has no transaction in its row, but in the stage row of its flow.
-    """
-    transactions = _matching(stages, ("flow_id", "tx_id"), wanted, is_match)["tx_id"].drop_nulls().unique().to_list()
-    if not transactions:
-        return rows.clear()
-    started = stages.filter((pl.col("role") == "initiator") & pl.col("tx_id").is_in(transactions))
-    return rows.filter(pl.col("flow_id").is_in(started["flow_id"].unique().to_list()))
-
-
-def _several(identity: str, found: pl.DataFrame) -> LabError:
-    name = "client_id" if "client_id" in found.columns else "flow_id"
-    shown = ", ".join(str(one) for one in found[name].head(SHOWN_MAX))
-    rest = f" and {found.height - SHOWN_MAX} more" if found.height > SHOWN_MAX else ""
-    return LabError(f"ID: {identity!r} fits {found.height} requests: {shown}{rest}", CANNOT_TELL)

@@ -308,7 +308,7 @@ class StageLine(Entry):
 
 
 class FlowStages(Entry):
-    """The stages of the flows that one part started. ``rows`` of its ``requests`` have a stage row."""
+    """The stages of the flows that one part started. ``rows`` of its traced ``requests`` have spans of their flow."""
 
     part: str
     flow: str
@@ -340,7 +340,7 @@ class StagesEntry(Entry):
     """
 
     reason: str | None
-    rows_dropped: dict[str, int] = {}
+    spans_dropped: dict[str, int] = {}
     flows: list[FlowStages] = []
     responders: list[ResponderStages] = []
     consensus_latency_ms: Distribution = Distribution()

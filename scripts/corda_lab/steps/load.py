@@ -22,6 +22,7 @@ from lab_workload.load import (
     REST_SECONDS_DEFAULT,
     REST_SECONDS_MAX,
     SEED_DEFAULT,
+    TRACE_EVERY_MAX,
     WITHIN_SECONDS_DEFAULT,
     WITHIN_SECONDS_MAX,
     Arrivals,
@@ -40,6 +41,9 @@ COUNTED_SECONDS_MAX = 3600.0
 
 DatabaseSize = Literal["file", "compacted"]
 """How the size of an H2 database is read: that of its file, or of a compacted copy of it."""
+
+TraceKeep = Literal["all", "slow"]
+"""Of which traced requests a run keeps the spans. slow: failed, the slowest tenth, and the tenth around the median."""
 
 LoadModel = Literal["open", "closed", "burst"]
 """Open load: requests start at the times of an endless schedule. Closed load: a request starts when its user is free.
@@ -320,6 +324,25 @@ class LoadOptions:
             is_generators=True,
         ),
     ] = SEED_DEFAULT
+    trace_every: Annotated[
+        int,
+        LoadOption(
+            kind=Kind.COUNT,
+            help="One request in this many is traced on all nodes; 0: none.",
+            at_least=0,
+            at_most=TRACE_EVERY_MAX,
+            is_generators=True,
+        ),
+    ] = 1
+    trace_keep: Annotated[
+        TraceKeep,
+        LoadOption(
+            kind=Kind.CHOICE,
+            choices=get_args(TraceKeep),
+            help="Of which traced requests the run keeps the spans: all; or slow: the slowest tenth, the tenth around "
+            "the median, and those that failed.",
+        ),
+    ] = "all"
     idle_after_seconds: Annotated[
         float | None,
         LoadOption(

@@ -96,11 +96,12 @@ SENTENCES: Mapping[str, str] = {
     # What the ledgers prove.
     "ledger_violated": "violations in the ledgers: {kinds}",
     "audit_cannot_tell": "the audit of the ledgers cannot tell: {why}",
-    # Whether the stage rows are complete.
+    # Whether the traces are complete.
     "stages_differ": "the sum of the stages of {part} differs by {percent:+.0f} % from the time of its requests",
-    "stage_rows_missing": "{missing:,} of {requests:,} {part} flows have no stage row",
+    "traces_missing": "{missing:,} of {requests:,} traced {part} flows have no spans",
     "clocks_apart": "left out: {figures}, because they need one clock, and the lab runs on several hosts",
-    "stage_rows_dropped": "{node} dropped {count:,} stage rows",
+    "spans_dropped": "{node} dropped {count:,} spans",
+    "spans_unread": "the spans of {nodes} could not be read",
     # What the sweep asks for.
     "latency_above": "{name} is {seen_ms:,.0f} ms, above the limit of {limit_ms:,.0f} ms",
     "latency_endless": (

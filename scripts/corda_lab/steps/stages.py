@@ -1,11 +1,11 @@
-"""The stages of a flow inside the nodes: the rows that the lab's CorDapp writes, and the values computed from them.
+"""The stages of a flow inside the nodes: the values computed from the stage rows of traced flows.
 
-Every flow of the lab's CorDapp writes one row when it ends: on the node that started it (initiator), and on every node
-that answered (responder). The row of an initiator joins a request by flow id, the row of a responder by transaction id:
-Corda 4.10 and older draw the session id of each side at random, so nothing else that both sides know is the same.
+Every traced flow has one row: on the node that started it (initiator), and on every node that answered (responder). The
+row of an initiator joins a request by its flow id, those of responders by its trace.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -18,23 +18,11 @@ from corda_lab.text.words import STAGE_MEANINGS, STAGES_OUTSIDE, listed
 STAGES = tuple(stage for stage in STAGE_MEANINGS if stage not in STAGES_OUTSIDE)
 """The stages inside a node, in order. Stages that another CorDapp adds come after them."""
 
-LAB_PACKAGE = "org.cordalab."
-"""Package of the flows that time their own stages."""
+OTHER = "other"
+"""The stage of a flow that is in none."""
 
 DIFFERENCE_PERCENT_MAX = 10.0
 """How far the sum of start, stages and end may be from the time of the request, in %, before a step gets a warning."""
-
-ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
-
-ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
-"""The fields of a stage row that are times, in Unix seconds. Those of an event that has not happened are None."""
-
-ENTRY_STAGES = "entry_stages"
-"""The column with the stages of a flow in the order in which it entered them; null in rows that do not list them. A
-null in the list means that the stages are not listed from there on."""
-ENTRY_OFFSETS = "entry_offsets_ms"
-"""The column with the milliseconds from the creation of the flow until it entered each of these stages."""
-ENTRY_SCHEMA = pl.Schema({ENTRY_STAGES: pl.List(pl.String()), ENTRY_OFFSETS: pl.List(pl.Float64())})
 
 
 def column_of(stage: str) -> str:
@@ -109,7 +97,7 @@ def flow_table(part: str, requests: pl.DataFrame, stages: pl.DataFrame) -> FlowS
     return FlowStages(
         part=part,
         flow=str(joined["flow"][0]),
-        requests=requests.height,
+        requests=requests["trace_id"].drop_nulls().len(),
         rows=joined.height,
         stages=stage_lines(joined, request),
         start_ms=distribution(start),
@@ -129,9 +117,9 @@ def mean_of(values: pl.Series) -> float | None:
     return float(known.sum()) / len(known) if len(known) else None
 
 
-def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[ResponderStages]:
-    """The stage tables of the responders, by flow and node, over the rows of ``transactions``."""
-    answered = stages.filter((pl.col("role") == "responder") & pl.col("tx_id").is_in(transactions.implode()))
+def responder_tables(stages: pl.DataFrame, traces: pl.Series) -> list[ResponderStages]:
+    """The stage tables of the responders, by flow and node, over the rows of ``traces``."""
+    answered = stages.filter((pl.col("role") == "responder") & pl.col("trace_id").is_in(traces.implode()))
     tables = []
     for rows in answered.sort("flow", "node").partition_by("flow", "node", maintain_order=True):
         totals = total_of(rows)
@@ -147,40 +135,32 @@ def responder_tables(stages: pl.DataFrame, transactions: pl.Series) -> list[Resp
     return tables
 
 
-def consensus_latency(stages: pl.DataFrame, transactions: pl.Series) -> pl.DataFrame:
-    """The consensus latency of every transaction: columns ``tx_id``, ``flow``, ``parties`` and ``latency_ms``.
+def consensus_latency(stages: pl.DataFrame, traces: pl.Series) -> pl.DataFrame:
+    """The consensus latency of every trace: columns ``trace_id``, ``flow``, ``parties`` and ``latency_ms``.
 
     It is the time from the arrival of the notary's signature at the initiator until the last party committed the
-    transaction. ``parties`` is the number of parties that recorded it.
+    transaction; of the last one, if there are several. ``parties`` is the number of nodes that recorded it.
     """
     return (
-        stages.filter(pl.col("tx_id").is_in(transactions.implode()))
-        .group_by("tx_id")
+        stages.filter(pl.col("trace_id").is_in(traces.implode()))
+        .group_by("trace_id")
         .agg(
             pl.col("notarised_at").max(),
             pl.col("recorded_at").max().alias("last_recorded_at"),
-            pl.col("recorded_at").count().alias("parties"),
+            pl.col("node").filter(pl.col("recorded_at").is_not_null()).n_unique().alias("parties"),
             pl.col("flow").filter(pl.col("role") == "initiator").first().alias("flow"),
         )
         .drop_nulls(["notarised_at", "last_recorded_at", "flow"])
         .with_columns(((pl.col("last_recorded_at") - pl.col("notarised_at")) * 1000).alias("latency_ms"))
-        .select("tx_id", "flow", "parties", "latency_ms")
-        .sort("tx_id")
+        .select("trace_id", "flow", "parties", "latency_ms")
+        .sort("trace_id")
     )
 
 
 def complete_only(latencies: pl.DataFrame) -> pl.DataFrame:
-    """The transactions with the rows of all parties, which is the largest number that a transaction of the flow has.
-
-    The other transactions lack a row, which may be that of the last party.
-    """
-    usual = latencies.group_by("flow").agg(pl.col("parties").max().alias("usual"))
+    """The traces with as many parties as most of their flow have. Others lack a row, maybe that of the last party."""
+    usual = latencies.group_by("flow").agg(pl.col("parties").mode().max().alias("usual"))
     return latencies.join(usual, on="flow", how="inner").filter(pl.col("parties") == pl.col("usual"))
-
-
-def window_transactions(requests: pl.DataFrame, window: Window) -> pl.Series:
-    """The ids of the transactions of the requests in the window, in upper case as in the stage rows."""
-    return as_meant_within(requests, window)["tx_id"].drop_nulls().str.to_uppercase().unique()
 
 
 def as_meant_within(requests: pl.DataFrame, window: Window) -> pl.DataFrame:
@@ -205,60 +185,54 @@ def node_latency(requests: pl.DataFrame, stages: pl.DataFrame | None, window: Wi
     return None if times.is_empty() else distribution((times["flow_ended_at"] - times["created_at"]) * 1000)
 
 
-def are_timed(flows: Iterable[str]) -> bool:
-    return any(flow.startswith(LAB_PACKAGE) for flow in flows)
+@dataclass(frozen=True)
+class Tracing:
+    """Whether nodes keep spans, how many each has dropped over a load, and whose could not be read."""
 
+    is_on: bool = False
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    has_one_clock: bool = True
 
-def why_none(flows: Sequence[str], stages: pl.DataFrame | None, *, is_on: bool) -> str:
-    if not are_timed(flows):
-        return "Only the flows of the lab's own CorDapp time their stages; this workload starts other flows."
-    if not is_on:
-        return "The nodes write no stage rows, because LAB_STAGES_FILE is not set in their containers."
-    if stages is None:
-        return "The nodes wrote no stage row during the run."
-    return "No stage row belongs to a request of the measuring window."
+    def why_none(self, requests: pl.DataFrame, *, are_whole: bool) -> str:
+        if are_whole:
+            return "Corda has spans since 4.10. Before, only the creation and the end of the lab's own flows are known."
+        if not self.is_on:
+            return "The nodes keep no spans: Corda has them since 4.10, and the lab keeps them unless TRACES is off."
+        if requests["trace_id"].null_count() == requests.height:
+            return "No request of the measuring window was traced."
+        return "No span of a request of the measuring window is there. A node keeps them as long as its container."
 
 
 def stage_values(
-    requests: pl.DataFrame,
-    stages: pl.DataFrame | None,
-    window: Window,
-    flows: Mapping[str, str],
-    *,
-    is_on: bool,
-    dropped: Mapping[str, int],
-    has_one_clock: bool = True,
+    requests: pl.DataFrame, stages: pl.DataFrame | None, window: Window, parts: Sequence[str], tracing: Tracing
 ) -> StagesEntry:
-    """The entry ``stages`` of a step.
+    """The entry ``stages`` of a step. ``parts`` are the names of the workload's parts.
 
-    ``flows`` has the flow class of every part, by its name. ``is_on`` is whether the nodes write stage rows,
-    ``dropped`` the number of rows that each node could not write. Without
-    ``has_one_clock``, because the lab runs on several hosts, values between hosts are left out.
+    Of a lab on several hosts, values between hosts are left out.
     """
     meant = as_meant_within(requests, window)
     tables = []
-    if stages is not None:
-        for part in flows:
+    are_whole = stages is not None and ordered_stages(stages.columns) == [OTHER]
+    if stages is not None and not are_whole:
+        for part in parts:
             table = flow_table(part, meant.filter(pl.col("part") == part), stages)
             if table is not None:
                 tables.append(table)
+    found = StagesEntry(reason=None, spans_dropped=dict(tracing.dropped))
     if stages is None or not tables:
-        return StagesEntry(
-            reason=why_none(list(flows.values()), stages, is_on=is_on),
-            rows_dropped=dict(dropped),
-        )
-    transactions = window_transactions(requests, window)
-    latencies = consensus_latency(stages, transactions)
+        return found.model_copy(update={"reason": tracing.why_none(meant, are_whole=are_whole)})
+    traces = meant["trace_id"].drop_nulls()
+    latencies = consensus_latency(stages, traces)
     complete = complete_only(latencies)
-    found = StagesEntry(
-        reason=None,
-        rows_dropped=dict(dropped),
-        flows=tables,
-        responders=responder_tables(stages, transactions),
-        consensus_latency_ms=distribution(complete["latency_ms"]),
-        consensus_left_out=latencies.height - complete.height,
-    )
-    return found if has_one_clock else without_values_between_hosts(found)
+    values = {
+        "flows": tables,
+        "responders": responder_tables(stages, traces),
+        "consensus_latency_ms": distribution(complete["latency_ms"]),
+        "consensus_left_out": latencies.height - complete.height,
+    }
+    found = found.model_copy(update=values)
+    return found if tracing.has_one_clock else without_values_between_hosts(found)
 
 
 def without_values_between_hosts(found: StagesEntry) -> StagesEntry:
@@ -280,10 +254,10 @@ def warnings(stages: StagesEntry) -> list[Reason]:
             found.append(reason("stages_differ", part=table.part, percent=difference))
         if table.rows < table.requests:
             missing = table.requests - table.rows
-            found.append(reason("stage_rows_missing", missing=missing, requests=table.requests, part=table.part))
+            found.append(reason("traces_missing", missing=missing, requests=table.requests, part=table.part))
     if stages.clocks_left_out:
         found.append(reason("clocks_apart", figures=listed(stages.clocks_left_out)))
-    for node, count in stages.rows_dropped.items():
+    for node, count in stages.spans_dropped.items():
         if count:
-            found.append(reason("stage_rows_dropped", node=node, count=count))
+            found.append(reason("spans_dropped", node=node, count=count))
     return found

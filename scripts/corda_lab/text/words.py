@@ -12,12 +12,15 @@ STAGE_MEANINGS = {
     "sign": "signing with the node's own key",
     "collect_signatures": "waiting for the signatures of the other parties",
     "notarise": "waiting for the signature of the notary",
+    "commit": "the notary checks and stores what is consumed",
+    "resolve": "resolving the back chain of a transaction",
     "finalise": "recording the transaction and sending it to the other parties",
     "record": "waiting until the transaction is recorded on this node",
+    "peer": "waiting for a message of another party",
     "other": "time between these stages",
     "end": "from the end of the flow until the generator has the answer: RPC, bridge, HTTP",
 }
-"""What happens in each stage of a request, in order. ``Stage.java`` defines the stages inside the node."""
+"""What happens in each stage of a request, in order. ``configs/stages.yaml`` says which spans are stages."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
 BLOCKS = "▁▂▃▄▅▆▇█"

@@ -15,9 +15,9 @@ corda_flow_duration_seconds_count{flow="org.cordalab.flows.Iou",outcome="success
 corda_flow_duration_seconds{flow="org.cordalab.flows.Iou",quantile="0.50"} 0.25
 # TYPE corda_flows_in_flight gauge
 corda_flows_in_flight 2.0
-# TYPE corda_stage_rows counter
-corda_stage_rows_total{outcome="dropped"} 4.0
-corda_stage_rows_total{outcome="written"} 1199.0
+# TYPE corda_spans counter
+corda_spans_total{outcome="dropped",to="file"} 4.0
+corda_spans_total{outcome="written",to="file"} 1199.0
 process_start_time_seconds 1.795531e9
 jvm_threads_current NaN
 """
@@ -36,7 +36,7 @@ def test_the_page_of_a_node_is_read() -> None:
 
     assert page.in_flight == 2
     assert page.counters.succeeded == {"org.cordalab.flows.Iou": 1200}
-    assert (page.counters.started_at, page.counters.stage_rows_dropped) == (1_795_531_000.0, 4)
+    assert (page.counters.started_at, page.counters.spans_dropped) == (1_795_531_000.0, 4)
 
 
 def test_a_page_that_does_not_say_what_is_in_flight_is_none_of_a_node() -> None:

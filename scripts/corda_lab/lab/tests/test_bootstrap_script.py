@@ -38,6 +38,7 @@ def root(tmp_path: Path) -> Path:
         "opt/corda/cordapps/flows.jar",
         "opt/corda/drivers/postgresql.jar",
         "opt/corda/bootstrap-lib/bootstrap.jar",
+        "opt/corda/traces/sdk.jar",
     ]
     names += ["etc/corda-lab/jmx-exporter.yaml", "etc/corda-lab/network.conf", "etc/corda-lab/nodes/stock.conf"]
     for name in (*names, "bin/java", "opt/corda/bin/platform-version", "unmanaged", "sound"):

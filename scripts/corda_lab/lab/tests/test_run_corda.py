@@ -33,14 +33,14 @@ class Container:
     def calls(self) -> list[str]:
         return (self.root / "calls").read_text(encoding="utf-8").splitlines()
 
-    def start(self, container: str = FIRST) -> None:
+    def start(self, container: str = FIRST, **environment: str) -> None:
         (self.root / "proc/self/mountinfo").write_text(
             f"1 2 254:1 /var/lib/docker/containers/{container}/hostname /etc/hostname rw - ext4 /dev/vda1 rw\n"
         )
         script = PLACES.sub(rf"{self.root}/\1", SCRIPT.read_text(encoding="utf-8"))
         done = subprocess.run(
             ["bash", "-c", script],
-            env={**os.environ, "HOSTNAME": "partya", "LAB_DATABASE": "h2", "JVM_ARGS": "-Xmx1g"},
+            env={**os.environ, "HOSTNAME": "partya", "LAB_DATABASE": "h2", "JVM_ARGS": "-Xmx1g", **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -60,6 +60,7 @@ def node(tmp_path: Path) -> Container:
         "network/cordapps/flows.jar": "jar",
         "network/bin/drivers/postgresql.jar": "jar",
         "network/bin/platform-version": "12\n",
+        "network/bin/traces/driver.jar": "jar",
         "network/bin/node-java": STUB.format(calls=tmp_path / "calls"),
         "opt/corda/template/persistence.mv.db": "empty",
         "opt/corda/template/schemas": "hash migration/table.xml\n",
@@ -166,6 +167,29 @@ def test_hibernate_makes_the_tables_of_schemas_without_files(
     node.start()
     assert (node.calls[-1] == "--allow-hibernate-to-manage-app-schema") is does
     assert node.calls.count("--allow-hibernate-to-manage-app-schema") == does
+
+
+@pytest.mark.parametrize(
+    ("platform", "traces", "of_r3", "does"),
+    [
+        ("12", "on", False, True),
+        ("12", "off", False, False),
+        ("11", "on", False, False),
+        ("12", "on", True, False),
+    ],
+    ids=["on", "off", "before Corda 4.10", "with R3's driver"],
+)
+def test_the_driver_for_spans_is_loaded_where_corda_has_spans_and_no_other_driver(
+    node: Container, platform: str, traces: str, of_r3: bool, does: bool
+) -> None:
+    (node.root / "network/bin/platform-version").write_text(f"{platform}\n", encoding="utf-8")
+    name = "corda-opentelemetry-driver-4.10.jar"
+    if of_r3:
+        (node.root / "opt/corda/drivers").mkdir()
+        (node.root / "opt/corda/drivers" / name).touch()
+    node.start(LAB_TRACES=traces, LAB_TRACES_FILE="/opt/corda/spans.ndjson")
+    assert (f"-Xbootclasspath/a:{node.root}/network/bin/traces/driver.jar" in node.calls) is does
+    assert (node.base / "drivers" / name).exists() is of_r3
 
 
 def test_a_node_without_settings_says_so(node: Container) -> None:

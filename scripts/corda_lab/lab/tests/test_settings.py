@@ -42,6 +42,27 @@ def test_the_bridge_is_not_published_to_other_machines_without_a_token(address: 
     assert "BRIDGE_TOKEN" not in secured.public()
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "is_taken"),
+    [
+        ("", True),
+        ("http://jaeger:4318", True),
+        ("https://[::1]:4318/otlp", True),
+        ("jaeger:4318", False),
+        ("http://jaeger:4318/", False),
+        ("http://a b", False),
+        ("grpc://jaeger:4317", False),
+    ],
+)
+def test_spans_are_sent_to_urls_only(endpoint: str, is_taken: bool) -> None:
+    settings = load_settings(ENV_FILE, {"TRACES_ENDPOINT": endpoint})
+    if is_taken:
+        settings.check_traces_endpoint()
+    else:
+        with pytest.raises(LabError, match=r"^TRACES_ENDPOINT: .* is not the URL of a receiver"):
+            settings.check_traces_endpoint()
+
+
 @pytest.mark.parametrize("token", ["short", "0123456789abcde", "with a space in it", "é" * 16, "x" * 257])
 def test_a_token_must_be_one_that_a_header_can_have(token: str) -> None:
     with pytest.raises(LabError, match=r"^BRIDGE_TOKEN: is not a token$"):

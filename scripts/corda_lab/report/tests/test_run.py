@@ -79,7 +79,8 @@ def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run
     run = stored_run(error_every=10, errors=errors)
     text = without_scripts(report_html(run))
     top, _, rest = text.partition('aria-label="Main values"')
-    for part_of_page in (top, rest):
+    before, _, after = rest.partition('id="waterfalls"')
+    for part_of_page in (top, before + after.partition("</article>")[2]):
         assert part_of_page.count("args.iouValue is &#34;…&#34;") == 1
         assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", part_of_page)) == 1
         assert part_of_page.count("flow-failed: PartyB did not sign") == 1
@@ -139,9 +140,10 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
     (run / "report.html").unlink()
     assert page.render(run) == run / "report.html"
     assert report_html(run) == first
-    assert sorted(path.name for path in run.iterdir()) == sorted(
-        [*folders.RUN_FILES, "samples.parquet", "stages.parquet"]
-    )
+    tables = {f"{name}.parquet" for name in ("metrics", "requests", "samples", "spans", "stages")}
+    summaries = {f"summary.{kind}" for kind in ("csv", "json", "md")}
+    files = {path.name for path in run.iterdir()}
+    assert files == {"run.json", "steps.json", "report.html", *tables, *summaries}
 
 
 def test_shows_an_error_s_text_as_text(stored_run: Callable[..., Path]) -> None:
@@ -199,10 +201,10 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     assert "consensus-latency" in {chart["id"] for chart in charts}
 
 
-def test_a_run_without_stage_rows_says_why_and_has_no_table(stored_run: Callable[..., Path]) -> None:
+def test_a_run_without_spans_says_why_and_has_no_table(stored_run: Callable[..., Path]) -> None:
     run = stored_run(with_stages=False)
     text = text_of(run)
-    assert "No stage table. The nodes wrote no stage row during the run." in text
+    assert "No stage table. No span of a request" in text
     assert "collect signatures" not in text
     assert not (run / "stages.parquet").exists()
     assert "stages.parquet" not in text

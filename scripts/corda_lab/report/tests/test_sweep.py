@@ -203,7 +203,7 @@ def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
         step["costs"] = {}
     folders.write_json(folder / "steps.json", steps)
     report.render(folder)
-    assert "No stages: the flows of these workloads do not time their stages" in report_text(folder)
+    assert "No stages: no valid step has spans of its flows." in report_text(folder)
     assert "The cost could not be measured in any valid step." in report_text(folder)
     assert {"stages", "cost"}.isdisjoint(report_charts(folder))
 
@@ -386,7 +386,7 @@ def test_open_load_of_one_rate_that_completed_nothing_says_so(tmp_path: Path) ->
     broken = SimulatedSweep(vary={"set.megabytes": [1, 10]}, x=None, repeats=1, load=load, collapsed=(1, 2))
     text = report_text(store_sweep(tmp_path, broken))
     assert "No flow was completed in the measuring window." in text
-    assert "no valid step" not in text.replace("or no valid step has stage rows", "")
+    assert "no valid step" not in text.replace("no valid step has spans", "")
 
 
 def test_a_link_that_every_start_measures_anew_is_one_lab(sweep: Path) -> None:

@@ -97,18 +97,6 @@ def test_a_run_keeps_the_audits_of_its_steps(measured: Measured, tmp_path: Path)
     assert audits.read(tmp_path) == {2: Audit(verdict="passed")}
 
 
-def test_the_times_of_the_notary_are_a_table_of_their_own(measured: Measured, tmp_path: Path) -> None:
-    audited = measured.with_audit(Audit(verdict="passed", notary_requests={"AB12": 12.5}))
-    (tmp_path / "step").mkdir()
-    files.write_step(tmp_path / "step", audited)
-    assert "AB12" not in (tmp_path / "step" / audits.AUDIT_FILE).read_text(encoding="utf-8")
-    assert files.read_step(tmp_path / "step").notary.rows() == [("AB12", 12.5)]
-    manifest = files.run_manifest("20260102T030405Z-one", [audited], sweep=None, phases={})
-    files.write_run(tmp_path, manifest, [audited])
-    assert stored.read(tmp_path).notary_requests(audited.step.index) == {"AB12": 12.5}
-    assert stored.read(tmp_path).notary_requests(99) == {}
-
-
 def test_the_logs_of_a_step_stay_with_it_and_get_into_the_run(measured: Measured, tmp_path: Path) -> None:
     kept = KeptLogs(why="it failed", since=0, until=1, logs=[])
     node_logs.write_index(tmp_path / "attempt/logs", kept)

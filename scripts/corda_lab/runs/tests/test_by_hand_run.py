@@ -1,6 +1,6 @@
 """A load by hand becomes a run, from the files of the generator to the report, on a lab that is simulated."""
 
-import json
+import os
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from corda_lab.results import evidence, folders, stored
 from corda_lab.results import node_logs as results_logs
 from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, node_metrics, rows_volume, stage_rows, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, node_metrics, rows_volume, spans, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import RunningLab
@@ -70,17 +70,18 @@ class Lab:
         def snapshot(*_: object) -> object:
             return steps.snapshot_of(self.now, noted([steady(USERS)]).subject)
 
-        def timed(_: Compose, begins: dict[str, int], folder: Path) -> list[Path]:
+        def timed(_: Compose, begins: dict[str, int], folder: Path) -> dict[str, Path]:
             assert set(begins.values()) == {0}
             self.collected += 1
-            return simulation.write_stage_rows(folder, SIMULATED)
+            paths = simulation.write_spans(folder, simulation.spans_of(SIMULATED))
+            return dict(zip(("PartyA", "PartyB", "PartyC"), paths, strict=True))
 
         monkeypatch.setattr(by_hand_run, "audit_load", audit)
         monkeypatch.setattr(by_hand, "ask_status", lambda _: self.status)
         monkeypatch.setattr(counters, "snapshot", snapshot)
         monkeypatch.setattr(node_metrics, "read", lambda _: {})
-        monkeypatch.setattr(stage_rows, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
-        monkeypatch.setattr(stage_rows, "collect", timed)
+        monkeypatch.setattr(spans, "offsets", lambda *_: {"PartyA": 9, "PartyB": 9})
+        monkeypatch.setattr(spans, "collect", timed)
 
     def put(self, load: LoadByHand, after: Counters | None = AFTER) -> None:
         """Put a load into the volume."""
@@ -127,7 +128,9 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
 
     step = run.steps[0]
     assert run.identity == RUN_ID
-    assert {*folders.RUN_FILES, "stages.parquet", "audit.json"} <= {path.name for path in run.folder.iterdir()}
+    assert {"run.json", "report.html", "requests.parquet", "stages.parquet", "audit.json"} <= {
+        path.name for path in run.folder.iterdir()
+    }
     assert folders.find_run("latest") == run.folder
     assert run.table("requests").height == len(SIMULATED) == step.requests.total
     assert run.table("metrics").height
@@ -143,7 +146,7 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
     lab.bridge.forget_flows.assert_called_once_with("PartyA", "client-")
 
 
-def test_the_stage_rows_of_all_loads_are_collected_once(lab: Lab) -> None:
+def test_the_spans_of_all_loads_are_collected_once(lab: Lab) -> None:
     lab.put(noted([steady(USERS)]))
     lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
     maker = lab.maker()
@@ -205,7 +208,7 @@ def test_a_lab_that_started_again_since_is_a_warning(lab: Lab, monkeypatch: pyte
     again = replace(AFTER.nodes["PartyA"], started_at=STARTED_AT["PartyA"] + 9000)
     lab.now = replace(AFTER, nodes={**AFTER.nodes, "PartyA": again})
     lab.status = replace(IDLE, generator_started_at=GENERATOR_STARTED_AT + 9000)
-    monkeypatch.setattr(stage_rows, "collect", lambda *_: [])
+    monkeypatch.setattr(spans, "collect", lambda *_: {"PartyA": Path(os.devnull)})
     lab.prometheus.run_metrics.return_value = pl.DataFrame(schema=METRICS_SCHEMA)
 
     run = lab.run()
@@ -214,7 +217,7 @@ def test_a_lab_that_started_again_since_is_a_warning(lab: Lab, monkeypatch: pyte
     (flag,) = [flag for flag in step.flags if flag.code == "restarted_since"]
     assert flag.values["names"] == "PartyA and the load generator"
     assert step.counts.verdict == "agree", "the counters were read before"
-    assert step.stages.reason == by_hand_run.STAGES_GONE
+    assert "as long as its container" in str(step.stages.reason)
     assert "metrics_gone" in [flag.code for flag in step.flags]
     assert (run.folder / "report.html").is_file()
 
@@ -363,16 +366,3 @@ def test_unknown_outcomes_are_asked_for_only_while_the_nodes_know_them(
     step = lab.run().steps[0]
     assert (step.requests.unknown, step.resolved.ok) == (1, 1)
     asked.assert_called_once()
-
-
-def test_only_stage_rows_of_the_time_of_the_load_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "stages.partya.ndjson"
-    rows = [{"flow_id": str(number), "ended_at": 100.0 + number, "stages": {}} for number in range(5)]
-    lines = [json.dumps(row) for row in rows]
-    compact = json.dumps({"flow_id": "compact", "ended_at": 102.5}, separators=(",", ":"))
-    path.write_text("\n".join([*lines, compact, '{"flow_id": "torn', lines[2][:20]]) + "\n", encoding="utf-8")
-
-    stage_rows.copy_between(path, tmp_path / "copy", 101.5, 103.0)
-
-    kept = [json.loads(line)["flow_id"] for line in (tmp_path / "copy").read_text(encoding="utf-8").splitlines()]
-    assert kept == ["2", "3", "compact"]

@@ -4,6 +4,8 @@ Docker itself is a small program here that writes down how it was called: what i
 """
 
 import json
+import os
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.manifest import Image
-from corda_lab.runs import collect, containers, stage_rows
+from corda_lab.runs import collect, containers, spans
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.faults import Fault
@@ -233,24 +235,42 @@ def test_a_container_that_is_gone_is_an_error(docker: InstallDocker) -> None:
         containers.exit_codes(containers.containers_of(compose(), plan(TWO_WORKERS)).all)
 
 
-def test_stage_rows_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_path: Path) -> None:
+def test_spans_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_path: Path) -> None:
     docker({"partyb": "FAIL", "partya": "{}"})
-    paths = stage_rows.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
-    assert [path.name for path in paths] == ["stages.partya.ndjson"]
+    paths = spans.collect(compose(), {"PartyA": 0, "PartyB": 7}, tmp_path)
+    assert paths == {"PartyA": tmp_path / "spans.partya.ndjson"}
 
 
-def test_stage_rows_are_copied_from_where_they_stood(docker: InstallDocker, tmp_path: Path) -> None:
+def test_spans_are_copied_from_where_they_stood(docker: InstallDocker, tmp_path: Path) -> None:
     calls = docker({"wc -c": "1234", "tail -c": "new"})
-    before = stage_rows.offsets(compose(), ["PartyA"])
+    before = spans.offsets(compose(), ["PartyA"])
     assert before == {"PartyA": 1234}
-    (path,) = stage_rows.collect(compose(), before, tmp_path)
+    path = spans.collect(compose(), before, tmp_path)["PartyA"]
     assert path.read_text(encoding="utf-8") == "new\n"
     assert called(calls)[-1][-1] == "1235"
 
 
-def test_a_node_without_a_stage_file_is_left_out(docker: InstallDocker) -> None:
-    docker({"exec": "off"})
-    assert stage_rows.offsets(compose(), ["PartyA"]) == {}
+def test_a_node_that_keeps_no_spans_is_left_out(docker: InstallDocker) -> None:
+    docker({"exec": ""})
+    assert spans.offsets(compose(), ["PartyA"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("traces", "content", "told", "left"),
+    [("on", None, "0", None), ("on", "12345", "5", "12345"), ("on", "123456", "0", ""), ("off", "123", "", "123")],
+    ids=["none yet", "small", "too large", "off"],
+)
+def test_a_node_tells_the_size_of_its_spans_and_empties_a_large_file(
+    tmp_path: Path, traces: str, content: str | None, told: str, left: str | None
+) -> None:
+    file = tmp_path / "spans.ndjson"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    environment = {**os.environ, "LAB_TRACES": traces, "LAB_TRACES_FILE": str(file)}
+    command = ["sh", "-c", spans.SIZE_COMMAND, "spans", "5"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == told
+    assert (file.read_text(encoding="utf-8") if file.exists() else None) == left
 
 
 def test_every_worker_s_rows_have_to_be_there(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import Resolution
+from corda_lab.steps.spans import NO_SPANS
+from corda_lab.steps.stages import Tracing
 from support import simulation
 from support.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -57,7 +59,8 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     bridge.return_value.forget_flows.return_value = 0
     monkeypatch.setattr(running, "Bridge", bridge)
     monkeypatch.setattr(running, "Prometheus", MagicMock())
-    monkeypatch.setattr(execute, "Observer", lambda *_: MagicMock(before=Snapshot({}, {}, {})))
+    observer = MagicMock(before=Snapshot({}, {}, {}), spans=lambda *_: (NO_SPANS, Tracing()))
+    monkeypatch.setattr(execute, "Observer", lambda *_: observer)
     monkeypatch.setattr(Compose, "services", lambda _: [])
     monkeypatch.setattr(recording, "RowsVolume", MagicMock())
     monkeypatch.setattr(recording, "node_logs", MagicMock())
@@ -68,7 +71,7 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     monkeypatch.setattr(conditioning, "unknown", MagicMock())
     monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
     monkeypatch.setattr(conditioning, "cold_nodes", lambda *_: [COLD])
-    monkeypatch.setattr(execute, "Observed", MagicMock())
+    monkeypatch.setattr(execute, "Observed", MagicMock(return_value=MagicMock(tracing=Tracing())))
     monkeypatch.setattr(execute, "build_step", lambda *_: measured.step)
     monkeypatch.setattr(execute, "Measured", lambda *_, **_kept: measured)
     for module in (execute, conditioning):

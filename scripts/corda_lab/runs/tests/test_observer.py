@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.runs import counters, node_metrics, readings, stage_rows
+from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.runs.observer import Observer
 from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts
@@ -43,7 +43,7 @@ class Lab(MagicMock):
 def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(counters, "await_rest", lambda *_, **__: True)
     monkeypatch.setattr(node_metrics, "read", lambda *_: {})
-    monkeypatch.setattr(stage_rows, "offsets", lambda *_: {})
+    monkeypatch.setattr(spans, "offsets", lambda *_, **__: {})
     monkeypatch.setattr(readings, "read", MagicMock())
     return Lab()
 

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from corda_lab.results import stored
-from corda_lab.runs import stage_rows
 from corda_lab.steps.bursts import bursts_values, clocks_of, generator_was_limit, rows_of_bursts
 from corda_lab.steps.entry import BurstsEntry, StepEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import read_rows
+from corda_lab.steps.spans import stage_rows
 from corda_lab.steps.validity import invalidity, unsteadiness, warnings
 from support import simulation
 from support.entries import changed
@@ -23,11 +23,7 @@ def values_of(
     tmp_path: Path, content: list[dict[str, Any]], *, size: int, pool: int | None = None, with_stages: bool = True
 ) -> BurstsEntry:
     rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
-    stages = (
-        stage_rows.read_stages(simulation.write_stage_rows(tmp_path, content), simulation.nodes())
-        if with_stages
-        else None
-    )
+    stages = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content)), rows) if with_stages else None
     return bursts_values(rows, stages, LoadOptions("iou", size, arrivals="burst", pool=pool))
 
 
@@ -78,6 +74,16 @@ def test_without_stage_rows_the_clock_of_the_node_is_not_known(tmp_path: Path) -
     assert generator.throughput_per_second is not None
     assert rpc.total_seconds is not None
     assert (node.total_seconds, node.throughput_per_second, node.latency_mean_ms) == (None, None, None)
+
+
+def test_of_a_sampled_burst_the_node_s_time_is_not_known_but_its_latency_is(tmp_path: Path) -> None:
+    content = simulation.burst_rows(4, 1, simulation.fixed(1.0))
+    rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    table = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content[::2])), rows)
+    (burst,) = bursts_values(rows, table, LoadOptions("iou", 4, arrivals="burst")).bursts
+    assert (burst.node_total_seconds, burst.node_throughput_per_second) == (None, None)
+    assert burst.node_latency_mean_ms is not None
+    assert burst.rpc_total_seconds is not None
 
 
 def test_failures_are_in_the_total_time_and_in_no_throughput(tmp_path: Path) -> None:

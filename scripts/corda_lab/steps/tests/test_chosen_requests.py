@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.runs import stage_rows
 from corda_lab.steps import rows
-from corda_lab.steps.chosen_requests import chosen, find
+from corda_lab.steps.chosen_requests import chosen, find, slow_and_failed
 from corda_lab.steps.rows import Window
+from corda_lab.steps.spans import NO_SPANS
 from support import simulation
 
 WINDOW = Window(simulation.ORIGIN + 1, simulation.ORIGIN + 9)
@@ -47,6 +47,13 @@ def test_of_failed_requests_the_first_of_the_most_frequent_kind_that_reached_a_n
     assert (failed.choice, failed.row["request_id"], failed.of) == ("failed", 2, 5)
 
 
+def test_the_failed_the_slowest_and_the_usual_are_those_of_the_window(tmp_path: Path) -> None:
+    content = [simulation.row(n, n / 3, n / 3 + 0.01 * n) for n in range(4, 24)]
+    content += [simulation.row(90, 0.0, 0.9), simulation.row(91, 3.0, 3.1, outcome="failed")]
+    found = slow_and_failed(table(tmp_path, *content), WINDOW, "latency_ms")
+    assert sorted(found["request_id"]) == [13, 14, 22, 23, 91]
+
+
 def test_flows_before_those_that_are_measured_do_not_count(tmp_path: Path) -> None:
     slowest, median = chosen(table(tmp_path, *requests()), Window(0, 2e9), "latency_ms", flows_after=1)
     assert (slowest.row["request_id"], median.row["request_id"]) == (5, 3)
@@ -54,35 +61,32 @@ def test_flows_before_those_that_are_measured_do_not_count(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "identity",
-    ["00000000-0000-0000-0000-000000000003", "client-3", f"{3:064X}", f"{3:064x}"],
-    ids=["flow id", "client id", "transaction", "lower case"],
+    ["00000000-0000-0000-0000-000000000003", "client-3", f"{3:064X}", f"{3:064x}", f"{3:032x}"],
+    ids=["flow id", "client id", "transaction", "lower case", "trace"],
 )
 def test_a_request_is_found_by_each_of_its_ids(tmp_path: Path, identity: str) -> None:
-    assert find(identity, table(tmp_path, *requests()), None)["request_id"] == 3
+    assert find(identity, table(tmp_path, *requests()), NO_SPANS)["request_id"] == 3
 
 
 def test_a_beginning_is_enough_if_only_one_request_has_it(tmp_path: Path) -> None:
     content = [simulation.row(n, n, n + 0.1) for n in (1, 2, 10)]
     content[0]["flow_id"] = "c5084132-4f88-49e4-a4ce-c53242e731f0"
     found = table(tmp_path, *content)
-    assert find("c5084132", found, None)["request_id"] == 1
+    assert find("c5084132", found, NO_SPANS)["request_id"] == 1
     # An id that is whole is found although another begins with it.
-    assert find("client-1", found, None)["request_id"] == 1
+    assert find("client-1", found, NO_SPANS)["request_id"] == 1
     with pytest.raises(LabError, match=r"'client-' fits 3 requests: client-1, client-2, client-10"):
-        find("client-", found, None)
+        find("client-", found, NO_SPANS)
 
 
 def test_the_flow_of_another_party_finds_the_request_that_it_answered(tmp_path: Path) -> None:
     content = requests()
     failed = {**simulation.row(7, 7, 7.4, outcome="failed")}
-    stages = [*simulation.stage_rows(content), *simulation.refused_stage_rows(failed, TRANSACTION)]
-    path = simulation.write_rows(tmp_path / "stages.partya.ndjson", [row for _, row in stages])
-    rows_of_stages = stage_rows.read_stages([path], simulation.nodes())
+    spans = simulation.spans(tmp_path, [*simulation.spans_of(content), *simulation.refused_spans(failed)])
     found = table(tmp_path, *content, failed)
     for number in (3, 7):
         answered = f"00000000-0000-0000-0000-{number:012}".replace("0000-", "1111-", 1)
-        assert find(answered, found, rows_of_stages)["request_id"] == number
-    assert find(TRANSACTION, found, rows_of_stages)["request_id"] == 7
+        assert find(answered, found, spans)["request_id"] == number
 
 
 @pytest.mark.parametrize(
@@ -90,4 +94,4 @@ def test_the_flow_of_another_party_finds_the_request_that_it_answered(tmp_path: 
 )
 def test_an_id_that_no_request_has_is_one_clear_error(tmp_path: Path, identity: str, words: str) -> None:
     with pytest.raises(LabError, match=words):
-        find(identity, table(tmp_path, *requests()), None)
+        find(identity, table(tmp_path, *requests()), NO_SPANS)

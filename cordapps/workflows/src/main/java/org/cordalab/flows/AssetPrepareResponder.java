@@ -14,6 +14,6 @@ public class AssetPrepareResponder extends SigningResponder {
 
     @Override
     SignTransactionFlow signer(FlowSession session) {
-        return new SignAs(session, stages(), Asset.class);
+        return new SignAs(session, Asset.class);
     }
 }

@@ -15,7 +15,6 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.contracts.AttachmentContract;
 import org.cordalab.states.AttachmentState;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -47,16 +46,13 @@ public class AttachmentSend extends TimedFlow<SignedTransaction> {
                     "attachmentId must be the id of an attachment on this node, but it is " + attachmentId + ".");
         }
 
-        stages().enter(Stage.BUILD);
         List<PublicKey> signers = Arrays.asList(getOurIdentity().getOwningKey(), otherPartyName.getOwningKey());
         TransactionBuilder builder = new TransactionBuilder(Arguments.notary(null, getServiceHub()))
                 .addOutputState(
                         new AttachmentState(attachmentId, getOurIdentity(), otherPartyName), AttachmentContract.ID)
                 .addCommand(new AttachmentContract.Commands.Send(), signers)
                 .addAttachment(attachmentId);
-        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
-        stages().enter(Stage.SIGN);
         SignedTransaction signed = getServiceHub().signInitialTransaction(builder);
 
         List<FlowSession> sessions = Collections.singletonList(initiateFlow(otherPartyName));

@@ -14,6 +14,6 @@ public class AttachmentSendResponder extends SigningResponder {
 
     @Override
     SignTransactionFlow signer(FlowSession session) {
-        return new SignAs(session, stages(), AttachmentState.class);
+        return new SignAs(session, AttachmentState.class);
     }
 }

@@ -9,7 +9,6 @@ import net.corda.core.flows.StartableByRPC;
 import net.corda.core.identity.Party;
 import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /** R3's <em>Issue</em>: issues one coin to this node. No other party and no notary takes part. */
@@ -39,11 +38,8 @@ public class CashIssue extends TimedFlow<SignedTransaction> {
         Arguments.requirePositive("amount", amount.getQuantity());
         Party notary = Arguments.notary(notaryName, getServiceHub());
 
-        stages().enter(Stage.BUILD);
         TransactionBuilder builder = Cash.issue(amount, 1, getOurIdentity(), notary);
-        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
-        stages().enter(Stage.SIGN);
         SignedTransaction signed = getServiceHub().signInitialTransaction(builder);
         return finalise(signed, Collections.emptyList());
     }

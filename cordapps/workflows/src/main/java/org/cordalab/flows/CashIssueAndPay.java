@@ -13,7 +13,6 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.services.Coins;
 import org.cordalab.states.CashState;
-import org.cordalab.timing.Stage;
 
 /** R3's <em>Issue + Pay</em>: issues a coin to this node and pays it to another party. The payment needs the notary. */
 @InitiatingFlow
@@ -72,14 +71,10 @@ public class CashIssueAndPay extends CoinFlow {
         Arguments.requireOther("otherPartyName", otherPartyName, getServiceHub());
         Party notary = Arguments.notary(notaryName, getServiceHub());
 
-        stages().enter(Stage.BUILD);
         TransactionBuilder issue = Cash.issue(amount, 1, getOurIdentity(), notary);
-        stages().enter(Stage.VERIFY);
         issue.verify(getServiceHub());
-        stages().enter(Stage.SIGN);
         SignedTransaction issued = finalise(getServiceHub().signInitialTransaction(issue), Collections.emptyList());
 
-        stages().enter(Stage.SELECT);
         StateRef coin = new StateRef(issued.getId(), 0);
         Coins coins = getServiceHub().cordaService(Coins.class);
         StateRef selected = useCoinSelection ? coins.take(CashState.class, amount.getQuantity()) : null;

@@ -12,7 +12,6 @@ import net.corda.core.identity.Party;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.services.Coins;
 import org.cordalab.states.CashState;
-import org.cordalab.timing.Stage;
 
 /**
  * The paying half of R3's <em>Issue + Repeated Pay</em>: one transaction with several payments of one unit each to
@@ -70,7 +69,6 @@ public class CashRepeatedPay extends CoinFlow {
         Arguments.requireCount("numberOfStatesPerTx", numberOfStatesPerTx, STATES_MAX);
         Arguments.requireOther("otherPartyName", otherPartyName, getServiceHub());
 
-        stages().enter(Stage.SELECT);
         return pay(select(), otherPartyName, PAYMENT, numberOfStatesPerTx, anonymousIdentities);
     }
 

@@ -11,7 +11,6 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.services.Coins;
 import org.cordalab.states.CashState;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /** A flow that pays with a coin of this node. Its responder is a {@link CoinResponder}. */
@@ -27,15 +26,12 @@ abstract class CoinFlow extends TimedFlow<SignedTransaction> {
             AbstractParty owner = anonymous ? subFlow(new FreshIdentity(payee)) : payee;
             StateAndRef<CashState> spent = StateRefs.own("coin", coin, CashState.class, getServiceHub());
 
-            stages().enter(Stage.BUILD);
             if (spent.getState().getData().getQuantity() < Math.multiplyExact(quantity, (long) count)) {
                 throw new FlowException("coin must be worth " + quantity * count + " or more, but " + coin
                         + " is worth " + spent.getState().getData().getQuantity() + ".");
             }
             TransactionBuilder builder = Cash.pay(spent, owner, quantity, count);
-            stages().enter(Stage.VERIFY);
             builder.verify(getServiceHub());
-            stages().enter(Stage.SIGN);
             SignedTransaction signed = getServiceHub().signInitialTransaction(builder);
             return finalise(signed, Collections.singletonList(initiateFlow(payee)));
         } catch (FlowException | RuntimeException e) {

@@ -21,7 +21,6 @@ import net.corda.core.identity.Party;
 import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.states.CashState;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -48,7 +47,6 @@ public class DoubleSpend extends TimedFlow<SignedTransaction> {
         Arguments.requireOther("otherPartyName", otherPartyName, getServiceHub());
         Party notary = Arguments.notary(null, getServiceHub());
 
-        stages().enter(Stage.BUILD);
         SignedTransaction issued = finalise(
                 getServiceHub().signInitialTransaction(Cash.issue(AMOUNT, 1, getOurIdentity(), notary)),
                 Collections.emptyList());
@@ -56,18 +54,15 @@ public class DoubleSpend extends TimedFlow<SignedTransaction> {
         SignedTransaction first = payment(coin, 1);
         SignedTransaction second = payment(coin, 2);
 
-        stages().enter(Stage.OTHER);
         FlowSession session = initiateFlow(otherPartyName);
         subFlow(new SendTransactionFlow(session, second));
         session.receive(Boolean.class).unwrap(ready -> ready);
         session.send(true);
 
-        stages().enter(Stage.NOTARISE);
         List<TransactionSignature> ofFirst = notarise(this, first);
         @SuppressWarnings("unchecked")
         List<TransactionSignature> ofSecond =
                 (List<TransactionSignature>) session.receive(List.class).unwrap(answer -> answer);
-        stages().notarised();
         if (ofFirst.isEmpty() == ofSecond.isEmpty()) {
             throw new FlowException("DOUBLE SPEND of " + coin.getRef() + ": the notary "
                     + (ofFirst.isEmpty() ? "refused both transactions." : "signed both transactions."));

@@ -7,7 +7,6 @@ import net.corda.core.flows.InitiatedBy;
 import net.corda.core.flows.ReceiveTransactionFlow;
 import net.corda.core.node.StatesToRecord;
 import net.corda.core.transactions.SignedTransaction;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /** The responder to {@link DoubleSpend}: has its transaction notarised at the same time as the other side. */
@@ -24,7 +23,6 @@ public class DoubleSpendResponder extends TimedFlow<SignedTransaction> {
     protected SignedTransaction run() throws FlowException {
         SignedTransaction second = subFlow(new ReceiveTransactionFlow(session, false, StatesToRecord.NONE));
         session.sendAndReceive(Boolean.class, true).unwrap(go -> go);
-        stages().enter(Stage.NOTARISE);
         session.send(DoubleSpend.notarise(this, second));
         return receiveFinality(session, null);
     }

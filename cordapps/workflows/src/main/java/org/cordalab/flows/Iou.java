@@ -19,7 +19,6 @@ import net.corda.core.utilities.ProgressTracker;
 import net.corda.core.utilities.ProgressTracker.Step;
 import org.cordalab.contracts.IouContract;
 import org.cordalab.states.IouState;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -86,15 +85,12 @@ public class Iou extends TimedFlow<SignedTransaction> {
         Arguments.requireOther("otherParty", otherParty, getServiceHub());
 
         progressTracker.setCurrentStep(GENERATING_TRANSACTION);
-        stages().enter(Stage.BUILD);
         TransactionBuilder builder = buildTransaction();
 
         progressTracker.setCurrentStep(VERIFYING_TRANSACTION);
-        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
 
         progressTracker.setCurrentStep(SIGNING_TRANSACTION);
-        stages().enter(Stage.SIGN);
         SignedTransaction signedByLender = getServiceHub().signInitialTransaction(builder);
 
         progressTracker.setCurrentStep(GATHERING_SIGNATURES);

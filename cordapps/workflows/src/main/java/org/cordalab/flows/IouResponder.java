@@ -13,6 +13,6 @@ public class IouResponder extends SigningResponder {
 
     @Override
     SignTransactionFlow signer(FlowSession session) {
-        return new SignIou(session, stages());
+        return new SignIou(session);
     }
 }

@@ -19,7 +19,6 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.contracts.IouContract;
 import org.cordalab.states.IouState;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -47,10 +46,8 @@ public class IouUpdate extends TimedFlow<SignedTransaction> {
     protected SignedTransaction run() throws FlowException {
         Arguments.requirePositive("iouValue", iouValue);
 
-        stages().enter(Stage.SELECT);
         StateAndRef<IouState> current = current();
 
-        stages().enter(Stage.BUILD);
         Party borrower = current.getState().getData().getBorrower();
         Arguments.requireOther("linearId: the borrower", borrower, getServiceHub());
         List<PublicKey> signers = Arrays.asList(getOurIdentity().getOwningKey(), borrower.getOwningKey());
@@ -59,10 +56,8 @@ public class IouUpdate extends TimedFlow<SignedTransaction> {
                 .addOutputState(current.getState().getData().withValue(iouValue), IouContract.ID)
                 .addCommand(new IouContract.Commands.Update(), signers);
 
-        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
 
-        stages().enter(Stage.SIGN);
         SignedTransaction signedByLender = getServiceHub().signInitialTransaction(builder);
 
         List<FlowSession> sessions = Collections.singletonList(initiateFlow(borrower));

@@ -13,6 +13,6 @@ public class IouUpdateResponder extends SigningResponder {
 
     @Override
     SignTransactionFlow signer(FlowSession session) {
-        return new SignIou(session, stages());
+        return new SignIou(session);
     }
 }

@@ -18,7 +18,6 @@ import net.corda.core.flows.NotaryFlow;
 import net.corda.core.node.StatesToRecord;
 import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.utilities.UntrustworthyData;
-import org.cordalab.timing.Stage;
 
 /**
  * Collects the signatures of all parties in parallel, and finalises in parallel. Each party gets the transaction
@@ -41,7 +40,6 @@ final class ParallelCompletion extends FlowLogic<SignedTransaction> {
     @Suspendable
     public SignedTransaction call() throws FlowException {
         Set<FlowSession> all = new LinkedHashSet<>(sessions);
-        settlement.enterStage(Stage.COLLECT_SIGNATURES);
         sendAll(new SettlementProposal(signed, history()), all);
         List<TransactionSignature> signatures = new ArrayList<>();
         for (UntrustworthyData<TransactionSignature> answer : receiveAll(TransactionSignature.class, sessions)) {
@@ -50,12 +48,9 @@ final class ParallelCompletion extends FlowLogic<SignedTransaction> {
         SignedTransaction signedByAll = signed.withAdditionalSignatures(signatures);
         verifySignatures(signedByAll);
 
-        settlement.enterStage(Stage.NOTARISE);
         List<TransactionSignature> ofNotary = new ArrayList<>(subFlow(new NotaryFlow.Client(signedByAll)));
         SignedTransaction notarised = signedByAll.withAdditionalSignatures(ofNotary);
-        settlement.enterNotarised();
         getServiceHub().recordTransactions(StatesToRecord.ONLY_RELEVANT, Collections.singletonList(notarised));
-        settlement.enterRecorded();
         sendAll(notarised, all);
         return notarised;
     }

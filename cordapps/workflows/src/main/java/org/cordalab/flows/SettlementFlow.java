@@ -15,7 +15,6 @@ import net.corda.core.transactions.SignedTransaction;
 import net.corda.core.transactions.TransactionBuilder;
 import org.cordalab.contracts.AssetContract;
 import org.cordalab.states.Asset;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -42,7 +41,6 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
     protected SignedTransaction run() throws FlowException {
         checkArguments();
 
-        stages().enter(Stage.SELECT);
         List<FlowSession> sessions = new ArrayList<>();
         for (int index = 0; index < otherPartiesNames.size(); index++) {
             FlowSession session = initiateFlow(otherPartiesNames.get(index));
@@ -56,13 +54,9 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
             assets.addAll(subFlow(new ReceiveStateAndRefFlow<Asset>(session)));
         }
 
-        stages().enter(Stage.BUILD);
         TransactionBuilder builder = exchange(assets);
-        stages().enter(Stage.VERIFY);
         builder.verify(getServiceHub());
-        stages().enter(Stage.SIGN);
         SignedTransaction signed = getServiceHub().signInitialTransaction(builder);
-        stages().transaction(signed.getId());
         return complete(signed, sessions);
     }
 
@@ -81,19 +75,6 @@ abstract class SettlementFlow extends TimedFlow<SignedTransaction> {
             throw new FlowException(
                     "states must have one entry for each of the " + count + " parties, not " + states.size() + ".");
         }
-    }
-
-    final void enterStage(Stage stage) {
-        stages().enter(stage);
-    }
-
-    final void enterNotarised() {
-        stages().notarised();
-        stages().enter(Stage.FINALISE);
-    }
-
-    final void enterRecorded() {
-        stages().recorded();
     }
 
     /** Builds the exchange. Each asset goes to the owner of the asset half the list away. */

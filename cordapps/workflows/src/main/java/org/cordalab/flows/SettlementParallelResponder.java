@@ -10,7 +10,6 @@ import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.InitiatedBy;
 import net.corda.core.node.StatesToRecord;
 import net.corda.core.transactions.SignedTransaction;
-import org.cordalab.timing.Stage;
 
 /** The side of one party of {@link SettlementParallel}. */
 @InitiatedBy(SettlementParallel.class)
@@ -35,15 +34,12 @@ public class SettlementParallelResponder extends SettlementParty {
         verify(proposed, false);
         exchange().send(getServiceHub().createSignature(proposed));
 
-        stages().enter(Stage.RECORD);
         SignedTransaction recorded = exchange().receive(SignedTransaction.class).unwrap(received -> received);
         if (!recorded.getId().equals(proposed.getId())) {
             throw new FlowException("The exchange sent a different transaction from the one signed.");
         }
         verify(recorded, true);
         getServiceHub().recordTransactions(StatesToRecord.ONLY_RELEVANT, Collections.singletonList(recorded));
-        stages().recorded();
-        stages().transaction(recorded.getId());
         return recorded;
     }
 

@@ -11,7 +11,6 @@ import net.corda.core.flows.SendStateAndRefFlow;
 import net.corda.core.transactions.SignedTransaction;
 import org.cordalab.services.Coins;
 import org.cordalab.states.Asset;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /**
@@ -41,7 +40,6 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
         AssetKind kind = request.getCash() ? AssetKind.CASH : AssetKind.STOCK;
         Coins coins = getServiceHub().cordaService(Coins.class);
 
-        stages().enter(Stage.SELECT);
         StateRef offered = request.getState();
         if (offered == null) {
             offered = coins.take(kind.state, 1);
@@ -55,7 +53,6 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
         try {
             StateAndRef<?> asset = StateRefs.own("states", offered, kind.state, getServiceHub());
             subFlow(new SendStateAndRefFlow(exchangeSession, Collections.singletonList(asset)));
-            stages().enter(Stage.SIGN);
             return complete(offered, kind);
         } catch (FlowException | RuntimeException e) {
             getServiceHub().cordaService(Coins.class).giveBack(kind.state, offered);
@@ -65,7 +62,6 @@ abstract class SettlementParty extends TimedFlow<SignedTransaction> {
 
     /** Checks what the contract cannot: that this party gives what it offered, and gets an asset of the other kind. */
     final void check(SignedTransaction transaction, StateRef offered, AssetKind kind) throws FlowException {
-        stages().transaction(transaction.getId());
         if (!transaction.getTx().getInputs().contains(offered)) {
             throw new FlowException("The settlement does not consume the asset offered, " + offered + ".");
         }

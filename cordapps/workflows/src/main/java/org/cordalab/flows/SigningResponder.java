@@ -5,7 +5,6 @@ import net.corda.core.flows.FlowException;
 import net.corda.core.flows.FlowSession;
 import net.corda.core.flows.SignTransactionFlow;
 import net.corda.core.transactions.SignedTransaction;
-import org.cordalab.timing.Stage;
 import org.cordalab.timing.TimedFlow;
 
 /** The responder to a flow that needs a signature: checks, signs and records one transaction. */
@@ -22,7 +21,6 @@ abstract class SigningResponder extends TimedFlow<SignedTransaction> {
     @Override
     @Suspendable
     protected SignedTransaction run() throws FlowException {
-        stages().enter(Stage.SIGN);
         SignedTransaction signed = subFlow(signer(session));
         return receiveFinality(session, signed);
     }

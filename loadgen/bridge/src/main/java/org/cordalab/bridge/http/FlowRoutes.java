@@ -2,6 +2,9 @@ package org.cordalab.bridge.http;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.helidon.http.HeaderName;
+import io.helidon.http.HeaderNames;
+import io.opentelemetry.context.Scope;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.Optional;
@@ -20,12 +23,15 @@ import org.cordalab.bridge.problem.Problem;
 import org.cordalab.bridge.run.FlowOutcome;
 import org.cordalab.bridge.run.FlowRun;
 import org.cordalab.bridge.run.ResultSummary;
+import org.cordalab.bridge.traces.TraceContext;
 
 /** Lists, checks and starts flows. */
 final class FlowRoutes {
 
     /** Label of requests for unknown nodes. Their names come from the caller and must not become labels. */
     private static final String UNKNOWN_NODE = "unknown";
+
+    private static final HeaderName TRACE_PARENT = HeaderNames.create(TraceContext.HEADER);
 
     private static final String NO_ROOM =
             "The flow has completed, but the bodies and answers of other requests take all"
@@ -47,8 +53,13 @@ final class FlowRoutes {
     void post(Exchange exchange) throws InterruptedException {
         if (exchange.flag("check")) {
             check(exchange);
-        } else {
+            return;
+        }
+        Scope trace = TraceContext.of(exchange.header(TRACE_PARENT)).makeCurrent();
+        try {
             start(exchange);
+        } finally {
+            trace.close();
         }
     }
 

@@ -1,5 +1,6 @@
 package org.cordalab.bridge.run;
 
+import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
@@ -35,6 +36,7 @@ public final class FlowRun {
     private final long startUntil;
     private final CompletableFuture<FlowOutcome> outcome = new CompletableFuture<>();
     private final AtomicReference<ClientIdUse> clientIdUse;
+    private final Context trace = Context.current();
 
     /** Released at the end, because arguments may be large and ended runs are kept for an hour. */
     private volatile FlowCall call;
@@ -223,7 +225,8 @@ public final class FlowRun {
             return session.reattach(clientId);
         }
         long rpcBeganAt = nanoTime.getAsLong();
-        StartedFlow started = session.start(clientId, call);
+        StartedFlow started =
+                trace.wrapSupplier(() -> session.start(clientId, call)).get();
         rpcNanos = nanoTime.getAsLong() - rpcBeganAt;
         metrics.rpcReturned(rpcNanos);
         return Optional.of(started);
