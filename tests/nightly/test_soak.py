@@ -96,8 +96,7 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredRun, StepEnt
                 subprocess.run(command, stdin=subprocess.DEVNULL, timeout=SWEEP_SECONDS_MAX, check=True)
         finally:
             lifecycle.down(settings, volumes=True)
-    (manifest,) = RESULTS.glob("*/run.json")
-    run = stored.read(manifest.parent)
+    run = stored.read(RESULTS / "latest")
     (step,) = (step for step in run.steps if step.point.get("step") == "soak")
     return run, step, heaps
 
