@@ -10,6 +10,6 @@ NIGHT = datetime.now(UTC).toordinal()
 
 
 def taking_turns(cases: Iterable[Case], nights: int) -> list[Case]:
-    """The cases of tonight. So many nights have all of them."""
+    """The cases of tonight. Each comes up once in so many nights."""
     takes_all = os.environ.get("EVERY_CASE") == "yes"
     return [case for place, case in enumerate(cases) if takes_all or (place + NIGHT) % nights == 0]
