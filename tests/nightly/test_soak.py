@@ -1,4 +1,4 @@
-"""Nine minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
+"""Ten minutes of load on PostgreSQL: heaps, connections and queues do not grow, and nothing is lost.
 
 It is the sweep ``soak`` with shorter spans. Meanwhile each JVM is asked for a full collection, because what is in
 use of a heap is mostly garbage. ``docs/methodology.md`` says what a window can tell.
@@ -32,19 +32,17 @@ RESULTS = CACHE / "nightly-soak-results"
 SWEEP_SECONDS_MAX = 5400.0
 SPANS = {
     "warm_up: {min: 30m, max: 30m}": "warm_up: {min: 6m, max: 6m}",
-    "measure: 2h": "measure: 9m",
+    "measure: 2h": "measure: 10m",
     "for: {min: 2m, max: 4m}": "for: {min: 1m, max: 2m}",
     "measure: 3m": "measure: 1m",
 }
 HEAP_SECONDS = 45.0
 """Time between two counts of the live objects. During one, a JVM stands still for up to a second."""
 GROWTH_PERCENT_MAX = 10.0
-"""By how much a value may grow in an hour. Nine minutes of points that scatter tell no less."""
+"""By how much a value may grow in an hour. Points of ten minutes scatter too much to show less."""
 GROWTH_COUNT_MAX = 2.0
 FOLLOWS_LOAD = "connections of clients"
 """As many as the most flows that were in flight at once in the last minute. What is left after the load is judged."""
-OWN_CONNECTIONS = 1
-"""The connection of the lab itself, which reads the ledgers after the load."""
 
 Heaps = dict[str, list[tuple[float, float]]]
 """When the live objects of each JVM were counted (unix seconds), and how many bytes they have."""
@@ -96,8 +94,7 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredRun, StepEnt
                 subprocess.run(command, stdin=subprocess.DEVNULL, timeout=SWEEP_SECONDS_MAX, check=True)
         finally:
             lifecycle.down(settings, volumes=True)
-    (manifest,) = RESULTS.glob("*/run.json")
-    run = stored.read(manifest.parent)
+    run = stored.read(RESULTS / "latest")
     (step,) = (step for step in run.steps if step.point.get("step") == "soak")
     return run, step, heaps
 
@@ -133,4 +130,5 @@ def test_no_connection_of_a_client_is_left(soaked: tuple[StoredRun, StepEntry, H
     run, step, _ = soaked
     is_after = (pl.col("name") == "bridge_connections") & (pl.col("time") > step.window.load_ended_at)
     left = run.table("metrics").filter(is_after)["value"].to_list()
-    assert min(left) <= OWN_CONNECTIONS
+    # The lab itself reads the vaults side by side.
+    assert min(left) <= len(step.counts.vaults)
