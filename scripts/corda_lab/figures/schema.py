@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from corda_lab.figures.verdict import Verdict
+from corda_lab.figures.verdict import Region, Verdict
 from corda_lab.sweeps.schema import Scalar, Value
 from lab_workload.schema import Fields, Text
 
@@ -180,11 +180,6 @@ class OnPublishedFields(Fields):
     at: Rows | None = None
     verdict: Verdict
 
-    @property
-    def sides(self) -> dict[str, Rows | None]:
-        """What stands in place of the points that the claim names."""
-        return {"of": self.of, "to": self.to, "at": self.at}
-
 
 class NeedsFields(Fields):
     """What a claim needs that this machine or open-source Corda may not have."""
@@ -254,7 +249,17 @@ class ClaimFields(Fields):
         return tuple(name for name in given if name != OUTCOME)
 
     @property
-    def region(self) -> tuple[float, float]:
+    def second(self) -> Selection | None:
+        """The other point of a ratio, which may be one of two metrics at the same point."""
+        return self.to or self.of
+
+    @property
+    def from_words(self) -> str:
+        """The lowest x of an exponent, as it is written: ``10``, ``3 x peak``."""
+        return f"{self.from_:g}" if isinstance(self.from_, float) else str(self.from_)
+
+    @property
+    def region(self) -> Region:
         """``within`` with infinite ends in place of None."""
         low, high = self.within or (None, None)
         return -math.inf if low is None else low, math.inf if high is None else high

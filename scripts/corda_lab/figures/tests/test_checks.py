@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.file import Figure, Places, by_sweep, read_figure
-from corda_lab.figures.metrics import metrics_of
+from corda_lab.figures.file import Figure, Places, by_sweep, metrics_of, read_figure
 from support.claims import HEAD, SWEEP, figure_of, write_figure
 
 SOUND = "name: grows, says: 1, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [4, null]"
@@ -308,12 +307,12 @@ def figures(tmp_path: Path) -> list[Figure]:
 def test_figures_of_one_sweep_and_their_metrics(tmp_path: Path) -> None:
     both = figures(tmp_path)
     assert by_sweep(both) == {"own": both}
-    assert metrics_of(figure.fields for figure in both) == ["p50", "p95", "throughput"]
+    assert metrics_of(both) == ["p50", "p95", "throughput"]
 
 
 def test_the_outcome_is_no_metric(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, "name: a, says: 1, level: outcome, at: {load.users: 1}, broken: true")
-    assert metrics_of([figure.fields]) == ["p50"]
+    assert metrics_of([figure]) == ["p50"]
 
 
 def test_a_figure_is_found_by_its_name(tmp_path: Path) -> None:

@@ -297,7 +297,7 @@ def test_a_run_whose_file_has_changed_is_judged_with_a_warning(places: Places, t
     write_figures(places.figures, sweep=SWEEP.replace("measure: 10s", "measure: 11s"))
     command.from_run(run.identity, places)
     text = told()
-    assert "bursts.yaml has changed since this run" in text
+    assert "bursts.yaml: changed since this run" in text
     assert "rises held" in text
 
 
