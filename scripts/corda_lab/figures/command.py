@@ -29,7 +29,7 @@ HERE = Places()
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Options:
     """The options of ``lab reproduce``. ``add`` is the number of further repeats; None for those of the sweep file."""
 
     form: Form = FULL
@@ -64,7 +64,7 @@ def list_figures(settings: Settings, places: Places = HERE) -> None:
     say(f"\n{words.total(figures.figures)}\n{ESTIMATES}")
 
 
-def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) -> None:
+def one(name: str, options: Options, settings: Settings, places: Places = HERE) -> None:
     """Measure a figure, and judge it and all others that its sweep serves. Raises LabError."""
     figure = places.find_figure(name)
     together = by_sweep(places.read_figures())[figure.fields.sweep]
@@ -74,16 +74,16 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
             ui.note(f"{verdict.claim.name}: {words.summary(verdict)}")
         say("Nothing was measured: no claim of this figure can be tested here.")
         return
-    sweep = in_form(figure.sweep, wanted.form)
+    sweep = in_form(figure.sweep, options.form)
     kept = store.kept(figure.sweep, store.read(places.repeats))
     for line in store.outdated_words(kept.outdated):
         ui.note(f"not counted: {line}")
-    before = kept.of(wanted.form)
-    count = wanted.add or sweep.fields.repeats
+    before = kept.of(options.form)
+    count = options.add or sweep.fields.repeats
     seconds = seconds_of(with_repeats(sweep, count), settings, before)
-    say(f"  {plural(count, 'repeat')}, {wanted.form}: about {duration(seconds)}")
-    run, repeats = measure(request_of(figure.sweep, count, before, wanted), together, settings, places)
-    after = store.kept(figure.sweep, store.read(places.repeats)).of(wanted.form)
+    say(f"  {plural(count, 'repeat')}, {options.form}: about {duration(seconds)}")
+    run, repeats = measure(request_of(figure.sweep, count, before, options), together, settings, places)
+    after = store.kept(figure.sweep, store.read(places.repeats)).of(options.form)
     new = {repeat.id for repeat in repeats}
     if earlier := [repeat for repeat in after if repeat.id not in new]:
         say(
@@ -93,11 +93,11 @@ def one(name: str, wanted: Wanted, settings: Settings, places: Places = HERE) ->
     tell([figure, *(other for other in together if other.name != name)], after, run)
 
 
-def request_of(sweep: SweepFile, count: int, before: Sequence[Repeat], wanted: Wanted) -> SweepRequest:
+def request_of(sweep: SweepFile, count: int, before: Sequence[Repeat], options: Options) -> SweepRequest:
     """Return what ``lab sweep`` is asked for. Repeats that are added have other seeds than those before."""
     after = [sweep.fields.seed + len(before), *(each.seed + 1 for each in before if each.seed is not None)]
     file = str(sweep.source.path)
-    return SweepRequest(file, None, wanted.replace, wanted.form == QUICK, count, max(after))
+    return SweepRequest(file, None, options.replace, options.form == QUICK, count, max(after))
 
 
 def introduce(figure: Figure) -> None:
@@ -157,14 +157,14 @@ def write_book(places: Places = HERE) -> None:
         ui.note(str(path))
 
 
-def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> bool:
+def everything(options: Options, settings: Settings, places: Places = HERE) -> bool:
     """Measure every figure that can be tested here and has not its repeats yet. Returns whether all could be measured.
 
     A sweep that fails does not keep the others from being measured.
     """
     figures = places.read_figures()
     before = store.read(places.repeats)
-    requests = missing(figures, before, wanted, settings)
+    requests = missing(figures, before, options, settings)
     say_all(requests, settings, before)
     failed = []
     for name, request in requests.items():
@@ -176,18 +176,18 @@ def everything(wanted: Wanted, settings: Settings, places: Places = HERE) -> boo
             ui.print_error(error)
             failed.append(name)
             continue
-        repeats = store.kept(together[0].sweep, store.read(places.repeats)).of(wanted.form)
+        repeats = store.kept(together[0].sweep, store.read(places.repeats)).of(options.form)
         tell(together, repeats, run)
     write_book(places)
     kept = store.read(places.repeats)
-    say(words.total([judged_in(figure, wanted.form, kept) for figure in figures]))
+    say(words.total([judged_in(figure, options.form, kept) for figure in figures]))
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
     return not failed
 
 
 def missing(
-    figures: Sequence[Figure], kept: Sequence[Repeat], wanted: Wanted, settings: Settings
+    figures: Sequence[Figure], kept: Sequence[Repeat], options: Options, settings: Settings
 ) -> dict[str, SweepRequest]:
     """Return what ``all`` has to measure: the repeats that each sweep lacks on a machine like this one.
 
@@ -200,21 +200,21 @@ def missing(
         if not any(is_testable(figure, settings) for figure in together):
             ui.note(f"{name}: no claim of {', '.join(figure.name for figure in together)} can be tested here")
             continue
-        if wanted.form == QUICK and whole.fields.quick is None:
+        if options.form == QUICK and whole.fields.quick is None:
             ui.note(f"{name}: has no short form")
             continue
-        stored = store.kept(whole, kept).of(wanted.form)
+        stored = store.kept(whole, kept).of(options.form)
         # A few megabytes of memory, which the text of a machine does not have, make no difference.
         on_machine = [repeat for repeat in stored if str(repeat.machine) == str(here)]
         lacking = [metrics for repeat in on_machine if (metrics := repeat.lacking(metrics_of(together)))]
         if lacking:
             metrics = list(dict.fromkeys(metric for metrics in lacking for metric in metrics))
             ui.note(f"{name}: {plural(len(lacking), 'repeat')} without {listed(metrics)}")
-        count = in_form(whole, wanted.form).fields.repeats - len(on_machine) + len(lacking)
+        count = in_form(whole, options.form).fields.repeats - len(on_machine) + len(lacking)
         if count <= 0:
             ui.note(f"{name}: has its {plural(len(on_machine), 'repeat')}")
             continue
-        requests[name] = request_of(whole, count, stored, wanted)
+        requests[name] = request_of(whole, count, stored, options)
     return requests
 
 

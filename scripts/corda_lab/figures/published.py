@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from corda_lab.errors import LabError
+from corda_lab.figures.schema import SELECTING
 from corda_lab.paths import CONFIGS
 from lab_workload.problems import Problem
 
@@ -25,9 +26,6 @@ ROWS_MAX = 10_000
 COLUMNS = (
     "id", "source", "edition", "workload", "x_name", "x", "metric", "value", "unit", "quality", "hardware",
 )  # fmt: skip
-
-SELECTING = ("id", "source", "edition", "workload", "x", "metric", "unit", "hardware")
-"""The columns by which rows are chosen."""
 
 _READ_OFF = re.compile(r"\+-\s*(\d+(?:\.\d+)?)\s*(%?)")
 _RUNS = re.compile(r"mean of \d+ \(([\d. ]+)\)")

@@ -11,10 +11,6 @@ from corda_lab.figures.verdict import Region, Verdict
 from corda_lab.sweeps.schema import Scalar, Value
 from lab_workload.schema import Fields, Text
 
-CLAIMS_MAX = 50
-WORDS_MAX = 50
-VALUES_MAX = 100
-
 Document = Literal["iitb-2019", "r3-results", "r3-sizing", "r3-blog-2020", "r3-attachments-2020", "coconut"]
 """The documents of ``docs/reproduction.md``."""
 
@@ -29,13 +25,13 @@ OUTCOME = "outcome"
 
 Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "hardware"]
 """The columns of ``published.csv`` by which rows are chosen."""
-COLUMNS: tuple[Column, ...] = get_args(Column)
+SELECTING: tuple[Column, ...] = get_args(Column)
 
 
 def _column(value: Any) -> str:
-    if value in COLUMNS:
+    if value in SELECTING:
         return str(value)
-    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(COLUMNS)}")
+    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(SELECTING)}")
 
 
 def _finite(value: Any) -> float | None:
@@ -65,7 +61,7 @@ def _beside(value: Any) -> "Beside":
         return value  # type: ignore[no-any-return]
     if isinstance(value, dict) and len(value) == 1:
         ((column, places),) = value.items()
-        if column in COLUMNS and isinstance(places, dict) and places:
+        if column in SELECTING and isinstance(places, dict) and places:
             return {column: {str(one): place for one, place in places.items()}}
     raise PydanticCustomError(
         "beside", f"must be {' or '.join(BESIDE)}, or a column with our x for its values, as in {{workload: {{A: a}}}}"
@@ -287,12 +283,12 @@ class FigureFields(Fields):
 
     title: Text
     source: SourceFields
-    words: Annotated[list[SentenceFields], Field(min_length=1, max_length=WORDS_MAX)]
+    words: Annotated[list[SentenceFields], Field(min_length=1)]
     conditions: Text
-    published: Annotated[list[PublishedFields], Field(max_length=VALUES_MAX)] = Field(default_factory=list)
+    published: list[PublishedFields] = Field(default_factory=list)
     sweep: Text
     chart: ChartFields
-    claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
+    claims: Annotated[list[ClaimFields], Field(min_length=1)]
     deviations: list[DeviationFields]
 
     def document_of(self, claim: ClaimFields) -> Document:

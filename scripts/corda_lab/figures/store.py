@@ -228,32 +228,27 @@ class Outdated:
 
 @dataclass(frozen=True)
 class Kept:
-    """The stored repeats of one sweep: those that measured what its file says now, by form, and the others."""
+    """The stored repeats of one sweep, oldest first: those that measured what its file says now, and the others."""
 
-    by_form: dict[Form, tuple[Repeat, ...]]
+    current: tuple[Repeat, ...]
     outdated: tuple[Outdated, ...]
 
     def of(self, form: Form) -> tuple[Repeat, ...]:
-        """The repeats of a form that measured what the file says now, oldest first."""
-        return self.by_form.get(form, ())
+        """The current repeats of a form."""
+        return tuple(repeat for repeat in self.current if repeat.form == form)
 
 
 def kept(sweep: SweepFile, repeats: Sequence[Repeat]) -> Kept:
     """Return the repeats of a sweep. Those of an earlier version of its files are outdated, and never judged."""
-    digests = {}
-    for form in FORMS:
-        if form == "full" or sweep.fields.quick is not None:
-            digests[form] = digest_of(in_form(sweep, form))
-    by_form: dict[Form, list[Repeat]] = {form: [] for form in digests}
-    outdated = []
-    for one in repeats:
-        if one.sweep != sweep.name:
-            continue
-        if why := _why_outdated(one, digests.get(one.form)):
-            outdated.append(Outdated(one, why))
-        else:
-            by_form[one.form].append(one)
-    return Kept({form: tuple(found) for form, found in by_form.items()}, tuple(outdated))
+    forms = [form for form in FORMS if form == FULL or sweep.fields.quick is not None]
+    digests = {form: digest_of(in_form(sweep, form)) for form in forms}
+    reasons = [
+        (repeat, _why_outdated(repeat, digests.get(repeat.form))) for repeat in repeats if repeat.sweep == sweep.name
+    ]
+    return Kept(
+        tuple(repeat for repeat, why in reasons if not why),
+        tuple(Outdated(repeat, why) for repeat, why in reasons if why),
+    )
 
 
 def outdated_words(outdated: Sequence[Outdated]) -> list[str]:

@@ -51,7 +51,10 @@ USERS_70 = "of: {load.users: 70}"
         ),
         (
             "exponent: p50, over: users, where: {load.users: [10, 70]}, above: {load.users: 1}",
-            "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, each less the value at Corda 4.9, 1 user",
+            (
+                "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, "
+                "each less the value at Corda 4.9, 1 user"
+            ),
         ),
         ("level: throughput, at: {load.users: best}", "throughput, Corda 4.9, best of all users"),
     ],
