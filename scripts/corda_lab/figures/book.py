@@ -104,7 +104,7 @@ class Book:
         for figure in self.figures:
             for deviation in figure.figure.fields.deviations:
                 if deviation.touched == touched:
-                    key = (deviation.published, deviation.here, deviation.because)
+                    key = (str(deviation.published), str(deviation.here), deviation.because)
                     figures.setdefault(key, []).append(figure.name)
         return figures
 
@@ -116,7 +116,9 @@ class Book:
         """Return how long the sweep of a figure takes in a form; 0 if it has no such form."""
         if form == QUICK and judged.figure.sweep.fields.quick is None:
             return 0.0
-        return seconds_of(in_form(judged.figure.sweep, form), self.settings, judged.repeats_of(form))
+        return seconds_of(
+            in_form(judged.figure.sweep, form), self.settings, judged.repeats if judged.form == form else ()
+        )
 
     def total_seconds(self, form: Form) -> float:
         """Return how long all figures take in a form, each sweep once."""

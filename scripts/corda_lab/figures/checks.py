@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from corda_lab.analysis.metrics import METRICS, metric
 from corda_lab.errors import LabError
 from corda_lab.figures.published import PublishedRow, read_published
-from corda_lab.figures.schema import BEST, FIRST, LAST, OURS, OUTCOME, ClaimFields, FigureFields
+from corda_lab.figures.schema import BEST, EXPECTED, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
 from corda_lab.figures.statistic import (
     NoStatistic,
     any_of,
@@ -23,33 +25,29 @@ from corda_lab.figures.store import SweepNames
 from corda_lab.sweeps.checks import known_fields
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
-from lab_workload.problems import Location, Problem
+from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source
-
-_ALTERNATIVES = ("constrained-int", "constrained-str", "list[constrained-str]", "int", "str", "[key]")
-"""What pydantic adds to a location to name one of several types that a field may have."""
 
 Found = Iterator[tuple[Location, str]]
 """Problems: the place, and the text."""
 
 
-def problem(detail: Any, source: Source) -> Problem:
-    """Reword an error of pydantic as a problem of a figure file."""
-    location: Location = tuple(
-        part for part in detail["loc"] if part not in _ALTERNATIVES and not str(part).startswith(("literal[", "list["))
-    )
-    field, is_length = location[-1] if location else "", detail["type"] in ("too_short", "too_long")
-    if field == "says":
-        text = f"must be the number of a sentence in words, or {OURS}, but is {detail['input']!r}"
-    elif field == "touches":
-        text = f"must be a list of claims, or absolute, but is {detail['input']!r}"
-    elif field == "within" and is_length:
-        text = "must have two ends, such as [0.7, 1.3] or [2, null]"
-    elif detail["type"] == "too_short":
-        text = "must not be empty"
-    else:
-        return field_problem({**detail, "loc": location}, source, known_fields(FigureFields, location[:-1]))
-    return source.problem(location, text)
+def field_problems(error: ValidationError, source: Source) -> list[Problem]:
+    """Reword the errors of pydantic as problems of a figure file, one for each field that is wrong."""
+    return in_file_order(_field_problem(detail, source) for detail in error.errors(include_url=False))
+
+
+def _field_problem(detail: Any, source: Source) -> Problem:
+    location: Location = tuple(part for part in detail["loc"] if part != "[key]")
+    if detail["type"] not in ("missing", "extra_forbidden"):
+        for place, part in enumerate(location):
+            # The list of published rows is at the top, and no field of a deviation.
+            if place > 0 and part in EXPECTED:
+                # Pydantic may add the type that it tried.
+                return source.problem(location[: place + 1], f"must be {EXPECTED[str(part)]}")
+    if detail["type"] == "too_short":
+        return source.problem(location, "must not be empty")
+    return field_problem({**detail, "loc": location}, source, known_fields(FigureFields, location[:-1]))
 
 
 def figure_problems(
@@ -229,7 +227,7 @@ def _on_published(claim: ClaimFields, fields: FigureFields, names: SweepNames, r
         return
     of, to = claim.of or {}, claim.second or {}
     differing = sorted(key for key in {*of, *to} - {fields.chart.x} if of.get(key) != to.get(key))
-    differing = ["the metrics"] if isinstance(claim.ratio, tuple) else differing
+    differing = ["the metrics"] if isinstance(claim.ratio, list) else differing
     if not fields.published:
         yield ("on_published",), "the figure has no published rows; name them in published"
     elif (check.of is None) != (check.to is None):

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.figures.checks import figure_problems, problem
+from corda_lab.figures.checks import field_problems, figure_problems
 from corda_lab.figures.published import FIGURES, PublishedRow, read_published
 from corda_lab.figures.schema import FigureFields, PublishedFields
 from corda_lab.figures.statistic import fits
@@ -79,8 +79,7 @@ def _read(path: Path, sweeps: Path) -> Figure:
     try:
         fields = FigureFields.model_validate(data)
     except ValidationError as error:
-        problems = [problem(detail, source) for detail in error.errors(include_url=False)]
-        raise WorkloadError(in_file_order(problems)) from None
+        raise WorkloadError(field_problems(error, source)) from None
     sweep, names = _sweep(fields, sweeps, source)
     problems = figure_problems(fields, names, rows_of(fields, read_published()), source)
     if problems:

@@ -293,10 +293,6 @@ class Judged:
         """What varies in its sweep, in the form that was measured."""
         return names_of(in_form(self.figure.sweep, self.form or FULL))
 
-    def repeats_of(self, form: Form) -> tuple[Repeat, ...]:
-        """Return its repeats if they are of this form."""
-        return self.repeats if self.form == form else ()
-
 
 def judged(figure: Figure, repeats: Iterable[Repeat], outdated: tuple[store.Outdated, ...] = ()) -> Judged:
     """Judge a figure from repeats of one form of its sweep. ``outdated`` are those that do not count."""

@@ -4,7 +4,7 @@ import math
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from corda_lab.figures.verdict import Region, Verdict
@@ -28,88 +28,54 @@ Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "
 SELECTING: tuple[Column, ...] = get_args(Column)
 
 
-def _column(value: Any) -> str:
-    if value in SELECTING:
-        return str(value)
+def _column(name: str) -> str:
+    if name in SELECTING:
+        return name
     raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(SELECTING)}")
 
 
-def _finite(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise PydanticCustomError("bound", "must be a number, or null for no end")
-
-
-def _values(value: Any) -> Scalar | tuple[Scalar, ...]:
-    if isinstance(value, (str, int, float, bool)):
-        return value
-    if isinstance(value, list) and value and all(isinstance(one, (str, int, float, bool)) for one in value):
-        return tuple(value)
+def _any_of(value: Any) -> Scalar | tuple[Scalar, ...]:
+    values = value if isinstance(value, list) else [value]
+    if values and all(isinstance(each, (str, int, float, bool)) for each in values):
+        return tuple(values) if isinstance(value, list) else value
     raise PydanticCustomError("values", "must be a single value or a list of them")
 
 
-def _said(value: Any) -> str:
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
-        return str(value).strip()
-    raise PydanticCustomError("said", "must be text or a number")
-
-
-def _beside(value: Any) -> "Beside":
-    if value in BESIDE:
-        return value  # type: ignore[no-any-return]
-    if isinstance(value, dict) and len(value) == 1:
-        ((column, places),) = value.items()
-        if column in SELECTING and isinstance(places, dict) and places:
-            return {column: {str(one): place for one, place in places.items()}}
-    raise PydanticCustomError(
-        "beside", f"must be {' or '.join(BESIDE)}, or a column with our x for its values, as in {{workload: {{A: a}}}}"
-    )
-
-
-def _date(value: Any) -> str:
-    try:
-        return date.fromisoformat(value).isoformat()
-    except (TypeError, ValueError):
-        raise PydanticCustomError("date", "must be a day such as 2026-11-24") from None
-
-
-def _metrics(value: Any) -> str | tuple[str, str]:
-    if isinstance(value, str) and value.strip():
-        return value.strip()
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) and one.strip() for one in value):
-        return value[0].strip(), value[1].strip()
-    raise PydanticCustomError("metrics", "must be the name of a metric, or a list of two")
-
-
-def _from(value: Any) -> float | str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, str):
-        number, _, rest = value.partition(" x ")
-        try:
-            if rest == "peak" and 0 < float(number) < math.inf:
-                return value
-        except ValueError:
-            pass
-    raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
 
 
 SAME_X, BY_PEAK = "x", "x / peak"
-BESIDE = (SAME_X, BY_PEAK)
-Beside = Literal["x", "x / peak"] | dict[Column, dict[str, Scalar]]
-Day = Annotated[str, PlainValidator(_date)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Day = Annotated[str, AfterValidator(_day)]
 """A day, ISO 8601."""
-Said = Annotated[str, PlainValidator(_said)]
+Said = Text | int | Finite
 """Text, or a number that stands for itself."""
-Bound = Annotated[float | None, PlainValidator(_finite)]
 Selection = Annotated[dict[Text, Value], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
-Filter = dict[Text, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
-"""Several points, by what varies. A list stands for any of its values."""
-Rows = dict[Annotated[str, PlainValidator(_column)], Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
-"""Rows of ``published.csv``, by its columns. A list stands for any of its values."""
+AnyOf = Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_any_of)]
+"""A value, or a list of values that stands for any of them."""
+Filter = dict[Text, AnyOf]
+"""Several points, by what varies."""
+Rows = dict[Annotated[str, AfterValidator(_column)], AnyOf]
+"""Rows of ``published.csv``, by its columns."""
+Beside = Literal["x", "x / peak"] | Annotated[dict[Column, dict[str, Scalar]], Field(min_length=1, max_length=1)]
+Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
+PeakMultiple = Annotated[str, StringConstraints(pattern=r"^(\d+|\d*\.\d+) x peak$")]
+
+EXPECTED = {
+    "says": f"the number of a sentence in words, or {OURS}",
+    "ratio": "the name of a metric, or a list of two",
+    "from": "a number, or a number of peaks such as 3 x peak",
+    "within": "two ends, each a number or null for no end, such as [0.7, 1.3] or [2, null]",
+    "beside": f"{SAME_X} or {BY_PEAK}, or a column with our x for its values, as in {{workload: {{A: a}}}}",
+    "date": "a day such as 2026-11-24",
+    "added": "a day such as 2026-11-24",
+    "published": "text or a number",
+    "here": "text or a number",
+    "touches": "a list of claims, or absolute",
+}
+"""What fields have to be of which pydantic would report each of several types on its own, or a pattern."""
 
 
 class SourceFields(Fields):
@@ -144,7 +110,7 @@ class PublishedFields(Fields):
     """The column whose values are the curves of the chart; None for one curve."""
     where: Rows = Field(default_factory=dict)
     """What else the rows have, if the id has more than the figure is about."""
-    beside: Annotated[Beside | None, PlainValidator(_beside)] = None
+    beside: Beside | None = None
     """Where the rows stand in the chart that has ours too. ``x``: at their own x. ``x / peak``: at their x divided by
     the highest value of their curve. ``{workload: {Issue: issue}}``: where the column has this value, at this x of
     ours. None: they are not in that chart, because no x of theirs is one of ours."""
@@ -207,19 +173,19 @@ class ClaimFields(Fields):
     """The number of the sentence in ``words``, from 1."""
     because: Text | None = None
     """The reason for its region; of a claim without a statistic, why it has none."""
-    ratio: Annotated[str | tuple[str, str], PlainValidator(_metrics)] | None = None
+    ratio: Text | Pair | None = None
     of: Selection | None = None
     to: Selection | None = None
     exponent: Text | None = None
     over: Text | None = None
-    from_: Annotated[float | str, PlainValidator(_from)] | None = Field(default=None, alias="from")
+    from_: Finite | PeakMultiple | None = Field(default=None, alias="from")
     where: Filter = Field(default_factory=dict)
     above: Selection | None = None
     """The point whose value is taken off each of the others."""
     level: Text | None = None
     at: Selection | None = None
     broken: bool | None = None
-    within: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = None
+    within: Annotated[list[Finite | None], Field(min_length=2, max_length=2)] | None = None
     on_published: OnPublishedFields | None = None
     only_published: Literal[True] | None = None
     """Whether its region is too narrow for repeats, so that only the published values can be judged by it."""
@@ -241,7 +207,7 @@ class ClaimFields(Fields):
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that the statistic is made of."""
         named = self.ratio or self.exponent or self.level
-        given = () if named is None else (named,) if isinstance(named, str) else named
+        given = [] if named is None else [named] if isinstance(named, str) else named
         return tuple(name for name in given if name != OUTCOME)
 
     @property
