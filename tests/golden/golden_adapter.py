@@ -22,11 +22,11 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, points, searched
 from corda_lab.analysis.significance import PointComparison
 from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.figures import collect, judge, store
+from corda_lab.figures import judge, measure, store
 from corda_lab.figures.file import Places
-from corda_lab.figures.forms import FORMS
 from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.store import FORMS
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
 from corda_lab.report import unfinished
@@ -459,7 +459,7 @@ def _saturation(place: str, run: StoredRun, point: Point) -> Values:
 
 
 def _repeats(run: StoredRun) -> Values:
-    found = collect.collect(run, ["throughput", "p95", "cpu_seconds_per_flow", "database_bytes_per_flow"])
+    found = measure.collect(run, ["throughput", "p95", "cpu_seconds_per_flow", "database_bytes_per_flow"])
     for repeat in found.repeats:
         for number, point in enumerate(repeat.points, start=1):
             place = f"repeat {repeat.repeat}, point {number}"

@@ -51,13 +51,13 @@ def reproduce(
     project.settle()
     settings = load_settings()
     machine_only(settings)
-    wanted = command.Wanted("quick" if quick else "full", add, replace=replace)
+    options = command.Options("quick" if quick else "full", add, replace=replace)
     if figure == ALL:
-        if not command.everything(wanted, settings):
+        if not command.everything(options, settings):
             raise typer.Exit(1)
         return
     places, name = Places.of_figure(figure)
-    command.one(name, wanted, settings, places)
+    command.one(name, options, settings, places)
 
 
 def list_figures() -> None:

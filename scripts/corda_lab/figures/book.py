@@ -1,28 +1,56 @@
-"""The book of all figures, made from the committed repeats: ``docs/reproduction.md`` and its pictures."""
+"""The page of a figure, and the book of all: ``docs/reproduction.md`` with its pictures, from the committed repeats."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from corda_lab import atomic
-from corda_lab.figures import charts, document, page, store, summary
-from corda_lab.figures.document import Rows
+from corda_lab.analysis.metrics import metric
+from corda_lab.figures import curves, repeat, store, words
 from corda_lab.figures.file import Figure, Places
-from corda_lab.figures.forms import ESTIMATES, FULL, QUICK, in_form, seconds_of
 from corda_lab.figures.judge import ClaimVerdict, Judged, judged_latest, lacks, measure_command
 from corda_lab.figures.repeat import Form, Repeat
-from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE
-from corda_lab.figures.words import asked_words, published_words
+from corda_lab.figures.schema import Document
+from corda_lab.figures.store import ESTIMATES, FULL, QUICK, in_form, names_of, seconds_of
+from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, REPEATS_MIN, Verdict
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import chart as report_chart
-from corda_lab.report import print_charts
+from corda_lab.report import page, print_charts, rendering
 from corda_lab.report.chart import Chart
-from corda_lab.text.words import listed, plural
+from corda_lab.report.facts import LABS, conditioning_plan, until
+from corda_lab.stats.intervals import CONFIDENCE
+from corda_lab.steps.parameters import value_words
+from corda_lab.sweeps.execute import sweep_manifest
+from corda_lab.text.words import listed
 
 DIGEST_LENGTH = 16
 FILE_DIGEST_LENGTH = 12
+
+SIGNS = dict(zip(words.LABELS, "●○?–·", strict=True))
+"""The sign of a claim in a bar, by its verdict."""
+NOTE = "†"
+"""The mark of a claim that has a note: what a person found who looked at the evidence."""
+
+REFERENCES: dict[Document, str] = {
+    "iitb-2019": "Nihhaar Chandra R: *Performance Benchmark of Corda Blockchain*. Report, IIT Bombay, May 2019",
+    "r3-results": "R3: *Performance benchmarking results*. Documentation of Corda Enterprise",
+    "r3-sizing": "R3: *Sizing and performance*. Documentation of Corda Enterprise 4",
+    "r3-blog-2020": "Dimos Raptis: *Performance improvements in Corda Enterprise 4.4 and 4.5*. Blog of R3, 2020",
+    "r3-attachments-2020": "Jonathan Scialpi: *Experimenting with Corda Attachments*. Corda on Medium, 2 March 2020",
+    "coconut": "The raw values of COCONUT, in the repository frankchrisg/coconut",
+}
+"""What each document is, in a line. ``configs/figures/README.md`` has the whole references."""
+
+SHAPES = {"shape.corda": "CORDA_VERSION", "shape.database": "DATABASE", "shape.heap": "NODE_HEAP"}
+"""What the conditions of every figure say, with the variable of ``.env`` that has it if the sweep does not."""
+
+_COMMAND = re.compile(r"\./scripts/lab reproduce [\w-]+( --quick)?( --add \d+)?")
+"""A command in a sentence."""
+
+Claim = tuple[Judged, ClaimVerdict]
 
 
 @dataclass(frozen=True)
@@ -33,162 +61,69 @@ class Book:
     settings: Settings
 
     @property
-    def _claims(self) -> Iterator[tuple[Judged, ClaimVerdict]]:
-        return ((one, verdict) for one in self.figures for verdict in one.verdicts)
+    def claims(self) -> list[Claim]:
+        """The claims of all figures, each with its figure."""
+        return [(figure, verdict) for figure in self.figures for verdict in figure.verdicts]
 
     @property
     def measured(self) -> int:
         """The number of claims of which a repeat has a value."""
-        return sum(verdict.n > 0 for _, verdict in self._claims)
+        return sum(verdict.n > 0 for _, verdict in self.claims)
 
     @property
     def without_value(self) -> int:
         """The number of claims that were measured, but of which no repeat has a value that counts."""
-        labels = [summary.label(verdict) for _, verdict in self._claims]
+        labels = [words.label(verdict) for _, verdict in self.claims]
         return sum(label in (HELD, DID_NOT_HOLD, CANNOT_TELL) for label in labels) - self.measured
 
     @property
-    def results(self) -> Rows:
-        """Every figure with its claims as a bar."""
-        return [
-            (
-                f"[{one.name}](#{one.name})",
-                summary.TITLES[one.figure.fields.source.document],
-                document.bar(one),
-                one.form or "–",
-                str(len(one.repeats) or "–"),
-                summary.days(one.repeats) or "–",
-                summary.machines(one.repeats) or "–",
-            )
-            for one in self.figures
-        ]
+    def documents(self) -> dict[Document, list[Claim]]:
+        """The claims about sentences of each document. Our own expectations count to that of their figure."""
+        claims: dict[Document, list[Claim]] = {name: [] for name in REFERENCES}
+        for figure, verdict in self.claims:
+            claims[figure.figure.fields.document_of(verdict.claim)].append((figure, verdict))
+        return {name: known for name, known in claims.items() if known}
 
     @property
-    def documents(self) -> Rows:
-        """The claims about sentences of each document, by verdict. Our own expectations count to that of the figure."""
-        rows: Rows = []
-        for name, title in summary.TITLES.items():
-            claims = [pair for pair in self._claims if pair[0].figure.fields.document_of(pair[1].claim) == name]
-            labels = [summary.label(verdict) for _, verdict in claims]
-            counts = (str(labels.count(label) or "–") for label in summary.LABELS)
-            figures = len({one.name for one, _ in claims})
-            if claims:
-                rows.append((title, str(figures), str(len(claims)), *counts, summary.REFERENCES[name]))
-        return rows
+    def not_testable(self) -> dict[str, list[Claim]]:
+        """The claims that cannot be tested here, by what they need."""
+        claims: dict[str, list[Claim]] = {}
+        for figure, verdict in self.claims:
+            if verdict.verdict == NOT_TESTABLE:
+                needs = listed(lacks(verdict.claim.needs, None, figure.figure)) or "a region too narrow for repeats"
+                claims.setdefault(needs, []).append((figure, verdict))
+        return dict(sorted(claims.items()))
 
-    @property
-    def counted_twice(self) -> str:
-        """Why the figures of the documents add up to more than there are; empty if they do not."""
-        documents: dict[str, set[str]] = {}
-        for one, verdict in self._claims:
-            documents.setdefault(one.name, set()).add(one.figure.fields.document_of(verdict.claim))
-        names = [name for name, known in documents.items() if len(known) > 1]
-        if not names:
-            return ""
-        return (
-            f"The figures add up to {sum(map(len, documents.values()))} for {len(self.figures)}, because "
-            f"{listed(names)} {'has' if len(names) == 1 else 'have'} claims about more than one document."
+    def published_as(self, verdict: Verdict) -> list[Claim]:
+        """Return the claims with a verdict on the published values."""
+        return [claim for claim in self.claims if claim[1].published and claim[1].published.verdict == verdict]
+
+    def deviations(self, touched: str) -> dict[tuple[str, str, str], list[str]]:
+        """Return every deviation that touches no claim, once, with the names of the figures that have it."""
+        figures: dict[tuple[str, str, str], list[str]] = {}
+        for figure in self.figures:
+            for deviation in figure.figure.fields.deviations:
+                if deviation.touched == touched:
+                    key = (str(deviation.published), str(deviation.here), deviation.because)
+                    figures.setdefault(key, []).append(figure.name)
+        return figures
+
+    def first_of(self, sweep: str) -> Judged:
+        """Return the first figure that a sweep serves."""
+        return next(figure for figure in self.figures if figure.figure.fields.sweep == sweep)
+
+    def seconds(self, judged: Judged, form: Form) -> float:
+        """Return how long the sweep of a figure takes in a form; 0 if it has no such form."""
+        if form == QUICK and judged.figure.sweep.fields.quick is None:
+            return 0.0
+        return seconds_of(
+            in_form(judged.figure.sweep, form), self.settings, judged.repeats if judged.form == form else ()
         )
 
-    @property
-    def not_testable(self) -> dict[str, Rows]:
-        """The claims that cannot be tested here, by what they need."""
-        tables: dict[str, Rows] = {}
-        for one, verdict in self._claims:
-            claim = verdict.claim
-            if verdict.verdict == NOT_TESTABLE:
-                needs = listed(lacks(claim.needs, None, one.figure)) or "a region too narrow for repeats"
-                has_reason = claim.because and (claim.statistic is None or claim.only_published)
-                why = f"{verdict.why}. {claim.because}" if has_reason else verdict.why
-                command = f"`{verdict.command}`" if verdict.command else "none"
-                tables.setdefault(needs, []).append((one.name, claim.name, why, command))
-        return dict(sorted(tables.items()))
-
-    @property
-    def not_carried(self) -> dict[str, Rows]:
-        """The claims whose check on the published values does not say that they held, by their verdict there."""
-        tables: dict[str, Rows] = {DID_NOT_HOLD: [], CANNOT_TELL: []}
-        for one, verdict in self._claims:
-            claim = verdict.claim
-            if verdict.published is not None and verdict.published.verdict in tables:
-                sentence = summary.sentence(claim, one.figure.fields)
-                values = (published_words(verdict), asked_words(claim), claim.because or "–")
-                tables[verdict.published.verdict].append((one.name, claim.name, sentence, *values))
-        return {verdict: rows for verdict, rows in tables.items() if rows}
-
-    @property
-    def deviations(self) -> dict[str, Rows]:
-        """Every deviation that touches no claim, once, with the figures that have it, by what it changes."""
-        figures: dict[str, dict[tuple[str, str, str], list[str]]] = {"absolute values only": {}, "no claim": {}}
-        for one in self.figures:
-            for deviation in one.figure.fields.deviations:
-                if deviation.touched in figures:
-                    known = figures[deviation.touched]
-                    known.setdefault((deviation.published, deviation.here, deviation.because), []).append(one.name)
-        return {
-            touched: [(*words, ", ".join(dict.fromkeys(names))) for words, names in known.items()]
-            for touched, known in figures.items()
-            if known
-        }
-
-    @property
-    def checks(self) -> Rows:
-        """How every figure is checked: command, times, and the digest of its file."""
-        first: dict[str, str] = {}
-        rows: Rows = []
-        for one in self.figures:
-            shared = first.setdefault(one.figure.fields.sweep, one.name)
-            times = [
-                summary.duration(seconds) if (seconds := self._seconds(one, form)) else "–" for form in (QUICK, FULL)
-            ]
-            digest = hashlib.sha256(one.figure.text.encode()).hexdigest()[:FILE_DIGEST_LENGTH]
-            times = times if shared == one.name else [f"with {shared}"] * 2
-            rows.append((one.name, f"`{command_of(one)}`", *times, f"`{digest}`"))
-        return rows
-
-    def _seconds(self, one: Judged, form: Form) -> float:
-        """How long the sweep of a figure takes in a form; 0 if it has no such form."""
-        if form == QUICK and one.figure.sweep.fields.quick is None:
-            return 0.0
-        return seconds_of(in_form(one.figure.sweep, form), self.settings, one.repeats_of(form))
-
-    @property
-    def total_time(self) -> str:
-        """How long all figures take, each sweep once."""
-        sweeps = {one.figure.fields.sweep: one for one in reversed(self.figures)}.values()
-        quick, full = (summary.duration(sum(self._seconds(one, form) for one in sweeps)) for form in (QUICK, FULL))
-        return f"All of them, each sweep once, take {quick} in the short form and {full} in full."
-
-    @property
-    def circumstances(self) -> list[str]:
-        """Machines and images of all repeats that are judged."""
-        repeats = [repeat for one in self.figures for repeat in one.repeats]
-        images = page.images_words([repeat.images for repeat in repeats])
-        return [f"machines: {summary.machines(repeats)}", f"images of the nodes: {images}"] if repeats else []
-
-
-def command_of(one: Judged) -> str:
-    """Return the command that measures a figure; if none of its claims can be tested here, that for one's own image."""
-    lacking = [verdict for verdict in one.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
-    can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in one.verdicts)
-    return measure_command(one.name, one.form) if can_be_tested or not lacking else lacking[0].command
-
-
-def measured_words(one: Judged) -> str:
-    """Return when, where and how the repeats of a figure were measured, what they lack, and which do not count."""
-    outdated = [f"Not counted: {line}." for line in summary.outdated_words(one.outdated)]
-    if not one.repeats:
-        return " ".join(["Not measured yet.", *outdated])
-    sweep, form = one.figure.sweep, one.repeats[0].form
-    whole = "short form" if form == QUICK else "whole sweep"
-    spoilt = [f"{line[:1].upper()}{line[1:]}." for line in summary.spoilt_words(one.repeats)]
-    is_conditioned = in_form(sweep, form).fields.condition != "none"
-    measured = (
-        f"{plural(len(one.repeats), 'repeat')} of the {whole} of {sweep.name}, {summary.days(one.repeats)}, on "
-        f"{summary.machines_with_speed(one.repeats)}, by the lab {summary.versions(one.repeats)}."
-    )
-    conditioning = summary.conditioning_words(one.repeats) if is_conditioned else []
-    return " ".join([measured, *spoilt, *conditioning, *outdated])
+    def total_seconds(self, form: Form) -> float:
+        """Return how long all figures take in a form, each sweep once."""
+        sweeps = {figure.figure.fields.sweep for figure in self.figures}
+        return sum(self.seconds(self.first_of(sweep), form) for sweep in sweeps)
 
 
 def of(figures: Sequence[Figure], repeats: Sequence[Repeat]) -> Book:
@@ -198,14 +133,116 @@ def of(figures: Sequence[Figure], repeats: Sequence[Repeat]) -> Book:
 
 def text(book: Book, places: Places) -> str:
     """Return ``docs/reproduction.md``."""
-    return document.text(
+    rendered = rendering.template("reproduction.jinja", FILTERS).render(
         book=book,
         pictures=places.pictures.relative_to(places.document.parent).as_posix(),
         estimates=ESTIMATES,
-        charts=charts,
-        page=page,
+        references=REFERENCES,
+        words=words,
+        repeat=repeat,
+        shown=shown,
+        listed=listed,
+        outdated_words=store.outdated_words,
+        bar=bar,
         command_of=command_of,
-        measured_words=measured_words,
+        conditions=conditions,
+        is_conditioned=is_conditioned,
+        file_digest=file_digest,
+        signs=", ".join(f"{sign} {name}" for name, sign in SIGNS.items()),
+        note=NOTE,
+        confidence=CONFIDENCE,
+        repeats_min=REPEATS_MIN,
+    )
+    return re.sub(r"\n{3,}", "\n\n", rendered).strip() + "\n"
+
+
+def plain(text: str) -> str:
+    """Return text on one line, without what would be read as HTML."""
+    return " ".join(text.split()).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def cell(text: str) -> str:
+    """Return text as it stands in a cell: a dash if there is none, without what would end the cell."""
+    line = " ".join(text.split()).replace("|", "\\|") or "–"
+    # Nothing in a code span is read as HTML.
+    return line if line.startswith("`") else plain(line)
+
+
+def item(text: str) -> str:
+    """Return an item of a list."""
+    return f"- {plain(text)}"
+
+
+def as_sentence(text: str) -> str:
+    """Return a text as a sentence; empty if it is empty."""
+    return f"{text[:1].upper()}{text[1:]}" + ("" if not text or text.endswith((".", "?", "!")) else ".")
+
+
+def paragraph(text: str) -> str:
+    """Return a paragraph on one line, with the empty line after it."""
+    return " ".join(text.split()) + "\n\n"
+
+
+def with_commands(text: str) -> str:
+    """Return a text with its commands as code."""
+    return _COMMAND.sub(r"`\g<0>`", text)
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "cell": cell,
+    "item": item,
+    "paragraph": paragraph,
+    "plain": plain,
+    "sentence": as_sentence,
+    "label": words.label,
+    "with_commands": with_commands,
+}
+
+
+def bar(judged: Judged) -> str:
+    """Return the claims of a figure as signs, by verdict, with the mark of those that have a note."""
+    places = sorted((words.LABELS.index(words.label(each)), each.found is not None) for each in judged.verdicts)
+    return "".join(SIGNS[words.LABELS[place]] + NOTE * has_note for place, has_note in places)
+
+
+def command_of(judged: Judged) -> str:
+    """Return the command that measures a figure; if none of its claims can be tested here, that for one's own image."""
+    lacking = [verdict for verdict in judged.verdicts if verdict.verdict == NOT_TESTABLE and verdict.command]
+    can_be_tested = any(verdict.verdict != NOT_TESTABLE for verdict in judged.verdicts)
+    return measure_command(judged.name, judged.form) if can_be_tested or not lacking else lacking[0].command
+
+
+def file_digest(figure: Figure) -> str:
+    """Return the beginning of the digest of a figure's file."""
+    return hashlib.sha256(figure.text.encode()).hexdigest()[:FILE_DIGEST_LENGTH]
+
+
+def is_conditioned(judged: Judged) -> bool:
+    """Return whether a load conditions the nodes before the points of a figure."""
+    return in_form(judged.figure.sweep, judged.form or FULL).fields.condition != "none"
+
+
+def conditions(judged: Judged) -> str:
+    """Return what does not vary, how long every point is measured, and what happens before."""
+    sweep = in_form(judged.figure.sweep, judged.form or FULL)
+    planned, names, settings = sweep_manifest(sweep, None), names_of(sweep), load_settings(ENV_FILE, {})
+    given = names.constants[""]
+    shapes = []
+    for name, variable in SHAPES.items():
+        values = (point.get(name, names.constants_at(point).get(name, settings[variable])) for point in names.points)
+        shapes.append(listed(list(dict.fromkeys(value_words(name, value) for value in values))))
+    constants = [value_words(name, value) for name, value in given.items() if name not in SHAPES]
+    loads = [load for step, load in names.constants.items() if step] or [given]
+    arrivals = [str(load.get("load.arrivals", "closed")) for load in loads]
+    measured = until(planned.measure)
+    return "; ".join(
+        (
+            ", ".join(shapes),
+            *filter(None, [", ".join(filter(None, constants))]),
+            *([f"each point for {measured}"] if measured else []),
+            f"conditioned: {conditioning_plan(planned.condition, arrivals)}",
+            f"labs: {LABS[planned.fresh]}",
+        )
     )
 
 
@@ -214,33 +251,64 @@ def write(places: Places) -> list[Path]:
     book = of(places.read_figures(), store.read(places.repeats))
     draw(book.figures, places)
     atomic.write_text(places.document, text(book, places))
-    for one in book.figures:
-        page.write(one, places.pages)
+    for judged in book.figures:
+        write_page(judged, places.pages)
     return [places.document, places.pages]
 
 
-def draw(found: Sequence[Judged], places: Places) -> list[Path]:
-    """Draw the pictures of all figures that were measured, and delete those of others. Raises LabError."""
+def draw(figures: Sequence[Judged], places: Places) -> list[Path]:
+    """Draw the pictures of all figures that were measured, and delete those of others. Returns their paths."""
     drawn = []
-    for one in found:
-        if charts.is_drawn(one):
-            chart = picture_of(one)
-            drawn += print_charts.write_charts(
-                [chart], places.pictures, suffixes=("svg",), description=picture_digest(chart)
-            )
+    for judged in figures:
+        if shown(judged):
+            chart = picture(judged)
+            digest = picture_digest(chart)
+            drawn += print_charts.write_charts([chart], places.pictures, suffixes=("svg",), description=digest)
     for path in places.pictures.glob("*.svg"):
         if path not in drawn:
             path.unlink()
     return drawn
 
 
-def picture_of(one: Judged) -> Chart:
+def shown(judged: Judged) -> str:
+    """Return what the picture of a figure shows; empty if there is nothing of ours to draw."""
+    if not curves.measured(judged.figure, judged.repeats):
+        return ""
+    return "Published and measured curves" if curves.has_published(judged) else "Measured curves"
+
+
+def picture(judged: Judged) -> Chart:
     """Return the chart that is the picture of a figure: both curves in one, or ours if no published one is beside."""
-    chart = charts.both(one) if charts.has_published(one) else charts.here(one)
-    return replace(chart, id=one.name, width="")
+    chart = curves.both(judged) if curves.has_published(judged) else curves.here(judged)
+    return replace(chart, id=judged.name, width="")
 
 
 def picture_digest(chart: Chart) -> str:
     """Return the digest of what a picture shows. It is in the description of the file."""
-    shown = report_chart.to_script(chart.as_dict())
-    return f"digest {hashlib.sha256(shown.encode()).hexdigest()[:DIGEST_LENGTH]}"
+    script = report_chart.to_script(chart.as_dict())
+    return f"digest {hashlib.sha256(script.encode()).hexdigest()[:DIGEST_LENGTH]}"
+
+
+def write_page(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
+    """Write the page of a figure into a folder and return its path. ``report`` is the link to the run's own report."""
+    published, here, both = curves.published(judged), curves.here(judged), curves.both(judged)
+    content = {
+        "judged": judged,
+        "fields": judged.figure.fields,
+        "words": words,
+        "repeat": repeat,
+        "published_charts": published,
+        "here_chart": here,
+        "both_chart": both,
+        "published": curves.published_charts(judged.figure),
+        "measured": curves.measured(judged.figure, judged.repeats),
+        "unit": metric(judged.figure.fields.chart.y).unit,
+        "conditions": conditions(judged),
+        "command": measure_command(judged.name, judged.form),
+        "outdated": store.outdated_words(judged.outdated),
+        "report": report,
+        "data": {"charts": [chart.as_dict() for chart in (*published, here, both)], "spans": []},
+    }
+    path = folder / f"{judged.name}.html"
+    atomic.write_text(path, page.html("figure.html", content))
+    return path

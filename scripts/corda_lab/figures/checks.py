@@ -1,303 +1,279 @@
 """Checks the values of a figure file, and words the problems so that they name the field."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from corda_lab.figures.expression import ExpressionError, parse
-from corda_lab.figures.forms import SweepNames
-from corda_lab.figures.metrics import metric_problem
-from corda_lab.figures.on_published import published_statistic
+from pydantic import ValidationError
+
+from corda_lab.analysis.metrics import METRICS, metric
+from corda_lab.errors import LabError
 from corda_lab.figures.published import PublishedRow, read_published
-from corda_lab.figures.schema import (
-    OURS,
-    OUTCOME,
-    ChartFields,
-    ClaimFields,
-    FigureFields,
+from corda_lab.figures.schema import BEST, EXPECTED, FIRST, LAST, OUTCOME, ClaimFields, FigureFields
+from corda_lab.figures.statistic import (
+    NoStatistic,
+    any_of,
+    fits,
+    on_curve,
+    parse,
+    published_statistic,
+    resolved,
+    same,
+    unresolved,
+    words,
 )
-from corda_lab.figures.statistics import NoStatistic, fits, resolved, same, unresolved, words
+from corda_lab.figures.store import SweepNames
 from corda_lab.sweeps.checks import known_fields
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
-from lab_workload.problems import Location, Problem
+from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source
 
-_ALTERNATIVES = ("constrained-int", "constrained-str", "list[constrained-str]", "int", "str", "[key]")
-"""What pydantic adds to a location to name one of several types that a field may have."""
+Found = Iterator[tuple[Location, str]]
+"""Problems: the place, and the text."""
 
 
-def problem(detail: Any, source: Source) -> Problem:
-    """Reword an error of pydantic as a problem of a figure file."""
-    location: Location = tuple(
-        part for part in detail["loc"] if part not in _ALTERNATIVES and not str(part).startswith(("literal[", "list["))
-    )
-    if location and location[-1] == "says":
-        return source.problem(
-            location, f"must be the number of a sentence in words, or {OURS}, but is {_given(detail)}"
-        )
-    if location and location[-1] == "touches":
-        return source.problem(location, f"must be a list of claims, or absolute, but is {_given(detail)}")
-    if detail["type"] in ("too_short", "too_long") and location and location[-1] == "within":
-        return source.problem(location, "must have two ends, such as [0.7, 1.3] or [2, null]")
+def field_problems(error: ValidationError, source: Source) -> list[Problem]:
+    """Reword the errors of pydantic as problems of a figure file, one for each field that is wrong."""
+    return in_file_order(_field_problem(detail, source) for detail in error.errors(include_url=False))
+
+
+def _field_problem(detail: Any, source: Source) -> Problem:
+    location: Location = tuple(part for part in detail["loc"] if part != "[key]")
+    if detail["type"] not in ("missing", "extra_forbidden"):
+        for place, part in enumerate(location):
+            # The list of published rows is at the top, and no field of a deviation.
+            if place > 0 and part in EXPECTED:
+                # Pydantic may add the type that it tried.
+                return source.problem(location[: place + 1], f"must be {EXPECTED[str(part)]}")
     if detail["type"] == "too_short":
         return source.problem(location, "must not be empty")
     return field_problem({**detail, "loc": location}, source, known_fields(FigureFields, location[:-1]))
-
-
-def _given(detail: Any) -> str:
-    return repr(detail["input"])
 
 
 def figure_problems(
     fields: FigureFields, names: SweepNames, rows: Sequence[PublishedRow], source: Source
 ) -> list[Problem]:
     """Return everything that is wrong with a figure whose fields are valid each on its own."""
-    problems = [*_published_problems(fields, source), *_chart_problems(fields.chart, names, source)]
-    problems += _beside_problems(fields, names, source)
+    found = [*_published(fields, names), *_chart(fields, names)]
     claims = [claim.name for claim in fields.claims]
     for index, claim in enumerate(fields.claims):
-        where: Location = ("claims", index)
+        place: Location = ("claims", index)
         if claim.name in claims[:index]:
-            problems.append(source.problem((*where, "name"), f"{claim.name!r} is used twice"))
+            found.append(((*place, "name"), f"{claim.name!r} is used twice"))
         if isinstance(claim.says, int) and claim.says > len(fields.words):
             text = f"there is no sentence {claim.says} in words, which has {len(fields.words)}"
-            problems.append(source.problem((*where, "says"), text))
-        own = [source.problem((*where, *place), text) for place, text in _claim_problems(claim)]
-        # What a claim with such a problem would mean is not known.
-        problems += own or [
-            source.problem((*where, *place), text)
-            for check in (_sweep_problems, _check_problems)
-            for place, text in check(claim, fields, names, rows)
+            found.append(((*place, "says"), text))
+        # What a claim with a problem of its own would mean is not known.
+        problems = list(_claim(claim)) or [
+            *_in_sweep(claim, fields, names),
+            *_on_published(claim, fields, names, rows),
         ]
+        found += _within(problems, *place)
     for index, deviation in enumerate(fields.deviations):
-        if isinstance(deviation.touches, list):
-            problems += [
-                source.problem(
-                    ("deviations", index, "touches", place), f"there is no claim {name!r}{did_you_mean(name, claims)}"
-                )
-                for place, name in enumerate(deviation.touches)
-                if name not in claims
-            ]
-    return problems
+        touches = deviation.touches if isinstance(deviation.touches, list) else []
+        for number, name in enumerate(touches):
+            if name not in claims:
+                text = f"there is no claim {name!r}{did_you_mean(name, claims)}"
+                found.append((("deviations", index, "touches", number), text))
+    return [source.problem(location, text) for location, text in found]
 
 
-_Found = list[tuple[Location, str]]
-"""Problems of one claim: the place within it, and the text."""
+def _within(problems: Iterable[tuple[Location, str]], *place: str | int) -> Found:
+    return (((*place, *location), text) for location, text in problems)
 
-_FIELDS_OF = {
+
+# One claim on its own.
+
+_FIELDS = {
     "ratio": ("of", "to", "broken"),
     "exponent": ("over", "from", "where", "above"),
     "level": ("at", "broken"),
 }
-_STATISTICS = tuple(_FIELDS_OF)
+"""The fields that belong to each statistic."""
+_NOT_CHECKED_BY = {"ratio": ("at",), "exponent": ("of", "to", "at"), "level": ("of", "to")}
+"""The fields of ``on_published`` that do not belong to a statistic."""
 
 
-def _claim_problems(claim: ClaimFields) -> _Found:
-    """Return the problems that a claim shows on its own."""
-    found: _Found = []
+def _claim(claim: ClaimFields) -> Found:
     if claim.only_published and (claim.needs is not None or claim.on_published is None):
-        found.append((("only_published",), "is only for a claim with on_published and without needs"))
+        yield ("only_published",), "is only for a claim with on_published and without needs"
     if claim.needs is not None and not claim.needs.model_fields_set:
-        found.append((("needs",), "needs one of enterprise, cores, platform, software and users"))
-    given = [name for name in _STATISTICS if getattr(claim, name) is not None]
+        yield ("needs",), "needs one of enterprise, cores, platform, software and users"
+    given = [name for name in _FIELDS if getattr(claim, name) is not None]
+    every = list(dict.fromkeys(field for fields in _FIELDS.values() for field in fields))
     if len(given) > 1:
-        return [*found, ((given[1],), f"a claim has one statistic, and this one has {given[0]} already")]
-    if not given and claim.needs is None:
-        return [((), "needs one of ratio, exponent and level")]
-    if not given:
-        own = (*dict.fromkeys(field for fields in _FIELDS_OF.values() for field in fields), "within", "on_published")
-        return [*found, *(((name,), "is only for a claim with a statistic") for name in _set_fields(claim, own))]
-    statistic = given[0]
-    others = {field for name in _STATISTICS for field in _FIELDS_OF[name]} - {*_FIELDS_OF[statistic]}
-    found += [
-        ((field,), f"does not belong to {'an' if statistic == 'exponent' else 'a'} {statistic}")
-        for field in _set_fields(claim, sorted(others))
-    ]
-    found += _missing(claim, statistic)
-    found += _within_problems(claim)
-    found += [((statistic,), text) for name in claim.metrics if (text := metric_problem(name))]
-    if claim.over is not None:
-        try:
-            parse(claim.over)
-        except ExpressionError as error:
-            found.append((("over",), str(error)))
-    if claim.on_published is not None:
-        wrong = {"ratio": ("at",), "exponent": ("of", "to", "at"), "level": ("of", "to")}[statistic]
-        found += [
-            (("on_published", name), f"does not belong to {'an' if statistic == 'exponent' else 'a'} {statistic}")
-            for name in wrong
-            if claim.on_published.sides[name] is not None
-        ]
-    return found
+        yield (given[1],), f"a claim has one statistic, and this one has {given[0]} already"
+    elif not given and claim.needs is None:
+        yield (), "needs one of ratio, exponent and level"
+    elif not given:
+        for field in _set_fields(claim, [*every, "within", "on_published"]):
+            yield (field,), "is only for a claim with a statistic"
+    else:
+        (statistic,) = given
+        belongs = f"does not belong to {'an' if statistic == 'exponent' else 'a'} {statistic}"
+        for field in _set_fields(claim, sorted({*every} - {*_FIELDS[statistic]})):
+            yield (field,), belongs
+        if claim.on_published is not None:
+            for field in _NOT_CHECKED_BY[statistic]:
+                if getattr(claim.on_published, field) is not None:
+                    yield ("on_published", field), belongs
+        yield from _statistic(claim, statistic)
+        yield from _region(claim)
 
 
 def _set_fields(claim: ClaimFields, names: Sequence[str]) -> list[str]:
-    attributes = {"from": "from_"}
-    return [name for name in names if getattr(claim, attributes.get(name, name)) not in (None, {})]
+    return [name for name in names if getattr(claim, "from_" if name == "from" else name) not in (None, {})]
 
 
-def _missing(claim: ClaimFields, statistic: str) -> _Found:
-    found: _Found = []
-    if statistic == "ratio":
-        if claim.of is None:
-            found.append((("ratio",), "needs of, the point"))
-        elif claim.to is None and isinstance(claim.ratio, str):
-            found.append((("ratio",), "needs to, the other point; or name two metrics of one point"))
+def _statistic(claim: ClaimFields, statistic: str) -> Found:
+    """Return what the statistic lacks, and what is wrong with its metrics and its expression."""
+    if statistic == "ratio" and claim.of is None:
+        yield ("ratio",), "needs of, the point"
+    elif statistic == "ratio" and claim.to is None and isinstance(claim.ratio, str):
+        yield ("ratio",), "needs to, the other point; or name two metrics of one point"
     if statistic == "exponent" and claim.over is None:
-        found.append((("exponent",), "needs over, the x"))
+        yield ("exponent",), "needs over, the x"
     if statistic == "level" and claim.at is None:
-        found.append((("level",), "needs at, the point"))
-    return found
+        yield ("level",), "needs at, the point"
+    for name in claim.metrics:
+        yield from _metric(name, statistic)
+    if claim.over is not None:
+        try:
+            parse(claim.over)
+        except NoStatistic as error:
+            yield ("over",), str(error)
 
 
-def _within_problems(claim: ClaimFields) -> _Found:
+def _metric(name: str, *place: str) -> Found:
+    try:
+        metric(name)
+    except LabError as error:
+        hint = did_you_mean(name, METRICS) or f"; choose from {', '.join(METRICS)}"
+        is_known = name.partition(".")[0] in METRICS
+        yield place, error.message.removeprefix(f"{name}: ") if is_known else f"there is no metric {name!r}{hint}"
+
+
+def _region(claim: ClaimFields) -> Found:
+    low, high = claim.within or (None, None)
     if claim.level == OUTCOME:
-        found: _Found = [] if claim.broken is not None else [(("level",), "needs broken: true or false")]
+        if claim.broken is None:
+            yield ("level",), "needs broken: true or false"
         if claim.within is not None:
-            found.append((("within",), "does not belong to an outcome; broken says what is asked for"))
+            yield ("within",), "does not belong to an outcome; broken says what is asked for"
         if claim.on_published is not None:
-            found.append((("on_published",), "does not belong to an outcome: published.csv has none"))
-        return found
-    if claim.broken is False:
-        return [(("broken",), "false is only for level: outcome")]
-    if claim.within is None:
-        return [] if claim.needs is not None and claim.on_published is None else [((), "within: is missing")]
-    low, high = claim.within
-    if low is None and high is None:
-        return [(("within",), "has no end, so every value is inside")]
-    if low is not None and high is not None and low > high:
-        return [(("within",), "the first end must not be above the second")]
-    return []
+            yield ("on_published",), "does not belong to an outcome: published.csv has none"
+    elif claim.broken is False:
+        yield ("broken",), "false is only for level: outcome"
+    elif claim.within is None:
+        if claim.needs is None or claim.on_published is not None:
+            yield (), "within: is missing"
+    elif low is None and high is None:
+        yield ("within",), "has no end, so every value is inside"
+    elif low is not None and high is not None and low > high:
+        yield ("within",), "the first end must not be above the second"
 
 
-def _sweep_problems(
-    claim: ClaimFields, fields: FigureFields, names: SweepNames, rows: Sequence[PublishedRow]
-) -> _Found:
+# What a claim and the chart name: points of the sweep, and published rows.
+
+
+def _in_sweep(claim: ClaimFields, fields: FigureFields, names: SweepNames) -> Found:
     """Return what the points of the sweep do not have. A claim that cannot be tested here may name others."""
     if claim.statistic is None or claim.needs is not None:
-        return []
-    selections: list[tuple[str, Mapping[str, object]]] = [
-        (name, getattr(claim, name)) for name in ("of", "to", "at", "above", "where") if getattr(claim, name)
-    ]
-    found: _Found = []
-    for name, wanted in selections:
-        found += [((name, *place), text) for place, text in _selection_problems(wanted, names)]
-    if claim.over:
-        known = {*names.axes, *(key for values in names.constants.values() for key in values)}
-        found += [
-            (("over",), f"{name} is neither in vary nor set by the sweep{did_you_mean(name, known)}")
-            for name in parse(claim.over).names
-            if resolved(name, known) is None
-        ]
-    if found:
-        return found
-    text = unresolved(claim, fields, names)
-    return [((claim.statistic,), text)] if text else []
+        return
+    found: list[tuple[Location, str]] = []
+    for name in ("of", "to", "at", "above", "where"):
+        found += _within(_selection(getattr(claim, name) or {}, names), name)
+    known = {*names.axes, *(key for values in names.constants.values() for key in values)}
+    for name in parse(claim.over).names if claim.over else ():
+        if resolved(name, known) is None:
+            found.append((("over",), f"{name} is neither in vary nor set by the sweep{did_you_mean(name, known)}"))
+    if not found and (text := unresolved(on_curve(claim, fields.chart, names), names)):
+        found.append(((claim.statistic,), text))
+    yield from found
 
 
-def _selection_problems(wanted: Mapping[str, object], names: SweepNames) -> _Found:
-    """Return which names and values of a point the sweep does not have."""
+def _axis(name: str, names: SweepNames) -> str:
+    """Return that a name does not vary in the sweep, with what does; empty if it does."""
     axes = names.axes
-    found: _Found = []
+    hint = did_you_mean(name, axes) or f"; choose from {', '.join(axes) or 'nothing'}"
+    return "" if name in axes else f"does not vary in the sweep{hint}"
+
+
+def _selection(wanted: Mapping[str, object], names: SweepNames) -> Found:
+    """Return which names and values of a point the sweep does not have."""
     for key, value in wanted.items():
-        if key not in axes:
-            hint = did_you_mean(key, axes) or f"; choose from {', '.join(axes) or 'nothing'}"
-            found.append(((key,), f"does not vary in the sweep{hint}"))
+        if text := _axis(key, names):
+            yield (key,), text
             continue
-        for one in value if isinstance(value, tuple) else (value,):
-            if one in ("first", "last", "best") or any(same(known, one) and _alike(known, one) for known in axes[key]):
+        axis = names.axes[key]
+        for each in any_of(value):
+            # 4.10 without quotes is the number 4.1.
+            alike = [known for known in axis if isinstance(known, str) == isinstance(each, str)]
+            if each in (FIRST, LAST, BEST) or any(same(known, each) for known in alike):
                 continue
-            written = [known for known in axes[key] if str(known) == str(one)]
-            hint = f"; write it as in the sweep, {written[0]!r}" if written else ""
-            has = "" if written else f", which has {', '.join(map(str, axes[key]))}"
-            found.append(((key,), f"{one!r} is not in the sweep's {key}{has}{hint}"))
-    return found
+            written = next((known for known in axis if str(known) == str(each)), None)
+            hint = (
+                f", which has {', '.join(map(str, axis))}"
+                if written is None
+                else f"; write it as in the sweep, {written!r}"
+            )
+            yield (key,), f"{each!r} is not in the sweep's {key}{hint}"
 
 
-def _alike(known: object, given: object) -> bool:
-    """Return whether both are text or both are not: 4.10 without quotes is the number 4.1."""
-    return isinstance(known, str) == isinstance(given, str)
-
-
-def _check_problems(
-    claim: ClaimFields, fields: FigureFields, names: SweepNames, rows: Sequence[PublishedRow]
-) -> _Found:
+def _on_published(claim: ClaimFields, fields: FigureFields, names: SweepNames, rows: Sequence[PublishedRow]) -> Found:
     """Return why the check on the published values cannot be made."""
     check = claim.on_published
     if check is None:
-        return []
+        return
+    of, to = claim.of or {}, claim.second or {}
+    differing = sorted(key for key in {*of, *to} - {fields.chart.x} if of.get(key) != to.get(key))
+    differing = ["the metrics"] if isinstance(claim.ratio, list) else differing
     if not fields.published:
-        return [(("on_published",), "the figure has no published rows; name them in published")]
-    if claim.statistic == "ratio" and (check.of is None) != (check.to is None):
-        return [(("on_published",), "needs both of and to, or neither")]
-    x = fields.chart.x
-    here = {**(claim.of or {})}, {**(claim.to or claim.of or {})}
-    differing = [key for key in {*here[0], *here[1]} - {x} if here[0].get(key) != here[1].get(key)]
-    is_pair = isinstance(claim.ratio, tuple)
-    if claim.statistic == "ratio" and check.of is None and (differing or is_pair):
-        what = "the metrics" if is_pair else " and ".join(sorted(differing))
-        return [(("on_published",), f"needs of and to, which rows they are: the points differ in {what}")]
-    try:
-        published_statistic(claim, fields, rows, names)
-    except NoStatistic as error:
-        return [(("on_published",), str(error))]
-    return []
+        yield ("on_published",), "the figure has no published rows; name them in published"
+    elif (check.of is None) != (check.to is None):
+        yield ("on_published",), "needs both of and to, or neither"
+    elif check.of is None and differing:
+        text = f"needs of and to, which rows they are: the points differ in {' and '.join(differing)}"
+        yield ("on_published",), text
+    else:
+        try:
+            published_statistic(claim, fields, rows, names)
+        except NoStatistic as error:
+            yield ("on_published",), str(error)
 
 
-def _published_problems(fields: FigureFields, source: Source) -> list[Problem]:
-    """Return which of the published rows do not exist, each by the first column that does not fit."""
-    problems = []
-    rows = read_published()
+def _published(fields: FigureFields, names: SweepNames) -> Found:
+    """Return which of the published rows do not exist, by the first column that does not fit, or have no place."""
     for index, named in enumerate(fields.published):
-        fitting = list(rows)
-        columns: tuple[tuple[str, str, Callable[[PublishedRow], str]], ...] = (
-            ("id", named.id, lambda row: row.id),
-            ("x", named.x or "", lambda row: row.x_name),
-            ("y", named.y, lambda row: row.metric),
-        )
-        for field, wanted, of in columns:
-            known = sorted({of(row) for row in fitting})
-            fitting = [row for row in fitting if of(row) == wanted]
+        place: Location = ("published", index)
+        fitting: Sequence[PublishedRow] = read_published()
+        for field, column, wanted in (("id", "id", named.id), ("x", "x_name", named.x or ""), ("y", "metric", named.y)):
+            known = sorted({getattr(row, column) for row in fitting})
+            fitting = [row for row in fitting if getattr(row, column) == wanted]
             if not fitting:
-                hint = did_you_mean(wanted, known) or f"; choose from {', '.join(one or 'null' for one in known)}"
+                hint = did_you_mean(wanted, known) or f"; choose from {', '.join(each or 'null' for each in known)}"
                 text = f"{wanted or None!r} is not in published.csv{'' if field == 'id' else f' for {named.id}'}{hint}"
-                problems.append(source.problem(("published", index, field), text))
+                yield (*place, field), text
                 break
         else:
             if not any(fits(row.columns, named.where) for row in fitting):
-                text = f"no row of {named.id} has {words(named.where)}"
-                problems.append(source.problem(("published", index, "where"), text))
-    return problems
-
-
-def _beside_problems(fields: FigureFields, names: SweepNames, source: Source) -> list[Problem]:
-    """Return which published rows have no place beside ours, although they are to stand there."""
-    problems = []
-    for index, named in enumerate(fields.published):
-        place = ("published", index, "beside")
+                yield (*place, "where"), f"no row of {named.id} has {words(named.where)}"
         if isinstance(named.beside, dict):
             ((column, places),) = named.beside.items()
-            known = {str(row.columns[column]) for row in read_published() if row.id == named.id}
+            values = {str(row.columns[column]) for row in read_published() if row.id == named.id}
             for given, x in places.items():
-                if given not in known:
-                    problems.append(source.problem((*place, column), f"no row of {named.id} has {column} {given!r}"))
-                for _, text in _selection_problems({fields.chart.x: x}, names):
-                    problems.append(source.problem((*place, column, given), text))
+                if given not in values:
+                    yield (*place, "beside", column), f"no row of {named.id} has {column} {given!r}"
+                for _, text in _selection({fields.chart.x: x}, names):
+                    yield (*place, "beside", column, given), text
         elif named.beside is not None and named.x is None:
-            problems.append(source.problem(place, "the rows have no x; name our x for the values of a column"))
-    return problems
+            yield (*place, "beside"), "the rows have no x; name our x for the values of a column"
 
 
-def _chart_problems(chart: ChartFields, names: SweepNames, source: Source) -> list[Problem]:
-    problems = []
-    if text := metric_problem(chart.y):
-        problems.append(source.problem(("chart", "y"), text))
-    axes = names.axes
+def _chart(fields: FigureFields, names: SweepNames) -> Found:
+    chart = fields.chart
+    yield from _within(_metric(chart.y), "chart", "y")
     for field, name in (("x", chart.x), ("by", chart.by)):
-        if name is not None and name not in axes:
-            hint = did_you_mean(name, axes) or f"; choose from {', '.join(axes) or 'nothing'}"
-            problems.append(source.problem(("chart", field), f"{name!r} does not vary in the sweep{hint}"))
-    problems += [
-        source.problem(("chart", "anchor", *place), text) for place, text in _selection_problems(chart.anchor, names)
-    ]
-    return problems
+        if name is not None and (text := _axis(name, names)):
+            yield ("chart", field), f"{name!r} {text}"
+    yield from _within(_selection(chart.anchor, names), "chart", "anchor")

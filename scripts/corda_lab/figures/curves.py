@@ -1,33 +1,38 @@
-"""The curves of a figure as numbers: as published, as measured here, and both divided by their value at the anchor."""
+"""The curves of a figure and their charts: as published, as measured here, and both divided at the anchor."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from corda_lab.analysis.metrics import metric
 from corda_lab.figures.file import Figure, is_named
-from corda_lab.figures.metrics import unit_of
+from corda_lab.figures.judge import Judged
 from corda_lab.figures.published import PublishedRow, read_published
 from corda_lab.figures.repeat import Repeat, RepeatPoint
 from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
-from corda_lab.figures.statistics import kind_of
+from corda_lab.figures.statistic import kind_of
 from corda_lab.figures.verdict import interval_of
+from corda_lab.report.chart import Chart, Trace, bounded, look_of
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.parameters import AT, STEP, value_words
+from corda_lab.text.words import parameter_name, plural
 
 LOADS = ("load.users", "load.rate")
 """What is divided by the own peak in the normalised chart: two systems are compared at the same share of it."""
 THROUGHPUTS = ("burst_node_throughput", "burst_throughput", "throughput", "goodput")
 """The metrics whose highest value is the peak, the first that the points have."""
 RATE_UNIT = "flows/s"
+LOG_FROM = 100
+"""An axis of x is logarithmic if the largest x is at least this many times the smallest."""
 
-Origin = Literal["published", "here"]
+X = float | str
 
 
 @dataclass(frozen=True)
 class Dot:
     """One point of a curve, over ``n`` repeats (1 for a published value). The ends are None without an interval."""
 
-    x: float | str
+    x: X
     y: float
     low: float | None = None
     high: float | None = None
@@ -39,7 +44,7 @@ class Curve:
     """One curve, in the order of its x. ``peak`` is its highest throughput, in flows per second."""
 
     name: str
-    origin: Origin
+    origin: Literal["published", "here"]
     dots: tuple[Dot, ...]
     unit: str
     peak: float | None = None
@@ -48,6 +53,23 @@ class Curve:
     def has_numbers(self) -> bool:
         """Whether its x are numbers."""
         return all(not isinstance(dot.x, str) for dot in self.dots)
+
+    def divided_by(self, value: float | None) -> "Curve":
+        """Return the curve with its values divided; without dots if there is nothing to divide by."""
+        return replace(self, dots=tuple(replace(dot, y=dot.y / value) for dot in self.dots) if value else (), unit="")
+
+    def by_peak(self, peak: float | None) -> "Curve":
+        """Return the curve with its x divided by a peak, if there is one."""
+        return replace(self, dots=tuple(replace(dot, x=float(dot.x) / peak) for dot in self.dots)) if peak else self
+
+
+def _in_order(dots: Iterable[Dot]) -> tuple[Dot, ...]:
+    """Return dots by their x if all are numbers, otherwise as they are."""
+    given = tuple(dots)
+    return given if any(isinstance(dot.x, str) for dot in given) else tuple(sorted(given, key=lambda dot: float(dot.x)))
+
+
+# The published curves.
 
 
 @dataclass(frozen=True)
@@ -61,52 +83,44 @@ class PublishedChart:
     hardware: tuple[str, ...]
 
 
-def published_charts(figure: Figure) -> list[PublishedChart]:
-    """Return the published curves, a chart for each pair of axes, in the order in which the figure names them."""
-    grouped: dict[tuple[str, str, str], list[PlacedRow]] = {}
-    for entry, row in _named_rows(figure):
-        if row.x != "":
-            place = PlacedRow(row, _curve_of(row, entry), row.edition, row.x)
-        else:
-            # Nothing is on the x axis: the rows of a curve differ in their edition or in their workload.
-            other = row.edition if entry.by == "workload" else row.workload
-            place = PlacedRow(row, _curve_of(row, entry), "", other)
-        grouped.setdefault((entry.x or "", entry.y, row.unit), []).append(place)
-    return [
-        PublishedChart(
-            x,
-            y,
-            unit,
-            tuple(_published_curves(placed)),
-            tuple(dict.fromkeys(one.row.hardware for one in placed if one.row.hardware)),
-        )
-        for (x, y, unit), placed in grouped.items()
-    ]
-
-
-def published_beside(figure: Figure) -> list[Curve]:
-    """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
-    found: list[PlacedRow] = []
-    for entry, row in _named_rows(figure):
-        place = _beside(row, entry)
-        if place is not None and kind_of(row.unit) == kind_of(unit_of(figure.fields.chart.y)):
-            found.append(place)
-    found.sort(key=lambda one: one.rank)
-    by_peak = any(entry.beside == BY_PEAK for entry in figure.fields.published)
-    return [_over_own_peak(curve) if by_peak else curve for curve in _published_curves(found)]
-
-
-@dataclass(frozen=True)
-class PlacedRow:
-    """A published value with its place in a chart."""
+class PlacedRow(NamedTuple):
+    """A published value with its curve and its place in a chart."""
 
     row: PublishedRow
     curve: str
     edition: str
     """Rows of several editions are on several curves. Empty if the editions are what is on the x axis."""
-    x: float | str
-    rank: int = 0
-    """The order of x, if it is one of the places that the figure lists."""
+    x: X
+
+
+def published_charts(figure: Figure) -> list[PublishedChart]:
+    """Return the published curves, a chart for each pair of axes, in the order in which the figure names them."""
+    groups: dict[tuple[str, str, str], list[PlacedRow]] = {}
+    for entry, row in _named_rows(figure):
+        placed = PlacedRow(row, _curve_of(row, entry), row.edition, row.x)
+        if row.x == "":
+            # Nothing is on the x axis: the rows of a curve differ in their edition or in their workload.
+            placed = placed._replace(edition="", x=row.edition if entry.by == "workload" else row.workload)
+        groups.setdefault((entry.x or "", entry.y, row.unit), []).append(placed)
+    return [
+        PublishedChart(
+            *axes,
+            tuple(_published_curves(placed)),
+            tuple(dict.fromkeys(each.row.hardware for each in placed if each.row.hardware)),
+        )
+        for axes, placed in groups.items()
+    ]
+
+
+def published_beside(figure: Figure) -> list[Curve]:
+    """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
+    kind = kind_of(metric(figure.fields.chart.y).unit)
+    ranked = [place for entry, row in _named_rows(figure) if kind_of(row.unit) == kind for place in _beside(row, entry)]
+    ranked.sort(key=lambda place: place[0])
+    curves = _published_curves([placed for _, placed in ranked])
+    if any(entry.beside == BY_PEAK for entry in figure.fields.published):
+        return [curve.by_peak(max(dot.y for dot in curve.dots)) for curve in curves]
+    return curves
 
 
 def _named_rows(figure: Figure) -> list[tuple[PublishedFields, PublishedRow]]:
@@ -122,74 +136,62 @@ def _curve_of(row: PublishedRow, entry: PublishedFields) -> str:
     return str(row.columns[entry.by]) if entry.by else row.edition
 
 
-def _beside(row: PublishedRow, entry: PublishedFields) -> PlacedRow | None:
-    """Return the place of a row beside ours; None if it has none."""
+def _beside(row: PublishedRow, entry: PublishedFields) -> list[tuple[int, PlacedRow]]:
+    """Return the place of a row beside ours, after its rank among the places that the figure lists, if it has one."""
+    if entry.beside is None:
+        return []
     if not isinstance(entry.beside, dict):
-        return None if entry.beside is None else PlacedRow(row, _curve_of(row, entry), row.edition, row.x)
+        return [(0, PlacedRow(row, _curve_of(row, entry), row.edition, row.x))]
     ((column, places),) = entry.beside.items()
     x = places.get(str(row.columns[column]))
     if x is None:
-        return None
+        return []
     # What tells the places apart does not tell the curves apart.
     curve = row.edition if entry.by == column else _curve_of(row, entry)
-    return PlacedRow(row, curve, "" if column == "edition" else row.edition, x, [*places.values()].index(x))
+    return [([*places.values()].index(x), PlacedRow(row, curve, "" if column == "edition" else row.edition, x))]
 
 
 def _published_curves(placed: Sequence[PlacedRow]) -> list[Curve]:
     """Return the curves. If two have the same name, the edition is part of it."""
-    found: dict[tuple[str, str], list[PlacedRow]] = {}
-    for one in placed:
-        found.setdefault((one.curve, one.edition), []).append(one)
-    names = [name for name, _ in found]
+    groups: dict[tuple[str, str], list[PlacedRow]] = {}
+    for each in placed:
+        groups.setdefault((each.curve, each.edition), []).append(each)
+    names = [name for name, _ in groups]
     return [
-        _published_curve(f"{name}, {edition}" if names.count(name) > 1 else name, rows)
-        for (name, edition), rows in found.items()
+        Curve(
+            f"{name}, {edition}" if names.count(name) > 1 else name,
+            "published",
+            _in_order(Dot(each.x, each.row.value) for each in group if each.row.value is not None),
+            group[0].row.unit,
+            _published_peak(group[0].row),
+        )
+        for (name, edition), group in groups.items()
     ]
-
-
-def _published_curve(name: str, placed: Sequence[PlacedRow]) -> Curve:
-    dots = [Dot(one.x, one.row.value) for one in placed if one.row.value is not None]
-    first = placed[0].row
-    return Curve(name, "published", _in_order(dots), first.unit, _published_peak(first))
-
-
-def _over_own_peak(curve: Curve) -> Curve:
-    return _by_peak(replace(curve, peak=max(dot.y for dot in curve.dots)))
 
 
 def _published_peak(row: PublishedRow) -> float | None:
     """Return the highest published throughput of the same system under the same kind of load."""
+    system = (row.edition, row.workload, row.x_name, "throughput", RATE_UNIT)
     known = [
         other.value
         for other in read_published()
-        if (other.edition, other.workload, other.x_name, other.metric, other.unit)
-        == (row.edition, row.workload, row.x_name, "throughput", RATE_UNIT)
+        if (other.edition, other.workload, other.x_name, other.metric, other.unit) == system
         and other.x_name
         and other.value is not None
     ]
     return max(known, default=None)
 
 
-def _in_order(dots: Iterable[Dot]) -> tuple[Dot, ...]:
-    """Return dots by their x if all are numbers, otherwise as they are."""
-    given = list(dots)
-    if all(isinstance(dot.x, float | int) for dot in given):
-        return tuple(sorted(given, key=lambda dot: float(dot.x)))
-    return tuple(given)
-
+# The measured curves.
 
 Divisor = Callable[[Sequence[RepeatPoint], Repeat], float | None]
 """What the values of a curve are divided by, from its points in a repeat."""
 
 
-def measured(figure: Figure, repeats: Sequence[Repeat]) -> list[Curve]:
+def measured(figure: Figure, repeats: Sequence[Repeat], divisor: Divisor = lambda points, repeat: 1.0) -> list[Curve]:
     """Return the measured curves: a value for each x, with its interval over the repeats."""
-    return _measured(figure, repeats, lambda points, repeat: 1.0)
-
-
-def _measured(figure: Figure, repeats: Sequence[Repeat], divisor: Divisor) -> list[Curve]:
     chart = figure.fields.chart
-    samples: dict[str, dict[float | str, list[float]]] = {}
+    samples: dict[str, dict[X, list[float]]] = {}
     peaks: dict[str, list[float]] = {}
     for repeat in repeats:
         for name, points in by_curve(figure, repeat).items():
@@ -202,10 +204,10 @@ def _measured(figure: Figure, repeats: Sequence[Repeat], divisor: Divisor) -> li
             peaks.setdefault(name, []).extend(_peak_of(points))
     curves = []
     for name, places in samples.items():
-        dots = _in_order(_dot(x, found) for x, found in places.items() if found)
+        dots = _in_order(_dot(x, values) for x, values in places.items() if values)
+        peak = sum(peaks[name]) / len(peaks[name]) if peaks[name] else None
         if dots:
-            peak = sum(peaks[name]) / len(peaks[name]) if peaks[name] else None
-            curves.append(Curve(name, "here", dots, unit_of(chart.y), peak))
+            curves.append(Curve(name, "here", dots, metric(chart.y).unit, peak))
     return curves
 
 
@@ -215,15 +217,15 @@ def by_curve(figure: Figure, repeat: Repeat) -> dict[str, list[RepeatPoint]]:
     Points without an x are on no curve. Of two points with the same x, the second has a curve of its own.
     """
     chart = figure.fields.chart
-    found: dict[str, list[RepeatPoint]] = {}
+    curves: dict[str, list[RepeatPoint]] = {}
     for point in repeat.points:
         if point.values.get(chart.x) is None:
             continue
         name = _curve_name(point, chart.x, chart.by)
-        if any(_x_of(other, chart.x) == _x_of(point, chart.x) for other in found.get(name, ())):
+        if any(_x_of(other, chart.x) == _x_of(point, chart.x) for other in curves.get(name, ())):
             name = ", ".join(filter(None, (name, str(point.values.get(STEP, "again")))))
-        found.setdefault(name, []).append(point)
-    return found
+        curves.setdefault(name, []).append(point)
+    return curves
 
 
 def _curve_name(point: RepeatPoint, x: str, by: str | None) -> str:
@@ -238,7 +240,7 @@ def _curve_name(point: RepeatPoint, x: str, by: str | None) -> str:
     return ", ".join(filter(None, words.values()))
 
 
-def _x_of(point: RepeatPoint, x: str) -> float | str:
+def _x_of(point: RepeatPoint, x: str) -> X:
     value: ParameterValue = point.values.get(x)
     return value_words(x, value) if isinstance(value, bool | list) or value is None else value
 
@@ -246,80 +248,149 @@ def _x_of(point: RepeatPoint, x: str) -> float | str:
 def _peak_of(points: Sequence[RepeatPoint]) -> list[float]:
     """Return the highest throughput of a curve in one repeat, in a list that is empty if it is not known."""
     for name in THROUGHPUTS:
-        known = [value for point in points if (value := point.metrics.get(name)) is not None]
-        if known:
+        if known := [value for point in points if (value := point.metrics.get(name)) is not None]:
             return [max(known)]
     return []
 
 
-def _dot(x: float | str, values: Sequence[float]) -> Dot:
-    interval = interval_of(values, "logarithms")
-    if interval is None:
-        return Dot(x, values[0])
-    return Dot(x, interval.estimate, interval.low, interval.high, interval.n)
+def _dot(x: X, values: Sequence[float]) -> Dot:
+    interval = interval_of(values)
+    return Dot(x, values[0]) if interval is None else Dot(x, interval.estimate, interval.low, interval.high, interval.n)
 
 
-@dataclass(frozen=True)
-class Normalised:
-    """Published and measured curves, each 1 at its anchor."""
-
-    curves: tuple[Curve, ...]
-    is_by_peak: bool
-    """Whether x is divided by the own peak of each curve."""
-
-    @property
-    def has_published(self) -> bool:
-        """Whether published values stand beside ours."""
-        return any(curve.origin == "published" for curve in self.curves)
+# Both, each curve 1 at its anchor.
 
 
-def normalised(figure: Figure, repeats: Sequence[Repeat]) -> Normalised:
-    """Return all curves divided by their value at the anchor, ours within each repeat.
+def normalised(figure: Figure, repeats: Sequence[Repeat]) -> tuple[list[Curve], bool]:
+    """Return all curves divided by their value at the anchor, ours within each repeat, and whether x is by peak.
 
     A curve without a value at the anchor is divided by the anchor itself, which is on another curve, or else by its own
     first value. A published curve of a single value would only be 1, and is left out. Where x is a load, it is divided
     by the peak of the curve, if every curve has one and a published one is among them.
     """
     chart = figure.fields.chart
-    ours = _measured(figure, repeats, lambda points, repeat: _divisor(figure, points, repeat))
-    theirs = [_divided(curve, chart.anchor.get(chart.x)) for curve in published_beside(figure) if len(curve.dots) > 1]
-    curves = [*theirs, *ours]
-    is_by_peak = bool(theirs) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
-    return Normalised(tuple(_by_peak(curve) if is_by_peak else curve for curve in curves), is_by_peak)
 
+    def anchor(points: Sequence[RepeatPoint], repeat: Repeat) -> float | None:
+        known = [
+            (_x_of(point, chart.x), value) for point in points if (value := point.metrics.get(chart.y)) is not None
+        ]
+        anchors = [
+            point
+            for point in repeat.points
+            if all(point.values.get(name) == value for name, value in chart.anchor.items())
+        ]
+        x: object = next((point.values.get(chart.x) for point in anchors), chart.anchor.get(chart.x))
+        elsewhere = next((value for point in anchors if (value := point.metrics.get(chart.y)) is not None), None)
+        return _value_at(known, x, elsewhere)
 
-def _divisor(figure: Figure, points: Sequence[RepeatPoint], repeat: Repeat) -> float | None:
-    """Return what a curve of ours is divided by in a repeat; None if it has no value."""
-    chart = figure.fields.chart
-    known = [(_x_of(point, chart.x), value) for point in points if (value := point.metrics.get(chart.y)) is not None]
-    anchors = [
-        point for point in repeat.points if all(point.values.get(name) == value for name, value in chart.anchor.items())
+    theirs = [
+        curve.divided_by(_value_at([(dot.x, dot.y) for dot in curve.dots], chart.anchor.get(chart.x)))
+        for curve in published_beside(figure)
+        if len(curve.dots) > 1
     ]
-    wanted: object = next((point.values.get(chart.x) for point in anchors), chart.anchor.get(chart.x))
-    elsewhere = next((value for point in anchors if (value := point.metrics.get(chart.y)) is not None), None)
-    return _value_at(known, wanted, elsewhere)
+    curves = [*theirs, *measured(figure, repeats, anchor)]
+    is_by_peak = bool(theirs) and chart.x in LOADS and all(curve.peak and curve.has_numbers for curve in curves)
+    return [curve.by_peak(curve.peak) for curve in curves] if is_by_peak else curves, is_by_peak
 
 
-def _divided(curve: Curve, wanted: object) -> Curve:
-    by = _value_at([(dot.x, dot.y) for dot in curve.dots], wanted)
-    return replace(curve, dots=tuple(replace(dot, y=dot.y / by) for dot in curve.dots) if by else (), unit="")
+def has_published(judged: Judged) -> bool:
+    """Return whether published values stand beside ours."""
+    curves, _ = normalised(judged.figure, judged.repeats)
+    return any(curve.origin == "published" for curve in curves)
 
 
-def _value_at(
-    known: Sequence[tuple[float | str, float]], wanted: object, elsewhere: float | None = None
-) -> float | None:
+def _value_at(known: Sequence[tuple[X, float]], x: object, elsewhere: float | None = None) -> float | None:
     """Return the value at the anchor; if the curve has none there, that of the anchor ``elsewhere``, or its first."""
     if not known:
         return None
-    if wanted == BEST:
+    if x == BEST:
         return max(value for _, value in known)
-    if wanted == LAST:
-        return known[-1][1]
-    if wanted == FIRST:
-        return known[0][1]
-    return next((value for x, value in known if x == wanted), elsewhere or known[0][1])
+    if x in (FIRST, LAST):
+        return known[0 if x == FIRST else -1][1]
+    return next((value for place, value in known if place == x), elsewhere or known[0][1])
 
 
-def _by_peak(curve: Curve) -> Curve:
-    assert curve.peak is not None
-    return replace(curve, dots=tuple(replace(dot, x=float(dot.x) / curve.peak) for dot in curve.dots))
+# The charts.
+
+
+def published(judged: Judged) -> list[Chart]:
+    """Return the published curves in their own units, a chart for each pair of axes."""
+    return [
+        _chart(
+            f"published-{place}",
+            f"Published: {each.y}",
+            f"On {'; '.join(each.hardware)}." if each.hardware else "On hardware that the source does not name.",
+            each.unit,
+            each.x,
+            each.curves,
+        )
+        for place, each in enumerate(published_charts(judged.figure))
+    ]
+
+
+def here(judged: Judged) -> Chart:
+    """Return the curves that were measured here."""
+    chart = judged.figure.fields.chart
+    curves = measured(judged.figure, judged.repeats)
+    caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
+    y = metric(chart.y)
+    title = chart.x_title or parameter_name(chart.x)
+    return bounded(
+        _chart("here", f"Here: {y.title}", caption if curves else "Not measured yet.", y.unit, title, curves)
+    )
+
+
+def both(judged: Judged) -> Chart:
+    """Return all curves in one chart, each divided by its value at the anchor."""
+    chart = judged.figure.fields.chart
+    curves, is_by_peak = normalised(judged.figure, judged.repeats)
+    at = ", ".join(filter(None, (value_words(name, value) for name, value in chart.anchor.items())))
+    x = chart.x_title or parameter_name(chart.x)
+    missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
+    by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if is_by_peak else ""
+    drawn = _chart(
+        "both",
+        f"Both, each divided by its value at {at}",
+        f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of "
+        f"another curve or by its own first value.{by_peak}{missing}",
+        f"× the value at {at}",
+        f"{x} ÷ own peak in flows/s" if is_by_peak else x,
+        [replace(curve, name=": ".join(filter(None, (curve.origin, curve.name)))) for curve in curves],
+    )
+    return bounded(replace(drawn, width="wide"))
+
+
+def _chart(name: str, title: str, caption: str, unit: str, x_title: str, curves: Sequence[Curve]) -> Chart:
+    traces = [_trace(curve, place) for place, curve in enumerate(curves)]
+    return Chart(name, title, caption, unit, traces, x_title=x_title, is_over_time=False, axis=_axis(curves))
+
+
+def _trace(curve: Curve, place: int) -> Trace:
+    look = look_of(place)
+    dots = curve.dots
+    return Trace(
+        curve.name,
+        look["colour"],
+        [dot.x for dot in dots],
+        [_rounded(dot.y) for dot in dots],
+        # Between categories, there is nothing for a line to pass.
+        kind="points" if curve.has_numbers else "intervals",
+        dash="dash" if curve.origin == "published" else "solid",
+        symbol=look["symbol"],
+        y_low=[_rounded(dot.low) for dot in dots],
+        y_high=[_rounded(dot.high) for dot in dots],
+        # A published value has no interval, which is not a fault of the measurement here.
+        hollow=[curve.origin == "here" and dot.low is None for dot in dots],
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _axis(curves: Sequence[Curve]) -> str:
+    if not all(curve.has_numbers for curve in curves):
+        return "category"
+    numbers = [float(dot.x) for curve in curves for dot in curve.dots]
+    is_wide = bool(numbers) and min(numbers) > 0 and max(numbers) >= LOG_FROM * min(numbers)
+    return "log" if is_wide else "zero"

@@ -7,11 +7,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.figures.checks import figure_problems, problem
-from corda_lab.figures.forms import SweepNames, names_of
+from corda_lab.figures.checks import field_problems, figure_problems
 from corda_lab.figures.published import FIGURES, PublishedRow, read_published
 from corda_lab.figures.schema import FigureFields, PublishedFields
-from corda_lab.figures.statistics import fits
+from corda_lab.figures.statistic import fits
+from corda_lab.figures.store import SweepNames, names_of
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from lab_workload.names import did_you_mean
@@ -67,13 +67,19 @@ def by_sweep(figures: Iterable[Figure]) -> Mapping[str, Sequence[Figure]]:
     return found
 
 
+def metrics_of(figures: Iterable[Figure]) -> list[str]:
+    """Return the names of all metrics that figures use, in their charts and claims, sorted."""
+    fields = [figure.fields for figure in figures]
+    claims = [claim for each in fields for claim in each.claims]
+    return sorted({*(each.chart.y for each in fields), *(name for claim in claims for name in claim.metrics)})
+
+
 def _read(path: Path, sweeps: Path) -> Figure:
     data, source = read_fields(path)
     try:
         fields = FigureFields.model_validate(data)
     except ValidationError as error:
-        problems = [problem(detail, source) for detail in error.errors(include_url=False)]
-        raise WorkloadError(in_file_order(problems)) from None
+        raise WorkloadError(field_problems(error, source)) from None
     sweep, names = _sweep(fields, sweeps, source)
     problems = figure_problems(fields, names, rows_of(fields, read_published()), source)
     if problems:

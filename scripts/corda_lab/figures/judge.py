@@ -1,39 +1,88 @@
 """Judges the claims of a figure: from the repeats of its sweep, and from the published values."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from corda_lab.figures import on_published, store
+from corda_lab.figures import store
 from corda_lab.figures.file import Figure
-from corda_lab.figures.forms import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, in_form, names_of
-from corda_lab.figures.on_published import PublishedVerdict
-from corda_lab.figures.repeat import Form, Repeat, RepeatPoint
-from corda_lab.figures.schema import OUTCOME, ClaimFields, FoundFields, NeedsFields
-from corda_lab.figures.statistics import (
+from corda_lab.figures.published import PublishedRow
+from corda_lab.figures.repeat import Form, Repeat, Site
+from corda_lab.figures.schema import OUTCOME, ClaimFields, FigureFields, FoundFields, NeedsFields
+from corda_lab.figures.statistic import (
     NoPoint,
     NoStatistic,
-    Wanted,
-    chosen,
-    place,
-    series_of,
-    statistic_of,
+    choose,
+    on_curve,
+    published_statistic,
+    statistic,
     unresolved,
 )
+from corda_lab.figures.store import FULL, QUICK, SweepNames, are_of_one_start, corda_versions, in_form, names_of
 from corda_lab.figures.verdict import (
-    NOT_MEASURED,
+    CANNOT_TELL,
     NOT_TESTABLE,
     REPEATS_MIN,
     Decision,
     Verdict,
-    agreed,
+    agree,
     decide,
+    verdict_of,
 )
 from corda_lab.stats.intervals import Interval
 from corda_lab.text.words import plural
 
-ONLY_PUBLISHED = "only the published values can decide it"
+NOT_MEASURED = "not measured yet"
+"""How a claim is told that no repeat was to measure. Its verdict is *cannot tell*."""
+
 FURTHER_MAX = 20
 """More further repeats than this are not practical, and no command is printed for them."""
+
+# The published values.
+
+
+@dataclass(frozen=True)
+class PublishedVerdict:
+    """The statistic of a claim on the published values, the range that their errors allow, and the verdict."""
+
+    value: float
+    low: float
+    high: float
+    verdict: Verdict
+
+
+def judge_published(
+    claim: ClaimFields, figure: FigureFields, rows: Sequence[PublishedRow], names: SweepNames
+) -> PublishedVerdict | None:
+    """Judge a claim on the published rows of its figure; None if it has no such check. Raises NoStatistic.
+
+    The errors of the values are taken as independent: each value is moved by its error both ways, and the changes of
+    the statistic are added as squares.
+    """
+    if claim.on_published is None or claim.statistic is None:
+        return None
+    value = published_statistic(claim, figure, rows, names)
+    on_logs = claim.statistic != "exponent" and value > 0
+    scale: Callable[[float], float] = math.log if on_logs else float
+    squares = 0.0
+    for index, row in enumerate(rows):
+        if row.value is None or row.error == 0:
+            continue
+        ends = []
+        for sign in (-1, 1):
+            moved = [*rows[:index], replace(row, value=row.value + sign * row.error), *rows[index + 1 :]]
+            try:
+                ends.append(scale(published_statistic(claim, figure, moved, names)))
+            except (NoStatistic, ValueError):
+                # The error is larger than the value: only the other end has a logarithm.
+                ends.append(scale(value))
+        squares += ((ends[1] - ends[0]) / 2) ** 2
+    half = math.sqrt(squares)
+    low, high = (value * math.exp(-half), value * math.exp(half)) if on_logs else (value - half, value + half)
+    return PublishedVerdict(value, low, high, verdict_of(low, high, claim.region))
+
+
+# The claims of a figure.
 
 
 @dataclass(frozen=True)
@@ -55,29 +104,29 @@ class ClaimVerdict:
     """The verdict on a claim, and everything that it was made of."""
 
     claim: ClaimFields
+    """With its points on the curve that it is about."""
     verdict: Verdict
-    values: tuple[RepeatValue, ...]
-    interval: Interval | None
-    """None for fewer than two values, and for an outcome."""
-    further: int | None
-    """How many more repeats would decide, at the scatter seen; 0 if it is decided, None if no number does."""
     why: str
     """Why it did not hold, or cannot be told or tested; empty if it held."""
-    command: str
+    command: str = ""
     """The command that would decide it: with further repeats, in the other form, or elsewhere. Empty if it is decided,
     or if no practical command does."""
-    published: PublishedVerdict | None
-    """The same check on the published values; None if there are none."""
+    values: tuple[RepeatValue, ...] = ()
+    interval: Interval | None = None
+    """None for fewer than two values, and for an outcome."""
+    further: int | None = None
+    """How many more repeats would decide, at the scatter seen; 0 if it is decided, None if no number does."""
+    published: PublishedVerdict | None = None
+    """The same check on the published values; None if there is none."""
     found: FoundFields | None = None
-    """What a person found who looked at the evidence; None if nobody wrote it, or if a judged repeat is of a later day
-    than the text, which may be about others."""
+    """What a person found who looked at the evidence; None if a judged repeat is newer."""
     is_of_one_start: bool = False
-    """Whether all judged repeats ran on one start of the nodes."""
+    """Whether all repeats ran on one start of the nodes."""
 
     @property
     def n(self) -> int:
-        """The number of repeats that the verdict is made of."""
-        return sum(one.value is not None or one.broke for one in self.values)
+        """The number of repeats that say something about the claim."""
+        return sum(each.value is not None or each.broke for each in self.values)
 
     @property
     def is_measured(self) -> bool:
@@ -87,7 +136,7 @@ class ClaimVerdict:
     @property
     def estimate(self) -> float | None:
         """The mean over the repeats, geometric for ratios and levels; None without values and for an outcome."""
-        known = [one.value for one in self.values if one.value is not None]
+        known = [each.value for each in self.values if each.value is not None]
         if self.claim.level == OUTCOME or not known:
             return None
         return known[0] if self.interval is None else self.interval.estimate
@@ -98,96 +147,75 @@ def judge(figure: Figure, repeats: Sequence[Repeat]) -> list[ClaimVerdict]:
 
     Raises ValueError if the repeats are of several kinds, or of another sweep.
     """
-    kinds = {one.kind for one in repeats}
-    if len(kinds) > 1 or any(one.sweep != figure.fields.sweep for one in repeats):
+    kinds = {repeat.kind for repeat in repeats}
+    if len(kinds) > 1 or any(repeat.sweep != figure.fields.sweep for repeat in repeats):
         raise ValueError(f"{figure.name}: repeats of several kinds cannot be judged together: {sorted(kinds)}")
-    names = names_of(in_form(figure.sweep, repeats[0].form) if repeats else figure.sweep)
-    published = judge_published(figure)
-    newest = max((one.day for one in repeats), default="")
+    fields, whole = figure.fields, names_of(figure.sweep)
+    names = names_of(in_form(figure.sweep, repeats[0].form)) if repeats else whole
+    newest = max((repeat.day for repeat in repeats), default="")
     is_of_one_start = are_of_one_start(figure.sweep, repeats)
     return [
         replace(
-            _judge(claim, figure, repeats, names),
-            published=theirs,
+            _judge(on_curve(claim, fields.chart, names), figure, repeats, names),
+            published=judge_published(claim, fields, figure.rows, whole),
             found=claim.found if claim.found is not None and claim.found.date >= newest else None,
             is_of_one_start=is_of_one_start,
         )
-        for claim, theirs in zip(figure.fields.claims, published, strict=True)
+        for claim in fields.claims
     ]
-
-
-def judge_published(figure: Figure) -> list[PublishedVerdict | None]:
-    """Judge every claim on the published values; None where it has no such check. Raises NoStatistic."""
-    names = names_of(figure.sweep)
-    return [on_published.judge_published(claim, figure.fields, figure.rows, names) for claim in figure.fields.claims]
 
 
 def _judge(claim: ClaimFields, figure: Figure, repeats: Sequence[Repeat], names: SweepNames) -> ClaimVerdict:
     if claim.only_published:
-        return _untested(claim, ONLY_PUBLISHED, "")
-    able = [one for one in repeats if not lacks(claim.needs, one, figure)]
+        return ClaimVerdict(claim, NOT_TESTABLE, "only the published values can decide it")
+    able = [repeat for repeat in repeats if not lacks(claim.needs, repeat.site, figure)]
     if claim.needs is not None and not able:
-        lacking = lacks(claim.needs, repeats[-1] if repeats else None, figure)
-        return _untested(claim, f"needs {' and '.join(lacking)}", elsewhere(claim, figure))
+        lacking = lacks(claim.needs, repeats[-1].site if repeats else None, figure)
+        return ClaimVerdict(claim, NOT_TESTABLE, f"needs {' and '.join(lacking)}", elsewhere(claim, figure))
     if claim.statistic is None:
-        return _untested(claim, "no value that the lab measures decides it", "")
-    left_out = unresolved(claim, figure.fields, names) if repeats and repeats[0].form == "quick" else ""
-    values = () if left_out else tuple(_value(claim, figure, one, names) for one in able)
+        return ClaimVerdict(claim, NOT_TESTABLE, "no value that the lab measures decides it")
+    left_out = unresolved(claim, names) if repeats and repeats[0].form == QUICK else ""
+    if left_out or not able:
+        why = f"the short form does not measure it: {left_out}" if left_out else NOT_MEASURED
+        return ClaimVerdict(claim, CANNOT_TELL, why, measure_command(figure.name), further=REPEATS_MIN)
+    values = tuple(_value(claim, repeat, names) for repeat in able)
     decision = _decide(claim, values)
+    is_practical = decision.further is not None and 0 < decision.further <= FURTHER_MAX
+    command = measure_command(figure.name, able[0].form, decision.further) if is_practical else ""
+    missing = list(dict.fromkeys(each.why for each in values if each.value is None and not each.broke))
+    if missing:
+        missing.insert(0, f"{decision.n} of {plural(len(values), 'repeat')} have a value for it")
     return ClaimVerdict(
-        claim,
-        decision.verdict,
-        values,
-        decision.interval,
-        decision.further,
-        f"the short form does not measure it: {left_out}" if left_out else _why(decision, values),
-        command=_command(decision, values, figure),
-        published=None,
+        claim, decision.verdict, "; ".join(missing), command, values, decision.interval, decision.further
     )
 
 
-def _command(decision: Decision, values: Sequence[RepeatValue], figure: Figure) -> str:
-    """Return the command that would decide a claim; empty if it is decided, or if no practical command does."""
-    if not values:
-        # Nothing was measured, or the short form does not measure it.
-        return measure_command(figure.name)
-    if not decision.further or decision.further > FURTHER_MAX:
-        return ""
-    return measure_command(figure.name, values[0].repeat.form, decision.further)
-
-
 def _decide(claim: ClaimFields, values: Sequence[RepeatValue]) -> Decision:
-    known = [one.value for one in values if one.value is not None]
+    known = [each.value for each in values if each.value is not None]
     if claim.level == OUTCOME:
-        return agreed(bool(claim.broken), [bool(value) for value in known])
-    broke = sum(one.broke for one in values)
-    if claim.broken and broke:
+        return agree([bool(value) == claim.broken for value in known])
+    if broke := sum(each.broke for each in values):
         # Where the point broke, the claim held in that repeat, and there is no number.
-        return agreed(True, [True] * broke + [claim.region[0] <= one <= claim.region[1] for one in known])
+        return agree([True] * broke + [claim.region[0] <= value <= claim.region[1] for value in known])
     return decide(known, claim.region, "values" if claim.statistic == "exponent" else "logarithms")
 
 
-def _value(claim: ClaimFields, figure: Figure, repeat: Repeat, names: SweepNames) -> RepeatValue:
-    points = repeat.points
-    series = series_of(claim, figure.fields, names)
+def _value(claim: ClaimFields, repeat: Repeat, names: SweepNames) -> RepeatValue:
     try:
         if claim.level == OUTCOME:
-            return _outcome(repeat, chosen(points, place(claim.at or {}, OUTCOME, series)))
-        return RepeatValue(repeat, statistic_of(claim, figure.fields, points, names))
+            return _outcome(claim, repeat)
+        return RepeatValue(repeat, statistic(claim, repeat.points, names))
     except NoPoint as error:
-        return RepeatValue(repeat, None, f"{error}{_left_out(repeat)}")
+        # This machine may not be able to have the point that is missing.
+        left_out = ", ".join(f"{each.label} ({each.reason})" for each in repeat.left_out)
+        return RepeatValue(repeat, None, f"{error}; this machine leaves out {left_out}" if left_out else str(error))
     except NoStatistic as error:
-        return RepeatValue(repeat, None, str(error), claim.broken is True and _has_broken(claim, points, series))
+        return RepeatValue(repeat, None, str(error), claim.broken is True and _broke(claim, repeat))
 
 
-def _left_out(repeat: Repeat) -> str:
-    """Return what this machine could not have, which may be the point that is missing."""
-    labels = [f"{one.label} ({one.reason})" for one in repeat.left_out]
-    return f"; this machine leaves out {', '.join(labels)}" if labels else ""
-
-
-def _outcome(repeat: Repeat, point: RepeatPoint) -> RepeatValue:
+def _outcome(claim: ClaimFields, repeat: Repeat) -> RepeatValue:
     """Return whether a point broke. One that lived, but did not do all of its work, has neither outcome."""
+    point = choose(repeat.points, claim.at or {}, OUTCOME)
     if point.outcome != "passed":
         return RepeatValue(repeat, 1.0 if point.outcome == "broke" else None, point.why)
     if point.failed:
@@ -195,47 +223,33 @@ def _outcome(repeat: Repeat, point: RepeatPoint) -> RepeatValue:
     return RepeatValue(repeat, 0.0)
 
 
-def _has_broken(claim: ClaimFields, points: Sequence[RepeatPoint], series: Wanted) -> bool:
+def _broke(claim: ClaimFields, repeat: Repeat) -> bool:
     """Return whether the first point of a ratio, or the point of a level, broke."""
     try:
-        return chosen(points, place(claim.of or claim.at or {}, claim.metrics[0], series)).outcome == "broke"
+        return choose(repeat.points, claim.of or claim.at or {}, claim.metrics[0]).outcome == "broke"
     except NoStatistic:
         return False
 
 
-def lacks(needs: NeedsFields | None, repeat: Repeat | None, figure: Figure) -> list[str]:
-    """Return what a claim of a figure needs, each in words, and a repeat does not have; without one, all of it."""
+def lacks(needs: NeedsFields | None, site: Site | None, figure: Figure) -> list[str]:
+    """Return what a claim of a figure needs, each in words, and a site does not have; without one, all of it."""
     if needs is None:
         return []
     lacking = []
-    if needs.enterprise and not (repeat and repeat.enterprise):
+    if needs.enterprise and not (site and site.enterprise):
         lacking.append("Corda Enterprise")
-    if needs.cores is not None and (repeat is None or repeat.machine.cores < needs.cores):
-        lacking.append(f"{needs.cores} cores" + (f" (this machine has {repeat.machine.cores})" if repeat else ""))
-    if needs.platform is not None and (repeat is None or (repeat.platform or 0) < needs.platform):
-        has = f" (these nodes have {repeat.platform})" if repeat and repeat.platform else ""
+    if needs.cores is not None and (site is None or site.cores < needs.cores):
+        lacking.append(f"{needs.cores} cores" + (f" (this machine has {site.cores})" if site else ""))
+    if needs.platform is not None and (site is None or (site.platform or 0) < needs.platform):
+        has = f" (these nodes have {site.platform})" if site and site.platform else ""
         lacking.append(f"nodes of platform version {needs.platform}{has}")
     users = int(figure.sweep.fields.load.given("users") or 0)
-    if needs.users is not None and (repeat is None or users < needs.users):
+    if needs.users is not None and (site is None or users < needs.users):
         file = f"configs/sweeps/{figure.fields.sweep}.yaml"
-        lacking.append(f"{plural(needs.users, 'user')} in {file}" + (f" (it has {users})" if repeat else ""))
+        lacking.append(f"{plural(needs.users, 'user')} in {file}" + (f" (it has {users})" if site else ""))
     if needs.software:
         lacking.append(f"{needs.software}, which is not part of the lab")
     return lacking
-
-
-def _untested(claim: ClaimFields, why: str, command: str) -> ClaimVerdict:
-    return ClaimVerdict(claim, NOT_TESTABLE, (), None, None, why, command, None)
-
-
-def _why(decision: Decision, values: Sequence[RepeatValue]) -> str:
-    """Return that nothing was measured, or why repeats have no value; empty if all have one."""
-    if not values:
-        return NOT_MEASURED
-    missing = list(dict.fromkeys(one.why for one in values if one.value is None and not one.broke))
-    if missing:
-        missing.insert(0, f"{decision.n} of {plural(len(values), 'repeat')} have a value for it")
-    return "; ".join(missing)
 
 
 def measure_command(name: str, form: Form | None = None, add: int | None = None) -> str:
@@ -278,10 +292,6 @@ class Judged:
     def names(self) -> SweepNames:
         """What varies in its sweep, in the form that was measured."""
         return names_of(in_form(self.figure.sweep, self.form or FULL))
-
-    def repeats_of(self, form: Form) -> tuple[Repeat, ...]:
-        """Return its repeats if they are of this form."""
-        return self.repeats if self.form == form else ()
 
 
 def judged(figure: Figure, repeats: Iterable[Repeat], outdated: tuple[store.Outdated, ...] = ()) -> Judged:

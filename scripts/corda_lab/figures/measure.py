@@ -1,19 +1,27 @@
-"""Measures repeats of a sweep by the code of ``lab sweep``, and stores each of them as a small file."""
+"""Measures repeats of a sweep by the code of ``lab sweep``, and stores those that can be trusted as a whole."""
 
+import json
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
 from corda_lab.figures import store
-from corda_lab.figures.collect import Collected, collect
-from corda_lab.figures.file import Figure, Places
-from corda_lab.figures.metrics import metrics_of
-from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.file import Figure, Places, metrics_of
+from corda_lab.figures.repeat import Repeat, RepeatCalibration, RepeatMachine, RepeatPoint, SpoiltRepeat
+from corda_lab.knobs.shape import LAB_IMAGES
+from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.reasons import sentences
+from corda_lab.steps.validity import NOT_STEADY
 from corda_lab.sweeps import command, execute
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
@@ -23,29 +31,167 @@ from corda_lab.text.words import plural
 
 AGAIN_MAX = 2
 """How often spoilt repeats are measured again before that is left to the user."""
+CALIBRATION_MOVED_MAX = 0.10
+"""A repeat during which the same work became slower or faster by a larger share is measured again."""
+REPEAT_HOURS_MAX = 24
+"""A repeat that took longer was interrupted, and its points are not of one day."""
+STEP_SECONDS_MAX = 3600
+"""A step that took longer, with the start of its lab, was interrupted."""
+DIGITS = 6
+"""Significant digits of stored values."""
+NODE_PREFIXES = ("party", "notary")
+"""How the services of Corda nodes begin."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The runs that were measured, oldest first, and their repeats."""
+class Collected:
+    """The repeats of a run, and those that have to be measured again."""
 
-    runs: tuple[Path, ...]
     repeats: tuple[Repeat, ...]
+    spoilt: tuple[SpoiltRepeat, ...]
 
 
-def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings, places: Places) -> Outcome:
+def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
+    """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
+    digest = store.digest_of(store.sweep_of(run))
+    in_order = sorted(run.steps, key=lambda step: step.window.load_started_at)
+    repeats: list[Repeat] = []
+    spoilt: list[SpoiltRepeat] = []
+    for number in range(1, run.sweep.repeats + 1):
+        steps = [step for step in in_order if step.repeat == number]
+        if why := _fault(run, steps):
+            spoilt.append(SpoiltRepeat(repeat=number, why=why))
+        else:
+            repeats.append(_repeat(run, digest, number, steps, metrics))
+    return Collected(tuple(repeat.model_copy(update={"spoilt": spoilt}) for repeat in repeats), tuple(spoilt))
+
+
+def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
+    """Return why a repeat cannot be used; empty if it can. Its steps are in the order of their time."""
+    expected, measured = (
+        len({json.dumps([step.workload, step.label, step.point], sort_keys=True) for step in of})
+        for of in (run.steps, steps)
+    )
+    if measured < expected:
+        return f"has {measured} of {plural(expected, 'point')}"
+    if not any(step.validity.valid for step in steps):
+        return "has no valid step"
+    hosts = [run.environment(step).host for step in steps]
+    if len({(host.cpu_model, host.cpu_count) for host in hosts}) > 1:
+        return "began and ended on different machines"
+    hours = (max(step.window.load_ended_at for step in steps) - steps[0].window.load_started_at) / 3600
+    if hours > REPEAT_HOURS_MAX:
+        return f"took {hours:.0f} hours, so it is not of one day"
+    speed = _calibration(steps)
+    moved = 1.0 if speed.before is None or speed.after is None else speed.after / speed.before
+    if abs(moved - 1) > CALIBRATION_MOVED_MAX:
+        return f"the machine's speed moved: the same work took {moved:.2f} times as long at its end"
+    return ""
+
+
+def _calibration(steps: Sequence[StepEntry]) -> RepeatCalibration:
+    """Return the means of the readings in both halves of a repeat.
+
+    A reading lasts less than 50 ms. On a machine that shares its cores with others, single readings scatter by more
+    than what a repeat may move.
+    """
+    known = [step.calibration for step in steps if step.calibration is not None]
+    times = [statistics.fmean(reading.values()) for each in known for reading in (each.before, each.after) if reading]
+    if not times or len({each.work for each in known}) > 1:
+        return RepeatCalibration()
+    middle = len(times) // 2
+    before, after = (round(statistics.fmean(half), 3) for half in (times[:middle], times[middle:]))
+    return RepeatCalibration(before=before, after=after)
+
+
+def _seconds(run: StoredRun, number: int) -> float | None:
+    """Return how long the steps of a repeat took, each from the end of the one before; None if one was interrupted."""
+    # The first step has the start of the lab, when the folder of the run was named.
+    before = datetime.strptime(run.identity.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    took = 0.0
+    for step in sorted(run.steps, key=lambda step: step.window.load_started_at):
+        seconds, before = step.window.load_ended_at - before, step.window.load_ended_at
+        if step.repeat == number:
+            if not 0 < seconds <= STEP_SECONDS_MAX:
+                return None
+            took += seconds
+    return round(took, 1)
+
+
+def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry], metrics: Sequence[str]) -> Repeat:
+    environments = [run.environment(step) for step in steps]
+    host, git = environments[0].host, environments[0].git
+    images = {
+        image.name: image.id
+        for environment in environments
+        for service, image in environment.images.items()
+        if service.startswith(NODE_PREFIXES)
+    }
+    platforms = (platform_version(environment.versions.corda) for environment in environments)
+    began = datetime.fromtimestamp(steps[0].window.load_started_at, UTC)
+    return Repeat(
+        sweep=run.sweep.name,
+        form=store.run_form(run),
+        repeat=number,
+        seed=None if run.sweep.seed is None else run.sweep.seed + number - 1,
+        at=began.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=_seconds(run, number),
+        run=run.identity,
+        lab_version=run.manifest.lab_version,
+        commit=git.words if git.commit else None,
+        machine=RepeatMachine(cpu=host.cpu_model, cores=host.cpu_count or 1, memory_bytes=host.memory_bytes),
+        images=dict(sorted(images.items())),
+        platform=max((platform for platform in platforms if platform is not None), default=None),
+        enterprise=all(is_enterprise_image(each.shape.get("CORDA_IMAGE", "")) for each in environments),
+        calibration=_calibration(steps),
+        sweep_digest=digest,
+        files=store.files_of(run, steps),
+        points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
+        left_out=run.sweep.left_out,
+    )
+
+
+def is_enterprise_image(image: str) -> bool:
+    """Return whether nodes of an image are Corda Enterprise: the lab did not build it, and its name says so."""
+    return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
+
+
+def _point(step: StepEntry, metrics: Sequence[str]) -> RepeatPoint:
+    common = RepeatPoint(
+        values=dict(step.point),
+        failed=step.requests.unwanted - step.resolved.ok,
+        conditioned=None if step.conditioning is None else all(flag.code != NOT_STEADY for flag in step.flags),
+    )
+    if not step.validity.valid:
+        return common.model_copy(update={"outcome": "invalid", "reason": "; ".join(sentences(step.validity.reasons))})
+    if step.outcome == "broke":
+        return common.model_copy(update={"outcome": "broke", "reason": step.broke})
+    return common.model_copy(update={"metrics": {name: _value(step, name) for name in metrics}})
+
+
+def _value(step: StepEntry, name: str) -> float | None:
+    """Return a value of a step to ``DIGITS`` digits; None if it has none, or if a request was never answered."""
+    value = metric(name).of(step)
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
+
+
+# Measuring.
+
+
+def measure(
+    request: SweepRequest, figures: Sequence[Figure], settings: Settings, places: Places
+) -> tuple[Path, list[Repeat]]:
     """Measure the repeats of a request, those that are spoilt again, and store them. The sweep serves all ``figures``.
 
-    An unfinished sweep of the same form is resumed first. Raises LabError if steps are missing in the end.
+    An unfinished sweep of the same form is resumed first. Returns the folder of the last run, and the repeats of all.
+    Raises LabError if steps are missing in the end.
     """
-    runs: list[Path] = []
     repeats: list[Repeat] = []
     sweep = command.read(request)
     count, seed = sweep.fields.repeats, sweep.fields.seed
     for attempt in range(1 + AGAIN_MAX):
         folder = _run(replace(request, repeats=count, seed=seed), sweep, settings, places)
         collected = keep(stored.read(folder), figures, places)
-        runs.append(folder)
         repeats += collected.repeats
         if not collected.spoilt:
             break
@@ -58,17 +204,17 @@ def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings
             ui.note(f"{plural(count, 'repeat')} will be measured again")
         else:
             ui.warn(f"{plural(count, 'repeat')} could not be measured; try later with --add {count}")
-    return Outcome(tuple(runs), tuple(repeats))
+    return folder, repeats
 
 
 def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected:
     """Store the repeats of a run for the figures that its sweep serves, and say which of them are spoilt."""
-    found = collect(run, metrics_of(figure.fields for figure in figures))
-    for one in found.spoilt:
-        ui.warn(f"repeat {one.repeat} of {run.identity} does not count: {one.why}")
-    for path in store.write(found.repeats, places.repeats):
+    collected = collect(run, metrics_of(figures))
+    for spoilt in collected.spoilt:
+        ui.warn(f"repeat {spoilt.repeat} of {run.identity} does not count: {spoilt.why}")
+    for path in store.write(collected.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
-    return found
+    return collected
 
 
 def _run(request: SweepRequest, sweep: SweepFile, settings: Settings, places: Places) -> Path:

@@ -6,6 +6,7 @@ as two rows of their own (``throughput -1SD``, ``throughput +1SD``) or by the ru
 """
 
 import csv
+import math
 import re
 import statistics
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures.expression import number_of
+from corda_lab.figures.schema import SELECTING
 from corda_lab.paths import CONFIGS
 from lab_workload.problems import Problem
 
@@ -26,12 +27,26 @@ COLUMNS = (
     "id", "source", "edition", "workload", "x_name", "x", "metric", "value", "unit", "quality", "hardware",
 )  # fmt: skip
 
-SELECTING = ("id", "source", "edition", "workload", "x", "metric", "unit", "hardware")
-"""The columns by which rows are chosen."""
-
 _READ_OFF = re.compile(r"\+-\s*(\d+(?:\.\d+)?)\s*(%?)")
 _RUNS = re.compile(r"mean of \d+ \(([\d. ]+)\)")
 _DEVIATIONS = (" -1SD", " +1SD")
+
+
+_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
+
+
+def number_of(value: object) -> float | None:
+    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and (size := _SIZE.fullmatch(value.strip())):
+        return float(size[1]) * _SIZES[size[2].lower()]
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 @dataclass(frozen=True)

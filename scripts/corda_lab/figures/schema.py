@@ -4,16 +4,12 @@ import math
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from corda_lab.figures.verdict import Verdict
+from corda_lab.figures.verdict import Region, Verdict
 from corda_lab.sweeps.schema import Scalar, Value
 from lab_workload.schema import Fields, Text
-
-CLAIMS_MAX = 50
-WORDS_MAX = 50
-VALUES_MAX = 100
 
 Document = Literal["iitb-2019", "r3-results", "r3-sizing", "r3-blog-2020", "r3-attachments-2020", "coconut"]
 """The documents of ``docs/reproduction.md``."""
@@ -29,91 +25,57 @@ OUTCOME = "outcome"
 
 Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "hardware"]
 """The columns of ``published.csv`` by which rows are chosen."""
-COLUMNS: tuple[Column, ...] = get_args(Column)
+SELECTING: tuple[Column, ...] = get_args(Column)
 
 
-def _column(value: Any) -> str:
-    if value in COLUMNS:
-        return str(value)
-    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(COLUMNS)}")
+def _column(name: str) -> str:
+    if name in SELECTING:
+        return name
+    raise PydanticCustomError("column", f"must be a column of published.csv: {', '.join(SELECTING)}")
 
 
-def _finite(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise PydanticCustomError("bound", "must be a number, or null for no end")
-
-
-def _values(value: Any) -> Scalar | tuple[Scalar, ...]:
-    if isinstance(value, (str, int, float, bool)):
-        return value
-    if isinstance(value, list) and value and all(isinstance(one, (str, int, float, bool)) for one in value):
-        return tuple(value)
+def _any_of(value: Any) -> Scalar | tuple[Scalar, ...]:
+    values = value if isinstance(value, list) else [value]
+    if values and all(isinstance(each, (str, int, float, bool)) for each in values):
+        return tuple(values) if isinstance(value, list) else value
     raise PydanticCustomError("values", "must be a single value or a list of them")
 
 
-def _said(value: Any) -> str:
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
-        return str(value).strip()
-    raise PydanticCustomError("said", "must be text or a number")
-
-
-def _beside(value: Any) -> "Beside":
-    if value in BESIDE:
-        return value  # type: ignore[no-any-return]
-    if isinstance(value, dict) and len(value) == 1:
-        ((column, places),) = value.items()
-        if column in COLUMNS and isinstance(places, dict) and places:
-            return {column: {str(one): place for one, place in places.items()}}
-    raise PydanticCustomError(
-        "beside", f"must be {' or '.join(BESIDE)}, or a column with our x for its values, as in {{workload: {{A: a}}}}"
-    )
-
-
-def _date(value: Any) -> str:
-    try:
-        return date.fromisoformat(value).isoformat()
-    except (TypeError, ValueError):
-        raise PydanticCustomError("date", "must be a day such as 2026-11-24") from None
-
-
-def _metrics(value: Any) -> str | tuple[str, str]:
-    if isinstance(value, str) and value.strip():
-        return value.strip()
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) and one.strip() for one in value):
-        return value[0].strip(), value[1].strip()
-    raise PydanticCustomError("metrics", "must be the name of a metric, or a list of two")
-
-
-def _from(value: Any) -> float | str:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    if isinstance(value, str):
-        number, _, rest = value.partition(" x ")
-        try:
-            if rest == "peak" and 0 < float(number) < math.inf:
-                return value
-        except ValueError:
-            pass
-    raise PydanticCustomError("from", "must be a number, or a number of peaks such as 3 x peak")
+def _day(text: str) -> str:
+    return date.fromisoformat(text).isoformat()
 
 
 SAME_X, BY_PEAK = "x", "x / peak"
-BESIDE = (SAME_X, BY_PEAK)
-Beside = Literal["x", "x / peak"] | dict[Column, dict[str, Scalar]]
-Day = Annotated[str, PlainValidator(_date)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Day = Annotated[str, AfterValidator(_day)]
 """A day, ISO 8601."""
-Said = Annotated[str, PlainValidator(_said)]
+Said = Text | int | Finite
 """Text, or a number that stands for itself."""
-Bound = Annotated[float | None, PlainValidator(_finite)]
 Selection = Annotated[dict[Text, Value], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
-Filter = dict[Text, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
-"""Several points, by what varies. A list stands for any of its values."""
-Rows = dict[Annotated[str, PlainValidator(_column)], Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
-"""Rows of ``published.csv``, by its columns. A list stands for any of its values."""
+AnyOf = Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_any_of)]
+"""A value, or a list of values that stands for any of them."""
+Filter = dict[Text, AnyOf]
+"""Several points, by what varies."""
+Rows = dict[Annotated[str, AfterValidator(_column)], AnyOf]
+"""Rows of ``published.csv``, by its columns."""
+Beside = Literal["x", "x / peak"] | Annotated[dict[Column, dict[str, Scalar]], Field(min_length=1, max_length=1)]
+Pair = Annotated[list[Text], Field(min_length=2, max_length=2)]
+PeakMultiple = Annotated[str, StringConstraints(pattern=r"^(\d+|\d*\.\d+) x peak$")]
+
+EXPECTED = {
+    "says": f"the number of a sentence in words, or {OURS}",
+    "ratio": "the name of a metric, or a list of two",
+    "from": "a number, or a number of peaks such as 3 x peak",
+    "within": "two ends, each a number or null for no end, such as [0.7, 1.3] or [2, null]",
+    "beside": f"{SAME_X} or {BY_PEAK}, or a column with our x for its values, as in {{workload: {{A: a}}}}",
+    "date": "a day such as 2026-11-24",
+    "added": "a day such as 2026-11-24",
+    "published": "text or a number",
+    "here": "text or a number",
+    "touches": "a list of claims, or absolute",
+}
+"""What fields have to be of which pydantic would report each of several types on its own, or a pattern."""
 
 
 class SourceFields(Fields):
@@ -148,7 +110,7 @@ class PublishedFields(Fields):
     """The column whose values are the curves of the chart; None for one curve."""
     where: Rows = Field(default_factory=dict)
     """What else the rows have, if the id has more than the figure is about."""
-    beside: Annotated[Beside | None, PlainValidator(_beside)] = None
+    beside: Beside | None = None
     """Where the rows stand in the chart that has ours too. ``x``: at their own x. ``x / peak``: at their x divided by
     the highest value of their curve. ``{workload: {Issue: issue}}``: where the column has this value, at this x of
     ours. None: they are not in that chart, because no x of theirs is one of ours."""
@@ -179,11 +141,6 @@ class OnPublishedFields(Fields):
     to: Rows | None = None
     at: Rows | None = None
     verdict: Verdict
-
-    @property
-    def sides(self) -> dict[str, Rows | None]:
-        """What stands in place of the points that the claim names."""
-        return {"of": self.of, "to": self.to, "at": self.at}
 
 
 class NeedsFields(Fields):
@@ -216,19 +173,19 @@ class ClaimFields(Fields):
     """The number of the sentence in ``words``, from 1."""
     because: Text | None = None
     """The reason for its region; of a claim without a statistic, why it has none."""
-    ratio: Annotated[str | tuple[str, str], PlainValidator(_metrics)] | None = None
+    ratio: Text | Pair | None = None
     of: Selection | None = None
     to: Selection | None = None
     exponent: Text | None = None
     over: Text | None = None
-    from_: Annotated[float | str, PlainValidator(_from)] | None = Field(default=None, alias="from")
+    from_: Finite | PeakMultiple | None = Field(default=None, alias="from")
     where: Filter = Field(default_factory=dict)
     above: Selection | None = None
     """The point whose value is taken off each of the others."""
     level: Text | None = None
     at: Selection | None = None
     broken: bool | None = None
-    within: Annotated[list[Bound], Field(min_length=2, max_length=2)] | None = None
+    within: Annotated[list[Finite | None], Field(min_length=2, max_length=2)] | None = None
     on_published: OnPublishedFields | None = None
     only_published: Literal[True] | None = None
     """Whether its region is too narrow for repeats, so that only the published values can be judged by it."""
@@ -250,11 +207,21 @@ class ClaimFields(Fields):
     def metrics(self) -> tuple[str, ...]:
         """The names of the metrics that the statistic is made of."""
         named = self.ratio or self.exponent or self.level
-        given = () if named is None else (named,) if isinstance(named, str) else named
+        given = [] if named is None else [named] if isinstance(named, str) else named
         return tuple(name for name in given if name != OUTCOME)
 
     @property
-    def region(self) -> tuple[float, float]:
+    def second(self) -> Selection | None:
+        """The other point of a ratio, which may be one of two metrics at the same point."""
+        return self.to or self.of
+
+    @property
+    def from_words(self) -> str:
+        """The lowest x of an exponent, as it is written: ``10``, ``3 x peak``."""
+        return f"{self.from_:g}" if isinstance(self.from_, float) else str(self.from_)
+
+    @property
+    def region(self) -> Region:
         """``within`` with infinite ends in place of None."""
         low, high = self.within or (None, None)
         return -math.inf if low is None else low, math.inf if high is None else high
@@ -282,12 +249,12 @@ class FigureFields(Fields):
 
     title: Text
     source: SourceFields
-    words: Annotated[list[SentenceFields], Field(min_length=1, max_length=WORDS_MAX)]
+    words: Annotated[list[SentenceFields], Field(min_length=1)]
     conditions: Text
-    published: Annotated[list[PublishedFields], Field(max_length=VALUES_MAX)] = Field(default_factory=list)
+    published: list[PublishedFields] = Field(default_factory=list)
     sweep: Text
     chart: ChartFields
-    claims: Annotated[list[ClaimFields], Field(min_length=1, max_length=CLAIMS_MAX)]
+    claims: Annotated[list[ClaimFields], Field(min_length=1)]
     deviations: list[DeviationFields]
 
     def document_of(self, claim: ClaimFields) -> Document:

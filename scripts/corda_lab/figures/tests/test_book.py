@@ -8,15 +8,14 @@ from typing import get_args
 
 import pytest
 
-from corda_lab.figures import book, charts, store, summary
-from corda_lab.figures.book import Book
-from corda_lab.figures.collect import collect
-from corda_lab.figures.document import cell, item
+from corda_lab.figures import book, store, words
+from corda_lab.figures.book import REFERENCES, Book, cell, command_of, item
 from corda_lab.figures.file import Places
-from corda_lab.figures.forms import QUICK, digest_of, in_form
+from corda_lab.figures.measure import collect
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Repeat, RepeatCalibration, SpoiltRepeat
 from corda_lab.figures.schema import Document
+from corda_lab.figures.store import QUICK, digest_of, in_form
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
 from support.figures import FIGURE, SWEEP, with_latency_only, write_figures
@@ -32,7 +31,7 @@ def test_the_published_document_is_that_of_the_committed_repeats() -> None:
 
 def test_the_published_pictures_are_those_of_the_committed_repeats() -> None:
     found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
-    expected = {one.name: book.picture_digest(book.picture_of(one)) for one in found.figures if charts.is_drawn(one)}
+    expected = {one.name: book.picture_digest(book.picture(one)) for one in found.figures if book.shown(one)}
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
     assert drawn.keys() == expected.keys(), WRITE
     assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
@@ -231,7 +230,7 @@ def test_every_figure_can_be_checked_with_one_command(found: Book, two: Places) 
     assert first[:2] == ["one", "`./scripts/lab reproduce one`"]
     short = [one.model_copy(update={"form": "quick"}) for one in found.figures[0].repeats]
     quick = replace(found.figures[0], form="quick", repeats=tuple(short))
-    assert Book((quick,), found.settings).checks[0][1] == "`./scripts/lab reproduce one --quick`"
+    assert command_of(quick) == "./scripts/lab reproduce one --quick"
     assert first[2].endswith("min")
     assert second[2:4] == ["with one", "with one"]
     # Both figures have the same sweep, which counts once.
@@ -281,7 +280,7 @@ def test_repeats_that_share_a_start_say_what_their_intervals_lack(places: Places
 
 def test_every_verdict_is_explained_before_it_is_used(found: Book, two: Places) -> None:
     introduction, _, rest = book.text(found, two).partition("## Results")
-    for label in summary.LABELS:
+    for label in words.LABELS:
         assert f"| {label} | " in introduction
     for one in found.figures:
         digest = hashlib.sha256((two.figures / f"{one.name}.yaml").read_bytes()).hexdigest()
@@ -316,7 +315,7 @@ def test_a_figure_without_a_value_has_no_picture(two: Places, repeats: Sequence[
 
 def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:
     (path, _) = book.draw(found.figures, two)
-    chart = book.picture_of(found.figures[0])
+    chart = book.picture(found.figures[0])
     assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
 
 
@@ -330,9 +329,9 @@ def test_an_item_is_one_line() -> None:
 
 
 def test_every_document_has_a_title_and_a_reference_which_the_readme_has_in_full() -> None:
-    assert summary.TITLES.keys() == summary.REFERENCES.keys() == set(get_args(Document))
+    assert words.TITLES.keys() == REFERENCES.keys() == set(get_args(Document))
     readme = (FIGURES / "README.md").read_text(encoding="utf-8")
     in_full = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", readme, re.MULTILINE))
-    assert in_full.keys() == summary.REFERENCES.keys()
+    assert in_full.keys() == REFERENCES.keys()
     # What is left out is at the end.
-    assert all(in_full[name][:20] == reference[:20] for name, reference in summary.REFERENCES.items())
+    assert all(in_full[name][:20] == reference[:20] for name, reference in REFERENCES.items())

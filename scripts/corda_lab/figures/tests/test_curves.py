@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures import charts
+from corda_lab.figures import curves
 from corda_lab.figures.curves import by_curve, measured, normalised, published_beside, published_charts
 from corda_lab.figures.file import Figure
 from corda_lab.figures.judge import judged
@@ -64,17 +64,17 @@ def test_measured_curves_have_a_mean_and_an_interval_for_each_x(figure: Figure) 
 def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
     found = judged(figure, repeats(1))
     assert all(dot.low is None for curve in measured(figure, found.repeats) for dot in curve.dots)
-    assert all(all(trace.hollow or ()) for trace in charts.here(found).traces)
+    assert all(all(trace.hollow or ()) for trace in curves.here(found).traces)
 
 
 def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
-    found = normalised(figure, repeats(0.5, 1, 2))
-    assert [(curve.origin, curve.name) for curve in found.curves] == [
+    found, _ = normalised(figure, repeats(0.5, 1, 2))
+    assert [(curve.origin, curve.name) for curve in found] == [
         ("published", "OS 3.3"),
         ("here", "Corda 4.9"),
         ("here", "Corda 4.10"),
     ]
-    theirs, ours, _ = found.curves
+    theirs, ours, _ = found
     assert theirs.dots[2].y == 1
     # Ours is divided within each repeat, so that the speed of the day has no part in the interval.
     for dot, users in zip(ours.dots, (1, 10, 40, 70), strict=True):
@@ -82,9 +82,9 @@ def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure
 
 
 def test_a_load_is_divided_by_the_peak_of_its_own_curve(figure: Figure) -> None:
-    found = normalised(figure, repeats(1, 1, 1))
-    assert found.is_by_peak
-    theirs, ours, _ = found.curves
+    found, is_by_peak = normalised(figure, repeats(1, 1, 1))
+    assert is_by_peak
+    theirs, ours, _ = found
     # The highest published throughput is 8.6199 flows/s.
     assert theirs.dots[-1].x == pytest.approx(70 / 8.6199)
     assert ours.dots[-1].x == pytest.approx(70 / 8)
@@ -92,9 +92,9 @@ def test_a_load_is_divided_by_the_peak_of_its_own_curve(figure: Figure) -> None:
 
 def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
     alike = [repeat_of(number, lambda point: {"p50": 5.0}) for number in (1, 2, 3)]
-    found = normalised(figure, alike)
-    assert not found.is_by_peak
-    assert found.curves[0].dots[-1].x == 70
+    found, is_by_peak = normalised(figure, alike)
+    assert not is_by_peak
+    assert found[0].dots[-1].x == 70
 
 
 def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path
         curve
         for curve in normalised(
             figure, [repeat_of(1, lambda point: {"p50": float(str(point["load.users"]))}, points=points)]
-        ).curves
+        )[0]
         if curve.origin == "here"
     ]
     assert [dot.y for dot in ours.dots] == [1, 10]
@@ -151,8 +151,8 @@ def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: 
 
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
     points: Points = [*STEPS[:2], {"step": "pay 64", "at": 64}]
-    found = normalised(named_steps(tmp_path, "step"), [repeat_of(1, steps, points=points)])
-    ours = {curve.name: [dot.y for dot in curve.dots] for curve in found.curves if curve.origin == "here"}
+    found, _ = normalised(named_steps(tmp_path, "step"), [repeat_of(1, steps, points=points)])
+    ours = {curve.name: [dot.y for dot in curve.dots] for curve in found if curve.origin == "here"}
     assert ours == {"issue": [pytest.approx(70 / 80), 1], "pay": [pytest.approx(60 / 80)]}
 
 
@@ -167,9 +167,9 @@ def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path,
     head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
     figure = figure_of(tmp_path, CLAIM, head=head)
     found = judged(figure, repeats(1))
-    assert {curve.origin for curve in normalised(figure, found.repeats).curves} == {"here"}
-    assert "The published values are of another kind" in charts.both(found).caption
-    assert len(charts.published(found)[0].traces) == 1
+    assert {curve.origin for curve in normalised(figure, found.repeats)[0]} == {"here"}
+    assert "The published values are of another kind" in curves.both(found).caption
+    assert len(curves.published(found)[0].traces) == 1
 
 
 def curves_beside(tmp_path: Path, published: str, y: str = "throughput") -> dict[str, list[tuple[object, float]]]:
@@ -204,8 +204,8 @@ def test_published_loads_are_divided_by_the_peak_of_their_curve(tmp_path: Path) 
 def test_a_published_curve_of_one_value_is_not_beside(tmp_path: Path) -> None:
     published = "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}"
     head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
-    found = normalised(figure_of(tmp_path, CLAIM, head=head), repeats(1))
-    assert {curve.origin for curve in found.curves} == {"here"}
+    found, _ = normalised(figure_of(tmp_path, CLAIM, head=head), repeats(1))
+    assert {curve.origin for curve in found} == {"here"}
 
 
 def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Path) -> None:
@@ -228,12 +228,12 @@ def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:
 
 def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
     found = judged(figure, [])
-    assert charts.here(found).traces == []
-    assert [trace.name for trace in charts.both(found).traces] == ["published: OS 3.3"]
+    assert curves.here(found).traces == []
+    assert [trace.name for trace in curves.both(found).traces] == ["published: OS 3.3"]
 
 
 def test_an_axis_with_a_wide_range_is_logarithmic(figure: Figure) -> None:
-    assert charts.here(judged(figure, repeats(1))).axis == "zero"
+    assert curves.here(judged(figure, repeats(1))).axis == "zero"
     points: Points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
     wide = [repeat_of(1, lambda point: {"p50": 1.0}, points=points)]
-    assert charts.here(judged(figure, wide)).axis == "log"
+    assert curves.here(judged(figure, wide)).axis == "log"

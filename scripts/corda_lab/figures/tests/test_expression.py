@@ -2,7 +2,7 @@
 
 import pytest
 
-from corda_lab.figures.expression import TEXT_MAX, ExpressionError, parse
+from corda_lab.figures.statistic import EXPRESSION_CHARACTERS_MAX, NoStatistic, parse
 
 NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
 
@@ -36,22 +36,22 @@ def test_names_are_listed_once_in_their_order() -> None:
     "text", ["", "2 *", "* 2", "(n", "n)", "n n", "(" * 150 + "n", "n(2)", "n ** 2", "n.__class__()", "(n + 1).real"]
 )
 def test_what_cannot_be_read_is_no_expression(text: str) -> None:
-    with pytest.raises(ExpressionError, match="is no expression"):
+    with pytest.raises(NoStatistic, match="is no expression"):
         parse(text)
 
 
 @pytest.mark.parametrize("text", ["2 + n % 2", "open('x')", "[n][0]", "'n'", 'n"', "n, n", "n = 3", "{n}", "n;"])
 def test_nothing_but_arithmetic_is_read(text: str) -> None:
-    with pytest.raises(ExpressionError, match="may have only"):
+    with pytest.raises(NoStatistic, match="may have only"):
         parse(text)
 
 
 def test_a_text_that_is_too_long_is_not_read() -> None:
-    with pytest.raises(ExpressionError, match=f"is longer than {TEXT_MAX} characters"):
-        parse("n" * (TEXT_MAX + 1))
+    with pytest.raises(NoStatistic, match=f"is longer than {EXPRESSION_CHARACTERS_MAX} characters"):
+        parse("n" * (EXPRESSION_CHARACTERS_MAX + 1))
 
 
 @pytest.mark.parametrize("text", ["n / (n - 3)", "n * huge"])
 def test_an_expression_without_a_value_is_an_error(text: str) -> None:
-    with pytest.raises(ExpressionError, match="divides by 0, or is too large"):
+    with pytest.raises(NoStatistic, match="divides by 0, or is too large"):
         parse(text).value({**NAMES, "huge": 1.7e308})

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from corda_lab.figures.file import Figure, read_figure
-from corda_lab.figures.forms import FORMS, in_form, names_of
-from corda_lab.figures.judge import judge, judge_published
+from corda_lab.figures.judge import judge
 from corda_lab.figures.published import FIGURES
 from corda_lab.figures.repeat import Form
-from corda_lab.figures.statistics import unresolved
+from corda_lab.figures.statistic import unresolved
+from corda_lab.figures.store import FORMS, in_form, names_of
 from corda_lab.figures.words import number_words
 from corda_lab.sweeps.points import points_of, step_of
 
@@ -33,10 +33,9 @@ def test_an_axis_of_the_numbers_of_steps_says_what_they_are(figure: Figure) -> N
 
 
 def test_every_claim_has_the_reason_for_its_region_and_says_what_its_number_is(figure: Figure) -> None:
-    names = names_of(figure.sweep)
     for claim in figure.fields.claims:
         assert claim.because, claim.name
-        assert bool(number_words(claim, figure.fields, names)) == (claim.statistic is not None), claim.name
+        assert bool(number_words(claim, figure.fields.chart)) == (claim.statistic is not None), claim.name
 
 
 def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
@@ -53,11 +52,7 @@ def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
 
 
 def test_every_check_on_the_published_values_gives_the_recorded_verdict(figure: Figure) -> None:
-    found = {
-        claim.name: theirs.verdict
-        for claim, theirs in zip(figure.fields.claims, judge_published(figure), strict=True)
-        if theirs is not None
-    }
+    found = {each.claim.name: each.published.verdict for each in judge(figure, []) if each.published is not None}
     recorded = {
         claim.name: claim.on_published.verdict for claim in figure.fields.claims if claim.on_published is not None
     }
@@ -100,4 +95,4 @@ def test_a_command_is_printed_only_for_a_claim_that_it_decides(figure: Figure) -
     for found in judge(figure, []):
         if found.verdict == "not testable here" and found.command:
             assert found.claim.statistic is not None, found.claim.name
-            assert unresolved(found.claim, figure.fields, names_of(figure.sweep)) == "", found.claim.name
+            assert unresolved(found.claim, names_of(figure.sweep)) == "", found.claim.name

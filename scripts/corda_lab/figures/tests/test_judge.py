@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from corda_lab.figures import summary, words
+from corda_lab.figures import words
 from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict, judge
-from corda_lab.figures.metrics import lacking
 from corda_lab.figures.repeat import Repeat
 from corda_lab.results.manifest import LeftOut
 from corda_lab.steps.entry import ParameterValue
@@ -122,7 +121,7 @@ def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None
 
 def test_what_a_person_found_stands_beside_the_verdict(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", repeats(3))
-    assert summary.line(found).endswith("; found on 24 Nov 2026: It queues.")
+    assert words.summary(found).endswith("; found on 24 Nov 2026: It queues.")
 
 
 @pytest.mark.parametrize(("day", "is_shown"), [("2026-11-23", True), ("2026-11-24", True), ("2026-11-25", False)])
@@ -130,18 +129,18 @@ def test_what_a_person_found_is_not_shown_beside_newer_repeats(tmp_path: Path, d
     last = repeat_of(3, linear()).model_copy(update={"at": f"{day}T23:59:59Z"})
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [*repeats(2), last])
     assert (found.found is not None) == is_shown
-    assert ("It queues." in summary.line(found)) == is_shown
+    assert ("It queues." in words.summary(found)) == is_shown
 
 
 def test_without_repeats_what_a_person_found_is_shown(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
-    assert summary.found_words(found) == "found on 24 Nov 2026: It queues."
+    assert words.found_words(found) == "found on 24 Nov 2026: It queues."
 
 
 def test_a_claim_that_came_after_the_first_run_says_so(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, added: 2026-11-28", repeats(3))
-    assert summary.added_words(found.claim) == "added on 28 Nov 2026, after the first run"
-    assert summary.added_words(verdict(tmp_path, LINEAR, []).claim) == ""
+    assert words.added_words(found.claim) == "added on 28 Nov 2026, after the first run"
+    assert words.added_words(verdict(tmp_path, LINEAR, []).claim) == ""
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
@@ -176,7 +175,7 @@ def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
 
 
 def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:
-    assert lacking(repeat_of(1, linear(), broke=POINTS), ["p50"]) == []
+    assert repeat_of(1, linear(), broke=POINTS).lacking(["p50"]) == []
 
 
 def test_quick_and_full_repeats_never_share_an_interval(tmp_path: Path) -> None:

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures.forms import names_of
+from corda_lab.figures.file import Figure
 from corda_lab.figures.judge import judge
+from corda_lab.figures.store import names_of
 from corda_lab.figures.words import number_words, points_words
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, figure_of, repeat_of
+
+
+def number_of(figure: Figure) -> str:
+    """What the number of the only claim of a figure is, in words."""
+    (verdict,) = judge(figure, [])
+    return number_words(verdict.claim, figure.fields.chart)
+
 
 USERS_70 = "of: {load.users: 70}"
 
@@ -43,14 +51,17 @@ USERS_70 = "of: {load.users: 70}"
         ),
         (
             "exponent: p50, over: users, where: {load.users: [10, 70]}, above: {load.users: 1}",
-            "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, each less the value at 1 user",
+            (
+                "exponent of latency p50 over users, Corda 4.9, 10 users and 70 users, "
+                "each less the value at Corda 4.9, 1 user"
+            ),
         ),
         ("level: throughput, at: {load.users: best}", "throughput, Corda 4.9, best of all users"),
     ],
 )
 def test_the_number_of_a_claim_is_told_with_its_points(tmp_path: Path, claim: str, words: str) -> None:
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]")
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == words
+    assert number_of(figure) == words
 
 
 STEPS = """\
@@ -81,18 +92,17 @@ def test_the_numbers_of_named_steps_have_the_title_of_the_axis(tmp_path: Path, c
     chart = "chart: {x: at, x_title: ms to the database, y: p50, anchor: {at: 10}}"
     head = HEAD.replace("chart: {x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]", head=head, sweep=STEPS)
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == words
+    assert number_of(figure) == words
 
 
 def test_an_outcome_is_whether_a_node_ends(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, "name: a, says: 1, level: outcome, at: {load.users: 70}, broken: true")
-    found = number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep))
-    assert found == "whether a node ends, Corda 4.9, 70 users"
+    assert number_of(figure) == "whether a node ends, Corda 4.9, 70 users"
 
 
 def test_a_claim_without_a_statistic_has_no_number(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, "name: a, says: 1, needs: {software: Braid}")
-    assert number_words(figure.fields.claims[0], figure.fields, names_of(figure.sweep)) == ""
+    assert number_of(figure) == ""
 
 
 def latency(point: Mapping[str, ParameterValue]) -> Mapping[str, float | None]:
@@ -120,4 +130,4 @@ def without_70_users(point: Mapping[str, ParameterValue]) -> Mapping[str, float 
 def test_the_values_of_its_points_are_told(tmp_path: Path, claim: str, words: str) -> None:
     figure = figure_of(tmp_path, f"name: a, says: 1, {claim}, within: [1, 2]")
     (found,) = judge(figure, [repeat_of(1, latency), repeat_of(2, latency), repeat_of(3, without_70_users)])
-    assert points_words(found, figure.fields, names_of(figure.sweep)) == words
+    assert points_words(found, names_of(figure.sweep)) == words

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures import page
-from corda_lab.figures.collect import collect
+from corda_lab.figures import book
 from corda_lab.figures.judge import Judged, judged
+from corda_lab.figures.measure import collect
 from corda_lab.results.stored import StoredRun
 from support import figures
 from support.pages import chart_data, without_scripts
@@ -21,7 +21,7 @@ def found(bursts: StoredRun) -> Judged:
 
 @pytest.fixture(scope="module")
 def html(found: Judged, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return page.write(found, tmp_path_factory.mktemp("page"), report="report.html").read_text(encoding="utf-8")
+    return book.write_page(found, tmp_path_factory.mktemp("page"), report="report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_a_figure_without_repeats_and_published_values_has_a_page_too(found: Jud
     text = re.sub(r"published:\n(?=sweep)", "", text)
     text = re.sub(r"    on_published: .*\n", "", text)
     (figure,) = figures.read(figures.write_figures(tmp_path, {"one": text}))
-    html = page.write(judged(figure, []), tmp_path).read_text(encoding="utf-8")
+    html = book.write_page(judged(figure, []), tmp_path).read_text(encoding="utf-8")
     assert "<h1>1 not testable here, 2 not measured yet</h1>" in html
     assert "none: the source gives words only" in html
     assert "Report of the run" not in html
@@ -123,5 +123,5 @@ def test_a_metric_that_the_run_does_not_have_is_a_dash(found: Judged, tmp_path: 
         one.model_copy(update={"points": [point.model_copy(update={"metrics": {}}) for point in one.points]})
         for one in found.repeats
     ]
-    html = page.write(judged(found.figure, bare), tmp_path).read_text(encoding="utf-8")
+    html = book.write_page(judged(found.figure, bare), tmp_path).read_text(encoding="utf-8")
     assert "has no throughput" in html

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.forms import names_of
-from corda_lab.figures.on_published import PublishedVerdict, decimals_of, honest, judge_published
+from corda_lab.figures.judge import judge
 from corda_lab.figures.published import COLUMNS, read_published
 from corda_lab.figures.verdict import Verdict
+from corda_lab.figures.words import decimals_of, honest, published_words
 from support.claims import HEAD, figure_of
 from support.published import rows
 
@@ -90,15 +90,13 @@ def test_a_region_has_the_decimals_of_its_ends(end: float, decimals: int) -> Non
     assert decimals_of(end) == decimals
 
 
-def test_a_value_has_at_least_the_decimals_of_its_region() -> None:
+@pytest.mark.parametrize(
+    ("value", "error", "end", "text"),
     # 1.0 against 1.05 would look as if the value were well below.
-    found = PublishedVerdict(1.043, 0.9, 1.2, "cannot tell", (1.05, math.inf))
-    assert honest(1.043, 0.15) == "1.0"
-    assert found.text() == "1.04"
-    assert PublishedVerdict(0.997, 0.97, 1.02, "cannot tell", (-math.inf, 0.985)).text() == "0.997"
-    assert PublishedVerdict(2580, 2579.5, 2580.5, "held", (1290, math.inf)).text() == "2580"
-    # In KB.
-    assert PublishedVerdict(10_000, 9_500, 10_500, "held", (5_000, 20_500)).text(0.001) == "10.0"
+    [(1.043, 0.15, 1.05, "1.04"), (0.997, 0.025, 0.985, "0.997"), (2580, 0.5, 1290, "2580"), (10.0, 0.5, 20.5, "10.0")],
+)
+def test_a_value_has_at_least_the_decimals_of_its_region(value: float, error: float, end: float, text: str) -> None:
+    assert honest(value, error, decimals_min=decimals_of(end)) == text
 
 
 VARIANTS = """\
@@ -147,9 +145,9 @@ def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
         f"on_published: {{of: {{{of}}}, to: {{{to}}}, verdict: held}}"
     )
     figure = figure_of(tmp_path, claim.replace("'", '"'), head=VARIANTS)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
-    assert found is not None
-    assert found.verdict == verdict
+    (found,) = judge(figure, [])
+    assert found.published is not None
+    assert found.published.verdict == verdict
 
 
 def test_a_published_level_is_told_in_the_unit_of_our_metric(tmp_path: Path) -> None:
@@ -158,10 +156,10 @@ def test_a_published_level_is_told_in_the_unit_of_our_metric(tmp_path: Path) -> 
         "on_published: {where: {id: IIT-3.5}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
-    assert found is not None
-    assert found.value == pytest.approx(6225.4)
-    assert (found.text(), found.verdict) == ("6230", "held")
+    (found,) = judge(figure, [])
+    assert found.published is not None
+    assert found.published.value == pytest.approx(6225.4)
+    assert published_words(found) == "6230 ms, held"
 
 
 def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> None:
@@ -174,9 +172,9 @@ def test_two_published_quantities_are_compared_in_one_unit(tmp_path: Path) -> No
         "{where: {id: IIT-txt, x: 100}, of: {metric: mean latency}, to: {metric: total time}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
-    assert found is not None
-    assert found.text() == "0.748"
+    (found,) = judge(figure, [])
+    assert found.published is not None
+    assert published_words(found) == "0.748 ×, held"
 
 
 def test_a_row_without_x_is_named_by_its_other_columns(tmp_path: Path) -> None:
@@ -189,7 +187,7 @@ def test_a_row_without_x_is_named_by_its_other_columns(tmp_path: Path) -> None:
         "{of: {id: IIT-txt}, to: {id: IIT-3.5}, verdict: held}"
     )
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
-    assert found is not None
+    (found,) = judge(figure, [])
+    assert found.published is not None
     # The plateau has no x; of the row of latencies, the claim's x is 1.
-    assert found.value == pytest.approx(8 / 0.4866)
+    assert found.published.value == pytest.approx(8 / 0.4866)

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from corda_lab.figures.statistics import slope
+from corda_lab.figures.statistic import slope
 from support.published import line, one
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.figures import command, store
-from corda_lab.figures.command import Wanted
+from corda_lab.figures.command import Options
 from corda_lab.figures.file import Places
 from corda_lab.figures.measure import AGAIN_MAX
 from corda_lab.lab.settings import load_settings
@@ -33,7 +33,7 @@ from support.figures import (
 )
 
 SETTINGS = load_settings(ENV_FILE, {})
-FULL, QUICK = Wanted("full"), Wanted("quick")
+FULL, QUICK = Options("full"), Options("quick")
 
 Told = Callable[[], str]
 
@@ -297,7 +297,7 @@ def test_a_run_whose_file_has_changed_is_judged_with_a_warning(places: Places, t
     write_figures(places.figures, sweep=SWEEP.replace("measure: 10s", "measure: 11s"))
     command.from_run(run.identity, places)
     text = told()
-    assert "bursts.yaml has changed since this run" in text
+    assert "bursts.yaml: changed since this run" in text
     assert "rises held" in text
 
 

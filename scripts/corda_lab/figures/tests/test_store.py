@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures import store, summary
-from corda_lab.figures.collect import collect
-from corda_lab.figures.forms import digest_of, in_form
+from corda_lab.figures import store
+from corda_lab.figures.measure import collect
 from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.store import digest_of, in_form
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps.file import read_sweep
 
@@ -79,6 +79,6 @@ def test_a_repeat_with_another_workload_or_preset_is_not_judged(repeats: tuple[R
     # What a repeat does not say is not held against it.
     assert kept.of("full") == (unnamed, second)
     assert [one.why for one in kept.outdated] == ["measured with another preset tuned and workload gone"]
-    (line,) = summary.outdated_words(kept.outdated)
+    (line,) = store.outdated_words(kept.outdated)
     assert line.startswith("1 repeat, full, ")
     assert line.endswith(": measured with another preset tuned and workload gone")

@@ -14,7 +14,7 @@ from corda_lab.figures.verdict import (
     REPEATS_MIN,
     Region,
     Verdict,
-    agreed,
+    agree,
     decide,
     interval_of,
     verdict_of,
@@ -138,5 +138,5 @@ def test_values_that_are_none_are_refused() -> None:
 def test_an_outcome_is_decided_by_repeats_that_agree(
     asked: bool, seen: list[bool], verdict: Verdict, further: int | None
 ) -> None:
-    found = agreed(asked, seen)
+    found = agree([broke == asked for broke in seen])
     assert (found.verdict, found.further, found.interval) == (verdict, further, None)

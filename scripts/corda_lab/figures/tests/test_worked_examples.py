@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures.forms import names_of
-from corda_lab.figures.on_published import judge_published
-from corda_lab.figures.statistics import slope
+from corda_lab.figures.judge import judge
+from corda_lab.figures.statistic import slope
 from corda_lab.figures.verdict import CANNOT_TELL, HELD, decide, verdict_of
+from corda_lab.figures.words import published_words
 from support.claims import HEAD, figure_of
 
 
@@ -42,8 +42,10 @@ def test_published_values(tmp_path: Path) -> None:
     rows = "where: {edition: OS (latest at test; H2)}, of: {workload: Issue}, to: {workload: Issue+Pay single notary}"
     claim = f"name: a, says: 1, ratio: throughput, {points}, within: [4, 17], on_published: {{{rows}, verdict: held}}"
     figure = figure_of(tmp_path, claim, head=head)
-    found = judge_published(figure.fields.claims[0], figure.fields, figure.rows, names_of(figure.sweep))
+    (verdict,) = judge(figure, [])
+    found = verdict.published
     assert found is not None
-    assert (found.text(), round(found.low, 1), round(found.high, 1)) == ("8.5", 8.0, 9.1)
+    assert published_words(verdict) == "8.5 ×, held"
+    assert (round(found.low, 1), round(found.high, 1)) == (8.0, 9.1)
     assert found.verdict == HELD
     assert round(math.hypot(0.5 / 68, 0.5 / 8), 3) == pytest.approx(0.063)

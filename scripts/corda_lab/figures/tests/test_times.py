@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures.forms import in_form, seconds_of
 from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.store import in_form, seconds_of
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from support.claims import figure_of, repeat_of

@@ -9,10 +9,11 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
-from corda_lab.figures import store, summary
-from corda_lab.figures.collect import CALIBRATION_MOVED_MAX, collect
-from corda_lab.figures.forms import digest_of, in_form
+from corda_lab.figures import repeat as of_repeats
+from corda_lab.figures import store
+from corda_lab.figures.measure import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.store import digest_of, in_form
 from corda_lab.lab import shape
 from corda_lab.results import stored
 from corda_lab.results.manifest import Image
@@ -103,29 +104,28 @@ def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRu
 
 
 def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_conditioned(bursts: StoredRun) -> None:
-    first = bursts.steps[0]
+    begun = bursts.steps[0]
     seconds = {"seconds_min": 45.0, "seconds_max": 45.0, "seconds": 45.0}
-    before = {"workload": "iou", "load": first.load, **seconds, "flows": 90, "steady": True}
+    before = {"workload": "iou", "load": begun.load, **seconds, "flows": 90, "steady": True}
 
     def repeat_with(changes: dict[str, object]) -> Repeat:
         change = {"conditioning": before, **changes}
-        run = with_steps(bursts, lambda step: changed(step, change) if step.index == first.index else step)
+        run = with_steps(bursts, lambda step: changed(step, change) if step.index == begun.index else step)
         return collect(run, METRIC_NAMES).repeats[0]
 
     points = repeat_with({}).points
     assert (points[0].failed, points[0].conditioned, points[1].conditioned) == (0, True, None)
     cold = {"code": NOT_STEADY, "values": {"seconds": 45.0}}
-    requests = {**first.requests.model_dump(), "failed": 3, "unknown": 2}
+    requests = {**begun.requests.model_dump(), "failed": 3, "unknown": 2}
     repeat = repeat_with({"flags": [cold], "requests": requests, "resolved": {"ok": 1, "failed": 1}})
     assert (repeat.points[0].failed, repeat.points[0].conditioned) == (4, False)
-    (said,) = summary.conditioning_words([repeat])
-    assert said.startswith("On 1 of 1 lab the nodes were not steady yet when the first point began (")
+    (first,) = of_repeats.first_points([repeat])
+    assert (first.conditioned, of_repeats.without_conditioning([repeat])) == (False, 0)
     points = [one.model_copy(update={"conditioned": None}) for one in repeat.points]
     later = repeat.model_copy(update={"points": points, "repeat": 2})
-    assert summary.conditioning_words([repeat, later]) == [said], "they share a start"
-    assert summary.conditioning_words([later]) == [
-        "For 1 repeat, it is not known whether the nodes were conditioned long enough."
-    ]
+    assert of_repeats.first_points([repeat, later]) == [first]
+    assert of_repeats.without_conditioning([repeat, later]) == 0, "they share a start"
+    assert of_repeats.without_conditioning([later]) == 1
 
 
 def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:
@@ -152,8 +152,8 @@ def test_a_repeat_says_which_others_of_its_run_do_not_count(bursts: StoredRun) -
     found = collect(moved_in(bursts, 2, 1.5), METRIC_NAMES)
     assert {one.repeat: one.spoilt for one in found.repeats} == {1: list(found.spoilt), 3: list(found.spoilt)}
     why = found.spoilt[0].why
-    assert summary.spoilt_words(found.repeats) == [f"repeat 2 of {bursts.identity} was not counted: {why}"]
-    assert summary.spoilt_words(collect(bursts, METRIC_NAMES).repeats) == []
+    assert of_repeats.spoilt(found.repeats) == [f"repeat 2 of {bursts.identity} was not counted: {why}"]
+    assert of_repeats.spoilt(collect(bursts, METRIC_NAMES).repeats) == []
 
 
 def test_a_single_reading_spoils_no_repeat(bursts: StoredRun) -> None:
