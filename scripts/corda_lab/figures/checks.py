@@ -16,7 +16,7 @@ from corda_lab.figures.schema import (
     FigureFields,
 )
 from corda_lab.figures.statistics import NoStatistic, fits, resolved, same, unresolved, words
-from corda_lab.sweeps.checks import known_fields
+from corda_lab.sweeps.file import known_fields
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem

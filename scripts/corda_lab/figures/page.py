@@ -16,7 +16,6 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.report.facts import LABS, conditioning_plan, until
 from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.text.words import listed, plural
 
 Value = tuple[str, str, str, str, int]
@@ -130,7 +129,6 @@ SAID_SHAPES = {"shape.corda": "CORDA_VERSION", "shape.database": "DATABASE", "sh
 def conditions(judged: Judged) -> str:
     """Return what does not vary, how long every point is measured, and what happens before."""
     sweep = in_form(judged.figure.sweep, judged.form or FULL)
-    planned = sweep_manifest(sweep, None)
     names = names_of(sweep)
     given = names.constants[""]
     loads = [one for step, one in names.constants.items() if step] or [given]
@@ -138,13 +136,13 @@ def conditions(judged: Judged) -> str:
     constants = ", ".join(
         filter(None, (value_words(name, value) for name, value in given.items() if name not in SAID_SHAPES))
     )
-    measured = until(planned.measure)
+    measured = until(sweep.fields.measure)
     return "; ".join(
         (
             *filter(None, (", ".join(shapes_words(names)), constants)),
             *([f"each point for {measured}"] if measured else []),
-            f"conditioned: {conditioning_plan(planned.condition, arrivals)}",
-            f"labs: {LABS[planned.fresh]}",
+            f"conditioned: {conditioning_plan(sweep.fields.condition, arrivals)}",
+            f"labs: {LABS[sweep.fields.fresh]}",
         )
     )
 

@@ -8,8 +8,7 @@ from pydantic import Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from corda_lab.figures.verdict import Verdict
-from corda_lab.sweeps.schema import Scalar, Value
-from lab_workload.schema import Fields, Text
+from lab_workload.schema import Fields, Scalar, Text
 
 CLAIMS_MAX = 50
 WORDS_MAX = 50
@@ -108,7 +107,7 @@ Day = Annotated[str, PlainValidator(_date)]
 Said = Annotated[str, PlainValidator(_said)]
 """Text, or a number that stands for itself."""
 Bound = Annotated[float | None, PlainValidator(_finite)]
-Selection = Annotated[dict[Text, Value], Field(min_length=1)]
+Selection = Annotated[dict[Text, Scalar], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
 Filter = dict[Text, Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_values)]]
 """Several points, by what varies. A list stands for any of its values."""

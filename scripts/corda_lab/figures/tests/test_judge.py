@@ -11,7 +11,7 @@ from corda_lab.figures import summary, words
 from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict, judge
 from corda_lab.figures.metrics import lacking
 from corda_lab.figures.repeat import Repeat
-from corda_lab.results.manifest import LeftOut
+from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 
