@@ -77,10 +77,11 @@ def short_form(data: Data) -> Data:
     Groups of fields are merged. ``steps`` names those that are left, and the form has three repeats unless it says so.
     """
     whole = {name: value for name, value in data.items() if name != QUICK}
-    repeats = {} if "find_max" in data else {"repeats": QUICK_REPEATS_MIN}
-    short = {**repeats, **data[QUICK]}
-    steps = [step for step in whole.get("steps", ()) if step["name"] in short["steps"]] if "steps" in short else None
-    return {**_merged(whole, short), **({} if steps is None else {"steps": steps})}
+    repeats = {} if data.get("find_max") else {"repeats": QUICK_REPEATS_MIN}
+    short = _merged(whole, {**repeats, **data[QUICK]})
+    if (names := data[QUICK].get("steps")) is None:
+        return short
+    return {**short, "steps": [step for step in whole.get("steps") or () if step["name"] in names]}
 
 
 def _merged(whole: Data, short: Data) -> Data:

@@ -65,6 +65,11 @@ def test_a_short_form_has_three_repeats_or_more(tmp_path: Path, given: str, repe
         assert short_form(tmp_path, f"{text}quick: {given}\n").fields.repeats == repeats
 
 
+def test_null_takes_a_field_away(tmp_path: Path) -> None:
+    fields = short_form(tmp_path, WHOLE + "quick: {steps: null, x: null}\n").fields
+    assert fields.steps is None
+
+
 def test_a_named_step_keeps_the_times_of_its_own_in_a_short_form(tmp_path: Path) -> None:
     text = WHOLE + "quick: {warm_up: {min: 5s, max: 5s}, measure: 30s, condition: none}\n"
     fields = short_form(tmp_path, text).fields
@@ -181,6 +186,7 @@ def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
         "{vary: {load.users: 1}}",
         "{repeats: many}",
         "{steps: [{}]}",
+        "{steps: []}",
     ):
         assert ": quick" in mistakes(tmp_path, f"{WHOLE}quick: {quick_fields}\n")[0]
 
