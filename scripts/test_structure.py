@@ -68,11 +68,10 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/report/tables.py",
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
-        "scripts/corda_lab/results/manifest.py",
+        "scripts/corda_lab/results/sweep_parts.py",
         "scripts/corda_lab/steps/build.py",
         "scripts/corda_lab/steps/entry.py",
         "scripts/corda_lab/steps/load.py",
-        "scripts/corda_lab/sweeps/schema.py",
     ),
 }
 """The modules at the edges of the lab, where data has any form. Everywhere else it has a type."""

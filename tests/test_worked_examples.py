@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis.detection import repeats_needed
+from corda_lab.results.sweep import SearchAnswer
+from corda_lab.results.sweep_parts import FindMaxFields
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
@@ -18,7 +20,7 @@ from corda_lab.stats.slope import slope_of
 from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
 from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import SPAN_SCHEMA
-from corda_lab.sweeps.search import Search
+from corda_lab.sweeps import search
 from lab_workload.subject import LoadPart, Subject
 
 WINDOW = Window(0.0, 10.0)
@@ -319,13 +321,14 @@ def test_warm_up() -> None:
 
 
 def test_highest_sustained_rate() -> None:
-    search, offered = Search(rate_min=1, rate_max=200, precision=0.05), []
-    while (rate := search.next()) is not None:
-        offered.append(rate)
-        search.tell(rate, rate <= 10.2)
-    assert offered == [1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 9.932, 10.37, 9.932, 9.932]
-    assert search.outcome is not None
-    assert search.outcome.rate == 9.932
+    asked = FindMaxFields(rate_min=1, rate_max=200, p95_max=2, confirm=60)
+    answers: list[SearchAnswer] = []
+    while not isinstance(question := search.question(asked, answers), str):
+        rate, phase = question
+        answers.append(SearchAnswer(rate=rate, sustained=rate <= 10.2, phase=phase))
+    offered = [1, 2, 4, 8, 16, 11.31, 9.512, 10.37, 9.932, 10.37, 9.932, 9.932]
+    assert [answer.rate for answer in answers] == offered
+    assert search.outcome(asked, answers).rate == 9.932
 
 
 def test_samples_of_each_second() -> None:

@@ -20,8 +20,9 @@ import steady_coverage
 from corda_lab.analysis import significance
 from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import MetricComparisons
-from corda_lab.results.manifest import Manifest, SweepPlan
+from corda_lab.results.manifest import Manifest
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep import SweepPlan
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval, t_quantile
 from corda_lab.steps.entry import StepEntry, ValidityEntry

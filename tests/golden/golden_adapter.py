@@ -33,8 +33,10 @@ from corda_lab.report import unfinished
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, GitState, Host, SearchOutcome, Versions
+from corda_lab.results.manifest import Environment, GitState, Host, Versions
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep import SearchOutcome
+from corda_lab.results.sweep_parts import BurstCount, FlowCount
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
@@ -48,9 +50,8 @@ from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.planned import PlanFile, PlannedStep
-from corda_lab.sweeps.points import points_of, step_of, steps_of
+from corda_lab.sweeps.search import failings
+from corda_lab.sweeps.step import PlannedStep, points_of, step_of, steps_of
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
@@ -238,7 +239,7 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
     def answer(step: PlannedStep, _heading: str) -> bool:
         asked.append(step)
         measured.append(_step(one, file, step))
-        return runner.is_sustained(measured[-1])
+        return measured[-1].step.thresholds.passed
 
     outcomes = {
         point.label: execute.find_max(file, point, number, answer) for number, point in enumerate(points_of(file))
@@ -250,7 +251,7 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
 def _stored_sweep(
     file: SweepFile, steps: Sequence[Measured], outcomes: dict[str, SearchOutcome]
 ) -> Iterator[StoredRun]:
-    sweep = execute.sweep_manifest(file, outcomes)
+    sweep = execute.sweep_plan(file, outcomes)
     manifest = files.run_manifest("20260102T030405Z-golden", steps, sweep=sweep, phases={}, command="golden")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -310,7 +311,9 @@ def interrupted_values(name: str, *, steps: int) -> Values:
     """A sweep that was interrupted after some steps: what is missing, and the points of those that are there."""
     one = case(name)
     file, planned, all_measured, _ = _all_steps(one)
-    plan_file = PlanFile(file=one.sweep_file, command="golden", fingerprint={}, quick=False, steps=planned, images={})
+    plan_file = kept_sweeps.PlanFile(
+        file=one.sweep_file, command="golden", fingerprint={}, quick=False, steps=planned, images={}
+    )
     with tempfile.TemporaryDirectory() as folder:
         kept = kept_sweeps.create("20260102T030405Z-golden", file.text, plan_file, results_folder=Path(folder))
         for step, own in zip(planned[:steps], all_measured, strict=False):
@@ -499,7 +502,7 @@ def _plan_of(name: str, file: SweepFile) -> Values:
             "point": step.point,
             "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
             "shape": step.variables,
-            "measured": [step.warm_up, step.measure, step.bursts, step.flows, step.flows_after],
+            "measured": [step.warm_up, step.seconds_max, *_counted(step)],
             "condition": condition and [condition.workload, condition.load, condition.overrides, condition.seconds],
             "may_break": step.may_break,
             "seed": step.seed,
@@ -508,6 +511,13 @@ def _plan_of(name: str, file: SweepFile) -> Values:
     for repeat in sorted({step.repeat for step in steps}):
         order = " ".join(str(numbers[_text(step.point)]) for step in steps if step.repeat == repeat)
         yield Value(name, "order", f"repeat {repeat}", order)
+
+
+def _counted(step: PlannedStep) -> tuple[int | None, int | None, int]:
+    """The bursts of a step, its flows, and those before them that do not count."""
+    measure = step.measure
+    bursts = measure.bursts if isinstance(measure, BurstCount) else None
+    return (bursts, measure.flows, measure.after) if isinstance(measure, FlowCount) else (bursts, None, 0)
 
 
 def _text(value: Any) -> str:

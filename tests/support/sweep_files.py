@@ -9,7 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.step import PlannedStep
 
 HEAD = """\
 description: A sweep.

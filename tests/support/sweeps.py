@@ -21,7 +21,8 @@ from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.paths import WORKLOADS
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, SearchOutcome
+from corda_lab.results.manifest import Environment
+from corda_lab.results.sweep import QUICK_REPEATS_MIN, SearchOutcome, SweepFields
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
 from corda_lab.steps.counts import Counts
@@ -42,10 +43,8 @@ from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import execute as sweeps_execute
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.judge import failings
-from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.sweeps.points import points_of, steps_of
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN, SweepFields
+from corda_lab.sweeps.search import failings
+from corda_lab.sweeps.step import PlannedStep, points_of, steps_of
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
 from support import simulation
@@ -503,7 +502,7 @@ def store_file(
     manifest = files.run_manifest(
         sweep.identity,
         simulator.measured,
-        sweep=execute.sweep_manifest(file, outcomes),
+        sweep=execute.sweep_plan(file, outcomes),
         phases={"Checking the sweep": 1.0},
         command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
     )

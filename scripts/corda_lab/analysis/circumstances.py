@@ -114,9 +114,11 @@ def placement(environment: Environment) -> dict[str, str]:
 def measuring(run: StoredRun) -> dict[str, str]:
     """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
-        names = {"condition", "warm_up", "measure", "own_spans", "repeats", "fresh"}
-        search = run.sweep.find_max.asked if run.sweep.find_max else {}
-        return dict(flat({**run.sweep.model_dump(include=names, exclude_none=True), "find_max": search}))
+        names = {"condition", "warm_up", "measure", "repeats", "fresh", "find_max"}
+        found = run.sweep.model_dump(mode="json", include=names, exclude_none=True)
+        spans = {"warm_up", "measure"}
+        steps = {one.name: one.model_dump(include=spans, exclude_none=True) for one in run.sweep.steps or ()}
+        return dict(flat({**found, "steps": steps}))
     step = run.steps[0]
     before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}

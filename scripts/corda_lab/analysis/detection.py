@@ -48,7 +48,7 @@ def latest_run_of(name: str, *, results: Path | None = None) -> StoredRun:
         except LabError:
             # Damaged runs are shown by `lab list`, and say nothing about scatter.
             continue
-        if run.is_sweep and run.sweep.name == name and not run.sweep.quick:
+        if run.is_sweep and run.sweep.name == name and not run.sweep.is_quick:
             return run
     raise LabError(
         f"--detect: there is no finished run of the sweep {name!r}, so its scatter is not known",

@@ -33,7 +33,7 @@ def failures(step: StepEntry) -> list[Reason]:
 def notes(run: StoredRun) -> list[Note]:
     """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
     found = []
-    if run.sweep.quick:
+    if run.sweep.is_quick:
         found.append(Note("warning", QUICK))
     found += [
         Note("warning", ended(f"{one.label} was left out, because this machine cannot have it: {one.reason}"))

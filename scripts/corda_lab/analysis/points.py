@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.analysis.metrics import COMPARED, METRICS, metric
-from corda_lab.results.manifest import SearchOutcome
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep import SearchOutcome
 from corda_lab.stats import intervals
 from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
@@ -113,7 +113,7 @@ def x_name(run: StoredRun) -> str | None:
     """The parameter on the x axis; None if the points have no order."""
     if run.sweep.find_max:
         return RATE
-    name: str | None = run.sweep.x
+    name: str | None = run.sweep.axis
     return name
 
 
@@ -189,7 +189,7 @@ def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
     """The place of a point's values in the plan. Values that are not in the plan (of a search) are sorted by size."""
     places = []
     for name, value in point.values.items():
-        listed = list(run.sweep.vary.get(name, []))
+        listed = list(run.sweep.listed(name))
         number = float(value) if isinstance(value, int | float) else 0.0
         # The parameter on the x axis always varies fastest, also where the plan has another order.
         is_x = name == x_name(run)
@@ -300,7 +300,7 @@ class SearchResult:
 
 def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
     """The result of a search for each group of points: as stored, or computed from the steps if it was interrupted."""
-    outcomes = run.sweep.find_max.outcomes if run.sweep.find_max else {}
+    outcomes = run.sweep.outcomes
     by_group: dict[str, list[Point]] = {}
     for point in all_points:
         by_group.setdefault(json.dumps([point.workload, point.group]), []).append(point)

@@ -14,10 +14,11 @@ from corda_lab.cli.options import (
 from corda_lab.errors import LabError
 from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings
-from corda_lab.sweeps import command, rerun
+from corda_lab.results import folders, stored
+from corda_lab.results.sweep import QUICK_REPEATS_MIN
+from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
-from corda_lab.sweeps.schema import QUICK_REPEATS_MIN
 from corda_lab.text import ui
 
 FileArgument = Annotated[
@@ -76,10 +77,10 @@ def sweep(
         others = {"FILE": file, "--quick": quick, "--on": placement}
         refuse_beside_like([flag for flag, value in others.items() if value])
         project.settle()
-        stored_run, request = rerun.read(like), SweepRequest(None, forced_images(images), replace)
+        stored_run, request = stored.read(folders.find_run(like)), SweepRequest(None, forced_images(images), replace)
         if not stored_run.is_sweep:
             raise LabError(f"--like: {stored_run.identity} is no sweep", f"Use `scripts/lab run --like {like}`.")
-        _show(rerun.sweep(stored_run, request, load_settings(), anyway=anyway))
+        _show(command.sweep_like(stored_run, request, load_settings(), anyway=anyway))
         return
     if anyway:
         raise LabError("--anyway: is only for --like", "Leave it out.")

@@ -23,7 +23,6 @@ from corda_lab.report.chart import Chart
 from corda_lab.report.facts import LABS, conditioning_plan, until
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.parameters import value_words
-from corda_lab.sweeps.execute import sweep_manifest
 from corda_lab.text.words import listed
 
 DIGEST_LENGTH = 16
@@ -225,7 +224,7 @@ def is_conditioned(judged: Judged) -> bool:
 def conditions(judged: Judged) -> str:
     """Return what does not vary, how long every point is measured, and what happens before."""
     sweep = in_form(judged.figure.sweep, judged.form or FULL)
-    planned, names, settings = sweep_manifest(sweep, None), names_of(sweep), load_settings(ENV_FILE, {})
+    fields, names, settings = sweep.fields, names_of(sweep), load_settings(ENV_FILE, {})
     given = names.constants[""]
     shapes = []
     for name, variable in SHAPES.items():
@@ -234,14 +233,14 @@ def conditions(judged: Judged) -> str:
     constants = [value_words(name, value) for name, value in given.items() if name not in SHAPES]
     loads = [load for step, load in names.constants.items() if step] or [given]
     arrivals = [str(load.get("load.arrivals", "closed")) for load in loads]
-    measured = until(planned.measure)
+    measured = until(fields.measure)
     return "; ".join(
         (
             ", ".join(shapes),
             *filter(None, [", ".join(filter(None, constants))]),
             *([f"each point for {measured}"] if measured else []),
-            f"conditioned: {conditioning_plan(planned.condition, arrivals)}",
-            f"labs: {LABS[planned.fresh]}",
+            f"conditioned: {conditioning_plan(fields.condition, arrivals)}",
+            f"labs: {LABS[fields.fresh]}",
         )
     )
 

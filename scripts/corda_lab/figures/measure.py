@@ -197,7 +197,7 @@ def measure(
             break
         again = seed + collected.spoilt[0].repeat - 1
         seed += count
-        # In the same direction, which is that of the parity (``sweeps.points.steps_of``).
+        # In the same direction, which is that of the parity (``sweeps.step.steps_of``).
         seed += (seed - again) % 2
         count = len(collected.spoilt)
         if attempt < AGAIN_MAX:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from corda_lab.results.manifest import LeftOut
+from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.text.words import plural
 

@@ -8,8 +8,7 @@ from pydantic import AfterValidator, Field, PlainValidator, StringConstraints, m
 from pydantic_core import PydanticCustomError
 
 from corda_lab.figures.verdict import Region, Verdict
-from corda_lab.sweeps.schema import Scalar, Value
-from lab_workload.schema import Fields, Text
+from lab_workload.schema import Fields, Scalar, Text
 
 Document = Literal["iitb-2019", "r3-results", "r3-sizing", "r3-blog-2020", "r3-attachments-2020", "coconut"]
 """The documents of ``docs/reproduction.md``."""
@@ -51,7 +50,7 @@ Day = Annotated[str, AfterValidator(_day)]
 """A day, ISO 8601."""
 Said = Text | int | Finite
 """Text, or a number that stands for itself."""
-Selection = Annotated[dict[Text, Value], Field(min_length=1)]
+Selection = Annotated[dict[Text, Scalar], Field(min_length=1)]
 """One point, by what varies: ``{load.users: 70}``. ``first``, ``last`` and ``best`` are values too."""
 AnyOf = Annotated[Scalar | tuple[Scalar, ...], PlainValidator(_any_of)]
 """A value, or a list of values that stands for any of them."""

@@ -19,12 +19,13 @@ from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep import SweepFields
+from corda_lab.results.sweep_parts import CommonFields
 from corda_lab.steps.entry import ParameterValue, StepEntry
 from corda_lab.steps.parameters import STEP
-from corda_lab.sweeps import estimate
+from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.points import points_of, steps_of
-from corda_lab.sweeps.schema import CommonFields, SweepFields
+from corda_lab.sweeps.step import points_of, steps_of
 from corda_lab.text.words import listed, plural
 from lab_workload.problems import Problem
 
@@ -53,7 +54,7 @@ def digest_of(sweep: SweepFile) -> str:
 
 def run_form(run: StoredRun) -> Form:
     """Return the form in which the sweep of a run was measured."""
-    return QUICK if run.sweep.quick else FULL
+    return QUICK if run.sweep.is_quick else FULL
 
 
 def sweep_of(run: StoredRun) -> SweepFile:
@@ -67,8 +68,7 @@ def sweep_of(run: StoredRun) -> SweepFile:
 
 ESTIMATES = (
     "Times are those of the stored repeats. Without any, they are estimates for two cores, without the time of image "
-    "builds. Set-ups and backlogs are counted only if the sweep file says how long they take (beside). "
-    f"{estimate.RATES_GUESSED}"
+    "builds. Set-ups, backlogs, bursts and counted flows take as long as the sweep file says (beside)."
 )
 """What the times of figures are, and what they leave out."""
 
@@ -80,7 +80,7 @@ def seconds_of(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -
     if known:
         # Not the median: where repeats share a start, the first of them has it, and its time would be left out.
         return statistics.fmean(known) * fields.repeats
-    return estimate.estimate(steps_of(sweep, points_of(sweep)), settings, fresh=fields.fresh).seconds_max
+    return plan.run_time(steps_of(sweep, points_of(sweep)), settings, fresh=fields.fresh).seconds_max
 
 
 def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:

@@ -8,17 +8,9 @@ from corda_lab.analysis import wording
 from corda_lab.analysis.metrics import COMPARED
 from corda_lab.analysis.notes import Kind
 from corda_lab.analysis.points import points
-from corda_lab.results.manifest import (
-    BurstCount,
-    ConditionPlan,
-    Environment,
-    FlowCount,
-    Host,
-    Manifest,
-    MeasurePlan,
-    Span,
-)
+from corda_lab.results.manifest import Environment, Host, Manifest
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep_parts import NO_CONDITION, BurstCount, Condition, FlowCount, Measure, SpanFields
 from corda_lab.steps.build import conditioning_words
 from corda_lab.steps.entry import ConditioningEntry, StepEntry
 from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, burst_words, flows_words
@@ -167,7 +159,7 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         ("Measuring window", until(sweep.measure)),
         *(
             (f"{heading}, {name}", words)
-            for name, own in sweep.own_spans.items()
+            for name, own in ((step.name, step) for step in sweep.steps or ())
             for heading, words in (("Warm-up", span(own.warm_up)), ("Measuring window", until(own.measure)))
             if words
         ),
@@ -175,32 +167,32 @@ def plan_facts(run: StoredRun) -> list[tuple[str, str]]:
         ("Comparisons", "paired by repeat"),
     ]
     found += [(f"Left out, {one.label}", one.reason) for one in sweep.left_out]
-    if sweep.thresholds:
-        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in sweep.thresholds.items())))
+    if limits := sweep.thresholds.model_dump(exclude_none=True):
+        found.append(("Thresholds", ", ".join(f"{name} {value}" for name, value in limits.items())))
     if sweep.find_max:
-        asked = sweep.find_max.asked.items()
+        asked = sweep.find_max.model_dump(mode="json", exclude_none=True).items()
         found.append(("Search", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in asked)))
-        found += [(f"Outcome, {label}", outcome.reason or "–") for label, outcome in sweep.find_max.outcomes.items()]
+        found += [(f"Outcome, {label}", outcome.reason or "–") for label, outcome in sweep.outcomes.items()]
     return found
 
 
-def conditioning_plan(planned: ConditionPlan | None, arrivals: Iterable[str]) -> str:
+def conditioning_plan(planned: Condition, arrivals: Iterable[str]) -> str:
     """What was to condition the nodes of every new lab. ``arrivals`` are those of the steps.
 
     A load whose least time is its limit lasts for that time, and so does open load: its throughput does not show
     whether the nodes are warm.
     """
-    if planned is None:
+    if planned == NO_CONDITION:
         return "none"
-    given = {"load": planned.load, "set": planned.set}
+    given = {"load": planned.load.model_dump(exclude_none=True), "set": planned.set}
     workload = [f"the workload {planned.workload}"] if planned.workload else []
     changes = [value_words(f"{group}.{name}", value) for group in given for name, value in given[group].items()]
     own = listed([*workload, *changes])
     load = "the load of the first step on it" + (f" with {own}" if own else "")
-    kinds = {str(planned.load["arrivals"])} if "arrivals" in planned.load else set(arrivals)
-    if kinds <= OPEN_ARRIVALS or planned.seconds_min == planned.seconds_max:
-        return f"every new lab, by {load}, for {length(planned.seconds_max)}"
-    return f"every new lab, by {load}, until steady: {span(planned)}"
+    kinds = {str(given["load"]["arrivals"])} if "arrivals" in given["load"] else set(arrivals)
+    if kinds <= OPEN_ARRIVALS or planned.duration.min == planned.duration.max:
+        return f"every new lab, by {load}, for {length(planned.duration.max)}"
+    return f"every new lab, by {load}, until steady: {span(planned.duration)}"
 
 
 def conditionings(steps: Sequence[StepEntry]) -> list[str]:
@@ -216,15 +208,15 @@ def conditionings(steps: Sequence[StepEntry]) -> list[str]:
     return [f"{flows} {loads} flows in {seconds} s, {how}"]
 
 
-def span(planned: Span | None) -> str:
+def span(planned: SpanFields | None) -> str:
     """A planned duration: ``1 min to 3 min``, or ``1 min``. Empty if it was not planned."""
     if planned is None:
         return ""
-    least, most = length(planned.seconds_min), length(planned.seconds_max)
+    least, most = length(planned.min), length(planned.max)
     return least if least == most else f"{least} to {most}"
 
 
-def until(planned: MeasurePlan | None) -> str:
+def until(planned: Measure | None) -> str:
     """What was to end a step: a time, or a count. Empty if it was not planned."""
     if isinstance(planned, BurstCount):
         return plural(planned.bursts, "burst")

@@ -24,6 +24,7 @@ from corda_lab.report.facts import (
 from corda_lab.report.run import failed_tile, tile
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import STEP
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, grouped_errors
@@ -174,15 +175,14 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
 def run_command(run: StoredRun, step: StepEntry) -> str:
     """The command that runs the load of a step again, on nodes that are as warm as they were."""
     shows_warming = step.warm_up.seconds_max == 0 and is_timed(run, step)
-    is_conditioned = run.sweep.condition is not None and not shows_warming
+    is_conditioned = run.sweep.condition != NO_CONDITION and not shows_warming
     return commands.run(step) + (" --condition" if is_conditioned else "")
 
 
 def is_timed(run: StoredRun, step: StepEntry) -> bool:
     """Whether a step was to be measured by time, and not by a number of bursts or flows."""
-    own = run.sweep.own_spans.get(str(step.point.get(STEP)))
-    planned = own.measure if own is not None and own.measure is not None else run.sweep.measure
-    return planned is None or isinstance(planned, float)
+    named = {one.name: one.measure for one in run.sweep.steps or ()}
+    return isinstance(named.get(str(step.point.get(STEP))) or run.sweep.measure, float)
 
 
 def reasons_of(step: StepEntry) -> list[tuple[str, str]]:

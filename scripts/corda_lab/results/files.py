@@ -13,8 +13,9 @@ import corda_lab
 from corda_lab.errors import LabError
 from corda_lab.results import audits, faults, folders, node_logs
 from corda_lab.results.audits import Audit
-from corda_lab.results.manifest import Environment, Manifest, Rerun, SweepPlan
+from corda_lab.results.manifest import Environment, Manifest, Rerun
 from corda_lab.results.profiles import TakenProfile
+from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps import validity
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions

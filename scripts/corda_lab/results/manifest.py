@@ -1,22 +1,13 @@
 """``run.json``: everything on which the values of a run depend, and the command to repeat it, as models of the file."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from corda_lab.steps.entry import ParameterValue
+from corda_lab.results.sweep import ManifestPart, SweepPlan
 from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
 from lab_workload.by_hand import UsersChange
-from lab_workload.load import BURSTS_MAX, FLOWS_MAX
-from lab_workload.schema import Fields
-
-
-class ManifestPart(BaseModel):
-    """Base of all parts of the manifest: immutable, and without unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class GitState(ManifestPart):
@@ -127,104 +118,6 @@ class Environment(ManifestPart):
         return 0.0 if self.placement is None else CLOCKS_APART_SECONDS_MAX
 
 
-class Span(ManifestPart):
-    """The shortest and the longest duration of a load, or of its warm-up."""
-
-    seconds_min: float
-    seconds_max: float
-
-
-class BurstCount(Fields):
-    """The number of bursts that end a step."""
-
-    bursts: Annotated[int, Field(ge=1, le=BURSTS_MAX)]
-
-
-class FlowCount(Fields):
-    """The number of flows that end a step, without the first ``after``, which count for nothing."""
-
-    flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
-    after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0
-
-
-MeasurePlan = float | BurstCount | FlowCount
-"""What ends a step: the length of the measuring window in seconds, or a count."""
-
-
-class ConditionPlan(Span):
-    """The load that conditions a new lab: its duration, and what differs from the step that follows."""
-
-    workload: str | None = None
-    load: dict[str, ParameterValue] = {}
-    set: dict[str, ParameterValue] = {}
-
-
-class OwnSpans(ManifestPart):
-    """The own durations of a named step. None means that those of the sweep apply."""
-
-    warm_up: Span | None = None
-    measure: MeasurePlan | None = None
-
-
-class LeftOut(ManifestPart):
-    label: str
-    reason: str
-
-
-class SearchAnswer(ManifestPart):
-    rate: float
-    sustained: bool
-    phase: str
-
-
-class SearchOutcome(ManifestPart):
-    """The result of a search: the confirmed rate, the highest rate that was sustained by a probe (``low``), the lowest
-    that was not (``high``), and why it ended."""
-
-    rate: float | None
-    low: float | None
-    high: float | None
-    reason: str | None
-    answers: list[SearchAnswer]
-
-
-class SearchPlan(BaseModel):
-    """The search of a sweep: the fields of its file, and its outcomes by the label of the point."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    outcomes: dict[str, SearchOutcome] = {}
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-
-class SweepPlan(ManifestPart):
-    """The plan of a sweep. A run of one step has the defaults."""
-
-    file: str = ""
-    text: str = ""
-    name: str = ""
-    quick: bool = False
-    description: str | None = None
-    x: str | None = None
-    """The parameter on the x axis; None if the points have no order."""
-    vary: dict[str, list[ParameterValue]] = {}
-    repeats: int = 1
-    seed: int | None = None
-    fresh: Literal["shape", "repeat", "step"] = "shape"
-    condition: ConditionPlan | None = None
-    """None if nothing conditioned the nodes."""
-    warm_up: Span | None = None
-    measure: MeasurePlan | None = None
-    own_spans: dict[str, OwnSpans] = {}
-    left_out: list[LeftOut] = []
-    """The points that the machine could not have. The sweep says that they may be left out."""
-    thresholds: Mapping[str, Any] = {}
-    find_max: SearchPlan | None = None
-
-
 class ProfileEntry(ManifestPart):
     """A profile of the CPU time of a node, or of the bridge, under the load of a run. Times are in seconds."""
 
@@ -276,6 +169,6 @@ class Manifest(ManifestPart):
     load: LoadOptions | None = None
     """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
-    profiles: list[ProfileEntry] = []
+    profiles: list[ProfileEntry] = Field(default_factory=list)
     grafana: str | None
     """The link to the steps in Grafana, if it was running."""

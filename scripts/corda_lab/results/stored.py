@@ -10,7 +10,8 @@ from corda_lab.errors import LabError
 from corda_lab.results import audits
 from corda_lab.results.audits import Audit
 from corda_lab.results.folders import DAMAGED, SCHEMA, as_model, read_json
-from corda_lab.results.manifest import Environment, Manifest, SweepPlan
+from corda_lab.results.manifest import Environment, Manifest
+from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.usage import NO_SAMPLES

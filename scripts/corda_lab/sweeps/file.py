@@ -1,27 +1,19 @@
-"""Reads a sweep file, and makes its short form for ``--quick``."""
+"""Reads a sweep file, with its short form for ``--quick``."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.sweeps.checks import problem, vary_problems, whole_problems
-from corda_lab.sweeps.schema import (
-    QUICK_REPEATS_MIN,
-    ConditionFields,
-    FindMaxFields,
-    LoadFields,
-    QuickFields,
-    ShapeFields,
-    SweepFields,
-    is_timed,
-)
-from lab_workload.names import did_you_mean
-from lab_workload.problems import Problem, WorkloadError, in_file_order
-from lab_workload.schema import Fields
+from corda_lab.results.sweep import QUICK_REPEATS_MIN, SweepFields
+from lab_workload.field_problems import field_problem
+from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
+QUICK = "quick"
 QUICK_SUFFIX = "-quick"
 
 
@@ -34,7 +26,10 @@ class SweepFile:
     fields: SweepFields
     source: Source
     text: str
+    short: SweepFields | None = None
+    """The fields of its short form; None if it has none."""
     is_quick: bool = False
+    """Whether ``fields`` are those of the short form."""
 
     @property
     def run_name(self) -> str:
@@ -45,7 +40,10 @@ class SweepFile:
 def read_sweep(path: Path) -> SweepFile:
     """Read a sweep file. Raises LabError with all its problems."""
     try:
-        return _read(path)
+        data, source = read_fields(path)
+        fields = _validated(data, source, ())
+        short = None if fields.quick is None else _validated(short_form(data), source, (QUICK,))
+        return SweepFile(path.stem, fields, source, path.read_text(encoding="utf-8"), short)
     except WorkloadError as error:
         raise LabError(problems=error.problems, remedy="docs/sweeps.md describes sweep files.") from None
 
@@ -55,39 +53,12 @@ def quick(sweep: SweepFile) -> SweepFile:
 
     Raises LabError if the file has none: what may be left out without changing the question, only its author knows.
     """
-    fields, short = sweep.fields, sweep.fields.quick
-    if short is None:
+    if sweep.short is None:
         raise LabError(
             f"{sweep.source.path}: quick: is missing, so --quick does not know what to leave out",
             "Add it, for example `quick: {vary: {load.users: [1, 16]}, measure: 20s}`, or leave out --quick.",
         )
-    return replace(sweep, fields=_short(fields, short), is_quick=True)
-
-
-def _short(fields: SweepFields, short: QuickFields) -> SweepFields:
-    """Return the fields of a sweep with those that its short form sets. Groups of fields are joined."""
-    changes = {name: _joined(getattr(fields, name), getattr(short, name)) for name in short.model_fields_set}
-    changes["vary"] = {
-        key: [value for value in values if value in short.vary.get(key, values)] for key, values in fields.vary.items()
-    }
-    changes["steps"] = fields.steps and [step for step in fields.steps if step.name in (short.steps or [step.name])]
-    if fields.find_max is None:
-        changes.setdefault("repeats", QUICK_REPEATS_MIN)
-    found = fields.model_copy(update=changes)
-    measures = [step.measure or found.measure for step in found.steps or ()] or [found.measure]
-    if short.warm_up is None and not any(map(is_timed, measures)):
-        # What is counted has no warm-up, even if the whole sweep is measured by time.
-        return found.model_copy(update={"warm_up": None})
-    return found
-
-
-def _joined(whole: object, short: object) -> object:
-    """Return a value of a short form; of a group of fields, with those of the whole sweep that it does not set."""
-    if isinstance(whole, dict) and isinstance(short, dict):
-        return {**whole, **short}
-    if isinstance(whole, FindMaxFields | LoadFields | ShapeFields | ConditionFields) and isinstance(short, Fields):
-        return whole.model_copy(update={name: getattr(short, name) for name in short.model_fields_set})
-    return short
+    return replace(sweep, fields=sweep.short, is_quick=True)
 
 
 def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:
@@ -96,53 +67,65 @@ def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> Swe
     return replace(sweep, fields=sweep.fields.model_copy(update=changes))
 
 
-def _read(path: Path) -> SweepFile:
-    data, source = read_fields(path)
+Data = Mapping[str, Any]
+"""The plain data of a YAML file."""
+
+
+def short_form(data: Data) -> Data:
+    """Return the data of a sweep with the fields that its ``quick`` has in their place.
+
+    Groups of fields are merged. ``steps`` names those that are left, and the form has three repeats unless it says so.
+    """
+    whole = {name: value for name, value in data.items() if name != QUICK}
+    repeats = {} if data.get("find_max") else {"repeats": QUICK_REPEATS_MIN}
+    short = _merged(whole, {**repeats, **data[QUICK]})
+    if (names := data[QUICK].get("steps")) is None:
+        return short
+    return {**short, "steps": [step for step in whole.get("steps") or () if step["name"] in names]}
+
+
+def _merged(whole: Data, short: Data) -> Data:
+    return {**whole, **{name: _value(name, whole.get(name), value) for name, value in short.items()}}
+
+
+def _value(name: str, whole: object, short: object) -> object:
+    is_group = name != "measure" and isinstance(whole, dict) and isinstance(short, dict)
+    return _merged(whole, short) if is_group else short  # type: ignore[arg-type]
+
+
+def _validated(data: Data, source: Source, base: Location) -> SweepFields:
+    """Return the fields of a sweep, whose places in the file begin with ``base``. Raises WorkloadError."""
     try:
-        fields = SweepFields.model_validate(data)
+        return SweepFields.model_validate(data)
     except ValidationError as error:
-        problems = [problem(detail, source) for detail in error.errors(include_url=False)]
-        raise WorkloadError(in_file_order(problems)) from None
-    problems = [*vary_problems(fields, source), *whole_problems(fields, source)]
-    problems = problems or quick_problems(fields, source)
-    if problems:
-        raise WorkloadError(in_file_order(problems))
-    return SweepFile(path.stem, fields, source, path.read_text(encoding="utf-8"))
+        details = error.errors(include_url=False)
+    raise WorkloadError(in_file_order(_problem(detail, source, base) for detail in details))
 
 
-def quick_problems(fields: SweepFields, source: Source) -> list[Problem]:
-    """Return the problems of ``quick``: what it names must be in the sweep."""
-    short = fields.quick
-    if short is None:
-        return []
-    problems: list[Problem] = []
-    for key, values in short.vary.items():
-        known = fields.vary.get(key)
-        if known is None:
-            has = ", ".join(fields.vary) or "no fields"
-            problems.append(source.problem(("quick", "vary", key), f"{key!r} is not in vary, which has {has}"))
-            continue
-        problems += [
-            source.problem(("quick", "vary", key, index), f"{value!r} is not in vary.{key}")
-            for index, value in enumerate(values)
-            if value not in known
-        ]
-    given = {"shape": short.shape.model_fields_set, "load": short.load.model_fields_set, "set": short.set}
-    problems += [
-        source.problem(("quick", group, name), f"{group}.{name} is in vary; choose from its values in quick.vary")
-        for group, names in given.items()
-        for name in names
-        if f"{group}.{name}" in fields.vary
-    ]
-    names = [step.name for step in fields.steps or ()]
-    problems += [
-        source.problem(("quick", "steps", index), f"there is no step {name!r}" + (did_you_mean(name, names) or ""))
-        for index, name in enumerate(short.steps or ())
-        if name not in names
-    ]
-    if fields.find_max is None and short.find_max is not None:
-        problems.append(source.problem(("quick", "find_max"), "is only for a search, and the sweep has no find_max"))
-    return problems or [
-        source.problem(("quick", *problem.location), problem.text)
-        for problem in whole_problems(_short(fields, short), source)
-    ]
+_ALTERNATIVES = ("constrained-str", "str")
+"""What pydantic adds to a location to name one of several types that a field may have."""
+
+
+def _problem(detail: Any, source: Source, base: Location) -> Problem:
+    location: Location = tuple(part for part in detail["loc"] if part not in _ALTERNATIVES)
+    known = known_fields(SweepFields, location[:-1])
+    return field_problem({**detail, "loc": (*base, *location)}, source, known)
+
+
+def known_fields(model: type[BaseModel], location: Location) -> list[str]:
+    """Return the names, as in a file, of the fields at a place in it; none if there are none."""
+    for part in location:
+        if isinstance(part, str):
+            field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
+            nested = next(_models(field.annotation), None) if field else None
+            if nested is None:
+                return []
+            model = nested
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)

@@ -1,8 +1,8 @@
-"""Runs the steps of a sweep, one after another."""
+"""Runs the steps of a sweep, each on a lab of its shape, and stores each of them."""
 
 import contextlib
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import FinalError, LabError
@@ -21,12 +21,12 @@ from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
-from corda_lab.sweeps import judge, plan, store
+from corda_lab.sweeps import plan, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.search import failings
+from corda_lab.sweeps.step import PlannedStep
 from corda_lab.text import ui
-from corda_lab.text.durations import format_duration
 from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
 
@@ -38,21 +38,6 @@ RERUNS_MAX = 1
 
 class StepFailedError(Exception):
     """A step failed in every attempt."""
-
-
-@dataclass
-class SweepProgress:
-    """The progress of a sweep: steps in all, steps done, and the estimated seconds left."""
-
-    total: int
-    done: int
-    seconds_left: float
-    _started: float = field(default_factory=time.monotonic)
-
-    def heading(self, step: PlannedStep) -> str:
-        """Return the line that is printed above a step."""
-        left = format_duration(max(60, round(self.seconds_left / 60) * 60)) if self.seconds_left else "?"
-        return f"Step {self.done + 1} of {self.total}: {step.label}, repeat {step.repeat} – about {left} left"
 
 
 def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepEntry:
@@ -82,86 +67,7 @@ class Runner:
         self._is_conditioning = False
         """Whether the load that conditions the nodes for the step in progress has begun and has not succeeded."""
         self.failed: dict[str, str] = {}
-
-    def measure(self, step: PlannedStep) -> Measured:
-        """Measure a step on a lab of its shape. Raises LabError."""
-        began_at = time.time()
-        self._conditioned, self._is_conditioning = None, False
-        settings, environment = self._lab.prepare(step)
-        self._require_same_images(environment)
-        self._conditioned = self._condition(step, settings, environment) if self._lab.is_new else None
-        run = _prepared(self._options(step), step)
-        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            measured = execute.measure(run, settings, recorded, environment, self._conditioned)
-        # The image of the load generator is only known now.
-        self._require_same_images(measured.environment)
-        # A node that ended leaves counts that differ, which alone does not say why.
-        may_have_ended = step.may_break or not measured.step.validity.valid
-        why = broken.why_broken(deployed(settings), began_at) if may_have_ended else None
-        if why is None and step.may_break:
-            why = why_overloaded(measured.step)
-        if why is not None:
-            if not step.may_break:
-                raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
-            return measured.with_step(placed(as_broken(measured.step, why), step, []))
-        problems = judge.failings(measured.step, self._sweep.fields)
-        found = placed(measured.step, step, problems)
-        return measured.with_step(found.updated(flags=[*found.flags, *self._slower_than_first(found)]))
-
-    def _options(self, step: PlannedStep) -> LoadOptions:
-        return step.options(f"{self._sweep.name}-{step.index:04d}")
-
-    def _broken(self, step: PlannedStep, began_at: float) -> Measured | None:
-        """Return a step that failed because it ended a node, if that is a result; otherwise None."""
-        if not step.may_break:
-            return None
-        try:
-            settings, environment = self._lab.environment_of(step)
-            with contextlib.closing(RunningLab.of(settings)) as lab:
-                why = broken.why_broken(lab.compose, began_at)
-                if why is None:
-                    return None
-                # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
-                folder = None if self._is_conditioning else self._kept.attempt_folder(step)
-                why += ", while the nodes were conditioned" if self._is_conditioning else ""
-                found = broken.measured(lab, self._options(step), environment, folder, began_at=began_at, reason=why)
-        except LabError as error:
-            ui.warn(f"whether a node ended cannot be told: {error.message}")
-            return None
-        if self._conditioned is not None:
-            found = replace(
-                found,
-                step=found.step.updated(conditioning=self._conditioned.entry),
-                conditioning_text=self._conditioned.workload_text,
-            )
-        return found.with_step(placed(found.step, step, []))
-
-    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
-        """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
-        wanted = step.conditioning()
-        if wanted is None:
-            return None
-        run = _prepared(wanted.until_steady, step)
-        self._is_conditioning = True
-        found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
-        self._is_conditioning = False
-        self._kept.drop_attempt(step)
-        return found
-
-    def _slower_than_first(self, step: StepEntry) -> list[Reason]:
-        done = self._kept.done
-        return validity.slower_than(read_model(done[0] / "step.json", StepEntry), step) if done else []
-
-    def _require_same_images(self, environment: Environment) -> None:
-        for image in environment.images.values():
-            before = self._images.setdefault(image.name, image.id)
-            if before != image.id:
-                repeated = self._kept.plan.rerun
-                raise FinalError(
-                    f"The image {image.name} has changed since "
-                    + (repeated.run if repeated else "earlier steps of this sweep"),
-                    "All steps must run on the same build. Check `git status`, and start a new sweep.",
-                )
+        """Why steps failed in their last attempt, by key."""
 
     def step(self, step: PlannedStep, heading: str) -> Measured:
         """Return a step: the stored one if it is complete, otherwise run it.
@@ -186,34 +92,56 @@ class Runner:
                     self._lab.forget()
                     continue
                 measured = found
-            if measured.step.outcome == "broke":
-                self._keep_broken(step, measured.step)
-            try:
-                self._kept.keep(step, measured)
-            except OSError as error:
-                raise FinalError(problems=folders.unwritable(self._kept.folder, error).problems) from None
-            self._kept.drop_attempt(step)
-            self.failed.pop(step.key, None)
-            if not measured.step.counts.at_rest:
-                # The next step would not start on a lab with flows in flight.
-                self._lab.forget()
-            self.tell(measured)
+            self._store(step, measured)
             return measured
         raise StepFailedError(step.key)
+
+    def _store(self, step: PlannedStep, measured: Measured) -> None:
+        if measured.step.outcome == "broke":
+            self._keep_evidence(step, store.BROKE, "reason.txt", f"{measured.step.broke}\n")
+        try:
+            self._kept.keep(step, measured)
+        except OSError as error:
+            raise FinalError(problems=folders.unwritable(self._kept.folder, error).problems) from None
+        self._kept.drop_attempt(step)
+        self.failed.pop(step.key, None)
+        if not measured.step.counts.at_rest:
+            # The next step would not start on a lab with flows in flight.
+            self._lab.forget()
+        tell(measured.step)
+
+    def sustains(self, step: PlannedStep, heading: str) -> bool:
+        """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
+
+        Raises StepFailedError if no step has succeeded yet, because then the rate is not what breaks the lab.
+        """
+        known = self._kept.sustained(step)
+        if known is not None:
+            return known
+        try:
+            sustained = self.step(step, heading).step.thresholds.passed
+        except StepFailedError:
+            if not self._kept.done:
+                raise
+            self._kept.give_up(step, self.failed.pop(step.key))
+            ui.note(f"the step failed {plural(self._attempts_max, 'time')}")
+            sustained = False
+        ui.note("sustained" if sustained else "not sustained")
+        return sustained
 
     def _at_peak(self, step: PlannedStep) -> PlannedStep:
         """Return a step with its rate, if it is a multiple of the peak of its repeat.
 
         Raises StepFailedError if a step that shows the peak is missing, or none of them shows a throughput.
         """
-        if not step.is_multiple:
+        if step.peak_factor is None:
             return step
         sources = step.peaks(self._kept.steps)
+        missing = [one.label for one in sources if not self._kept.has(one)]
         entries = [self._kept.entry(one) for one in sources if self._kept.has(one)]
         known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
         peak = max(known, default=0.0)
-        if len(entries) < len(sources) or not peak:
-            missing = [one.label for one in sources if not self._kept.has(one)]
+        if missing or not peak:
             why = f"{listed(missing)} not measured yet" if missing else "no valid step shows a throughput"
             self.failed[step.key] = f"the peak of repeat {step.repeat} is not known: {why}"
             ui.warn(f"step {step.key}: {self.failed[step.key]}")
@@ -241,66 +169,97 @@ class Runner:
             self._lab.forget()
         return measured.with_step(measured.step.updated(measured_again=before))
 
-    def answer(self, step: PlannedStep, heading: str) -> bool:
-        """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
+    def measure(self, step: PlannedStep) -> Measured:
+        """Measure a step on a lab of its shape. Raises LabError."""
+        began_at = time.time()
+        self._conditioned, self._is_conditioning = None, False
+        settings, environment = self._lab.prepare(step)
+        self._require_same_images(environment)
+        if self._lab.is_new:
+            self._conditioned = self._condition(step, settings, environment)
+        run = _prepared(self._options(step), step)
+        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
+            measured = execute.measure(run, settings, recorded, environment, self._conditioned)
+        # The image of the load generator is only known now.
+        self._require_same_images(measured.environment)
+        entry = measured.step
+        # A node that ended leaves counts that differ, which alone does not say why.
+        may_have_ended = step.may_break or not entry.validity.valid
+        why = broken.why_broken(deployed(settings), began_at) if may_have_ended else None
+        if why is not None and not step.may_break:
+            raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
+        if step.may_break and (why := why or why_overloaded(entry)) is not None:
+            return measured.with_step(placed(as_broken(entry, why), step, []))
+        if done := self._kept.done:
+            slower = validity.slower_than(read_model(done[0] / "step.json", StepEntry), entry)
+            entry = entry.updated(flags=[*entry.flags, *slower])
+        return measured.with_step(placed(entry, step, failings(entry, self._sweep.fields)))
 
-        Raises StepFailedError if no step has succeeded yet, because then the rate is not what breaks the lab.
-        """
-        if self._kept.is_given_up(step):
-            return False
+    def _options(self, step: PlannedStep) -> LoadOptions:
+        return step.options(f"{self._sweep.name}-{step.index:04d}")
+
+    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
+        """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
+        wanted = step.conditioning()
+        if wanted is None:
+            return None
+        run = _prepared(wanted.until_steady, step)
+        self._is_conditioning = True
+        found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
+        self._is_conditioning = False
+        self._kept.drop_attempt(step)
+        return found
+
+    def _require_same_images(self, environment: Environment) -> None:
+        for image in environment.images.values():
+            before = self._images.setdefault(image.name, image.id)
+            if before != image.id:
+                repeated = self._kept.plan.rerun
+                raise FinalError(
+                    f"The image {image.name} has changed since "
+                    + (repeated.run if repeated else "earlier steps of this sweep"),
+                    "All steps must run on the same build. Check `git status`, and start a new sweep.",
+                )
+
+    def _broken(self, step: PlannedStep, began_at: float) -> Measured | None:
+        """Return a step that failed because it ended a node, if that is a result; otherwise None."""
+        if not step.may_break:
+            return None
         try:
-            measured = self.step(step, heading)
-        except StepFailedError:
-            if not self._kept.done:
-                raise
-            self._kept.give_up(step, self.failed[step.key])
-            ui.note(f"not sustained: the step failed {plural(self._attempts_max, 'time')}")
-            return False
-        ui.note("sustained" if is_sustained(measured) else "not sustained")
-        return is_sustained(measured)
+            settings, environment = self._lab.environment_of(step)
+            with contextlib.closing(RunningLab.of(settings)) as lab:
+                why = broken.why_broken(lab.compose, began_at)
+                if why is None:
+                    return None
+                # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
+                folder = None if self._is_conditioning else self._kept.attempt_folder(step)
+                why += ", while the nodes were conditioned" if self._is_conditioning else ""
+                found = broken.measured(lab, self._options(step), environment, folder, began_at=began_at, reason=why)
+        except LabError as error:
+            ui.warn(f"whether a node ended cannot be told: {error.message}")
+            return None
+        if self._conditioned is not None:
+            found = found.after(self._conditioned.entry, self._conditioned.workload_text)
+        return found.with_step(placed(found.step, step, []))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         """Store the evidence, the error and the nodes' logs of a failed attempt, before the lab is started again."""
         ui.warn(f"step {step.key}, attempt {attempt} of {self._attempts_max}: {error.message}")
         self.failed[step.key] = error.message
-        folder = self._kept.set_aside(step)
-        (folder / "error.txt").write_text(f"{error.message}\n{error.remedy}\n", encoding="utf-8")
-        self._keep_logs(step, folder)
+        self._keep_evidence(step, store.FAILED, "error.txt", f"{error.message}\n{error.remedy}\n")
 
-    def _keep_broken(self, step: PlannedStep, entry: StepEntry) -> None:
-        """Store the evidence, the reason and the nodes' logs of a step that broke the lab."""
-        folder = self._kept.set_aside(step, store.BROKE)
-        (folder / "reason.txt").write_text(f"{entry.broke}\n", encoding="utf-8")
-        self._keep_logs(step, folder)
+    def _keep_evidence(self, step: PlannedStep, kind: str, name: str, text: str) -> None:
+        """Set the evidence of a step aside, with a text and what all containers have printed last, without secrets.
 
-    def _keep_logs(self, step: PlannedStep, folder: Path) -> None:
-        """Store what all containers have printed last, without secrets. What the nodes have logged is in ``logs/``."""
+        What the nodes have logged is in ``logs/``.
+        """
+        folder: Path = self._kept.set_aside(self._kept.attempt_folder(step), kind)
+        (folder / name).write_text(text, encoding="utf-8")
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
             lab = deployed(plan.settings_of(step.variables, self._lab.settings))
             text = redacted(lab.log_tails(LOG_LINES), lab.settings.secrets())
             (folder / "logs.txt").write_text(text, encoding="utf-8")
-
-    def tell(self, measured: Measured) -> None:
-        """Print the values of a step in one line, then its warnings and most frequent errors."""
-        step = measured.step
-        if step.outcome == "broke":
-            ui.note(f"broke, which is a result: {step.broke}; {plural(step.requests.ok, 'flow')} succeeded before")
-            return
-        window = step.window
-        ui.note(
-            f"{step.throughput_per_second:.2f} flows/s, p95 {milliseconds(step.judged_latency.p95)}, "
-            f"{unwanted_words(step.requests.failed, step.requests.unknown)}; "
-            f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {window.seconds:.0f} s"
-        )
-        for reason in step.validity.reasons:
-            ui.note(f"invalid: {reason}")
-        for reason in (*step.verdict.reasons, *step.thresholds.reasons):
-            ui.note(f"failed: {reason}")
-        for flag in step.flags:
-            ui.warn(str(flag))
-        for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:ERRORS_SHOWN_MAX]:
-            ui.note(f"  {error_words(kind)}")
 
 
 def _prepared(options: LoadOptions, step: PlannedStep) -> PreparedRun:
@@ -308,6 +267,21 @@ def _prepared(options: LoadOptions, step: PlannedStep) -> PreparedRun:
     return replace(preflight.prepare(options), may_break=step.may_break)
 
 
-def is_sustained(measured: Measured) -> bool:
-    """Return whether a step of a search sustained its rate."""
-    return bool(measured.step.thresholds.passed)
+def tell(step: StepEntry) -> None:
+    """Print the values of a step in one line, then its warnings and most frequent errors."""
+    if step.outcome == "broke":
+        ui.note(f"broke, which is a result: {step.broke}; {plural(step.requests.ok, 'flow')} succeeded before")
+        return
+    ui.note(
+        f"{step.throughput_per_second:.2f} flows/s, p95 {milliseconds(step.judged_latency.p95)}, "
+        f"{unwanted_words(step.requests.failed, step.requests.unknown)}; "
+        f"warm-up {step.warm_up.cut_seconds:.0f} s, measured {step.window.seconds:.0f} s"
+    )
+    for reason in step.validity.reasons:
+        ui.note(f"invalid: {reason}")
+    for reason in (*step.verdict.reasons, *step.thresholds.reasons):
+        ui.note(f"failed: {reason}")
+    for flag in step.flags:
+        ui.warn(str(flag))
+    for kind in grouped_errors([*step.failures, *step.unknown_outcomes])[:ERRORS_SHOWN_MAX]:
+        ui.note(f"  {error_words(kind)}")

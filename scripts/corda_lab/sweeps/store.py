@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind
@@ -19,14 +21,17 @@ from corda_lab.paths import CONFIGS, WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import SweepPlan
+from corda_lab.results.manifest import Rerun
+from corda_lab.results.sweep import LeftOut, ManifestPart, SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX
-from corda_lab.sweeps.planned import PlanFile, PlannedStep
+from corda_lab.sweeps.step import PlannedStep
 
 SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 """Folders of configs/ with the files of which shapes are composed."""
 
+SWEEP_FILE = "sweep.yaml"
+"""The text of the sweep file when the sweep began."""
 FAILED = "failed"
 """Folder of failed attempts, each with its error and the nodes' logs."""
 BROKE = "broke"
@@ -59,6 +64,32 @@ def fingerprint(sweep_text: str, workloads: Sequence[str], settings: Settings) -
     }
 
 
+class PlanFile(ManifestPart):
+    """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
+
+    schema_: int = Field(alias="schema", default=folders.SCHEMA)
+    file: Path
+    """The sweep file."""
+    command: str
+    """The command that started the sweep."""
+    fingerprint: dict[str, str]
+    """Everything that must not change before the sweep is resumed: name → digest. See ``fingerprint``."""
+    quick: bool
+    repeats: int | None = None
+    """The number of repeats, which need not be that of the file; None for that of the file."""
+    seed: int | None = None
+    """The seed of the first repeat, which need not be that of the file; None for that of the file."""
+    steps: list[PlannedStep]
+    """Empty for a search, which plans one step at a time."""
+    rerun: Rerun | None = None
+    left_out: list[LeftOut] = Field(default_factory=list)
+    """The points that this machine cannot have, if the sweep leaves them out."""
+    images: dict[str, str] = Field(default_factory=dict)
+    """The images that the steps must have, because the sweep repeats another: name → id."""
+    placement: str | None = None
+    """What runs on which host, as it was given; None if the sweep runs on one machine."""
+
+
 @dataclass(frozen=True)
 class Unfinished:
     """One unfinished sweep."""
@@ -70,11 +101,6 @@ class Unfinished:
     def identity(self) -> str:
         """The id of the future run."""
         return self.folder.name
-
-    @property
-    def sweep_text(self) -> str:
-        """The text of the sweep file when the sweep began."""
-        return (self.folder / "sweep.yaml").read_text(encoding="utf-8")
 
     @property
     def steps(self) -> list[PlannedStep]:
@@ -102,26 +128,11 @@ class Unfinished:
 
     def drop_attempt(self, step: PlannedStep) -> None:
         """Delete the evidence of an attempt whose step is stored, or is measured again because of the machine."""
-        folder = self.attempt_folder(step)
-        if folder.exists():
+        if (folder := self.attempt_folder(step)).exists():
             shutil.rmtree(folder)
 
-    def _settle_attempts(self) -> None:
-        folder = self.folder / ATTEMPTS
-        for attempt in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if (self.folder / "steps" / attempt.name).is_dir():
-                shutil.rmtree(attempt)
-            else:
-                self._set_aside(attempt, FAILED)
-
-    def set_aside(self, step: PlannedStep, kind: str = FAILED) -> Path:
-        """Move the evidence of an attempt at a step to ``failed`` or ``broke``. Returns its folder there.
-
-        The folder may be empty.
-        """
-        return self._set_aside(self.attempt_folder(step), kind)
-
-    def _set_aside(self, attempt: Path, kind: str) -> Path:
+    def set_aside(self, attempt: Path, kind: str = FAILED) -> Path:
+        """Move the evidence of an attempt to ``failed`` or ``broke``. Returns its folder there, which may be empty."""
         number = 1
         while (folder := self.folder / kind / f"{attempt.name}-{number}").exists():
             number += 1
@@ -135,14 +146,15 @@ class Unfinished:
     def _given_up_file(self, step: PlannedStep) -> Path:
         return self.folder / "given-up" / f"{step.index:04d}-{step.key}.txt"
 
-    def is_given_up(self, step: PlannedStep) -> bool:
-        """Return whether a step of a search failed in every attempt, which means that its rate is not sustained."""
-        return self._given_up_file(step).is_file()
-
     def give_up(self, step: PlannedStep, why: str) -> None:
-        """Record that a step of a search failed in every attempt."""
-        file = self._given_up_file(step)
-        atomic.write_text(file, f"{why}\n")
+        """Record that a step of a search failed in every attempt, which means that its rate is not sustained."""
+        atomic.write_text(self._given_up_file(step), f"{why}\n")
+
+    def sustained(self, step: PlannedStep) -> bool | None:
+        """Return whether a stored step of a search sustained its rate; None if it has not run."""
+        if self.has(step):
+            return self.entry(step).thresholds.passed
+        return False if self._given_up_file(step).is_file() else None
 
     @property
     def done(self) -> list[Path]:
@@ -179,7 +191,7 @@ class Unfinished:
             if not steps:
                 raise LabError(f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
             with folders.new_run(self.identity, results=results_folder) as folder:
-                (folder / "sweep.yaml").write_text(self.sweep_text, encoding="utf-8")
+                (folder / SWEEP_FILE).write_text(sweep.text, encoding="utf-8")
                 manifest = files.run_manifest(
                     self.identity,
                     steps,
@@ -201,14 +213,14 @@ class Unfinished:
         """Delete what a killed process left half-written or half-deleted, and set the attempts aside that it began."""
         results_folder = self.folder.parent.parent
         folders.tidy_unfinished(results=results_folder)
-        self._settle_attempts()
-        left = {
-            self.folder / "steps": atomic.PARTIAL,
-            results_folder: f"{atomic.PARTIAL}{self.identity}-",
-        }
-        for folder, beginning in left.items():
-            for path in folder.glob(f"{beginning}*") if folder.is_dir() else ():
-                shutil.rmtree(path)
+        for attempt in sorted((self.folder / ATTEMPTS).glob("*")):
+            if (self.folder / "steps" / attempt.name).is_dir():
+                shutil.rmtree(attempt)
+            else:
+                self.set_aside(attempt)
+        partial = (self.folder / "steps").glob(f"{atomic.PARTIAL}*")
+        for path in [*partial, *results_folder.glob(f"{atomic.PARTIAL}{self.identity}-*")]:
+            shutil.rmtree(path)
 
 
 def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | None = None) -> Unfinished:
@@ -218,7 +230,7 @@ def create(identity: str, text: str, plan: PlanFile, *, results_folder: Path | N
     if final.exists():
         raise LabError(f"{final} already exists", "Start again a second later.")
     with atomic.whole_folder(final) as folder:
-        (folder / "sweep.yaml").write_text(text, encoding="utf-8")
+        (folder / SWEEP_FILE).write_text(text, encoding="utf-8")
         folders.write_json(folder / "plan.json", plan.model_dump(mode="json", by_alias=True))
     return Unfinished(final, plan)
 

@@ -66,8 +66,7 @@ def test_a_search_is_listed_with_the_rates_that_it_confirmed(tmp_path: Path) -> 
     databases = SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}, x=None)
     folder = store_sweep(tmp_path, databases, find_max=True)
     found = only(tmp_path)
-    search = stored.read(folder).sweep.find_max
-    assert search is not None
+    search = stored.read(folder).sweep
     assert found.rates_confirmed_per_second == {label: outcome.rate for label, outcome in search.outcomes.items()}
     rates = ", ".join(f"{outcome.rate:g}/s" for outcome in search.outcomes.values())
     assert verb._load_words(found) == f"highest: {rates}"

@@ -12,7 +12,7 @@ from corda_lab.figures.repeat import Form
 from corda_lab.figures.statistic import unresolved
 from corda_lab.figures.store import FORMS, in_form, names_of
 from corda_lab.figures.words import number_words
-from corda_lab.sweeps.points import points_of, step_of
+from corda_lab.sweeps.step import points_of, step_of
 
 FILES = sorted(FIGURES.glob("*.yaml"))
 

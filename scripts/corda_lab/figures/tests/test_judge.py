@@ -10,7 +10,7 @@ import pytest
 from corda_lab.figures import words
 from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict, judge
 from corda_lab.figures.repeat import Repeat
-from corda_lab.results.manifest import LeftOut
+from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 

@@ -20,7 +20,7 @@ from corda_lab.sweeps import plan
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.execute import SweepResult
-from corda_lab.sweeps.planned import PlanFile
+from corda_lab.sweeps.store import PlanFile
 from support.figures import (
     FIGURE,
     SECOND,
@@ -325,7 +325,7 @@ def test_the_list_has_claims_times_and_last_verdicts(other_sweep: Places, lab: S
     assert lines["one"].startswith("one IIT Bombay 2019 3 with four")
     assert lines["two"].rstrip().endswith("–")
     assert "needs Corda Enterprise: CORDA_IMAGE=<your image> ./scripts/lab reproduce three" in lines["three"]
-    assert "Set-ups and backlogs are counted only if the sweep file says how long they take" in lines["Times"]
+    assert "take as long as the sweep file says (beside)" in lines["Times"]
     assert lines["4"].startswith(
         "4 figures, 12 claims: 2 held, 2 did not hold, 6 not testable here, 2 not measured yet"
     )

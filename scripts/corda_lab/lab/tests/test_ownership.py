@@ -15,8 +15,8 @@ from corda_lab.paths import COMPOSE_FILE, ENV_FILE
 from corda_lab.sweeps import lab as execute
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import read_sweep
-from corda_lab.sweeps.planned import PlannedStep
-from corda_lab.sweeps.site import Machine
+from corda_lab.sweeps.lab import Machine
+from corda_lab.sweeps.step import PlannedStep
 
 PROJECT = "lab"
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})
@@ -145,7 +145,7 @@ def test_a_machine_that_is_not_fit_ends_the_sweep_before_its_first_lab(
     with pytest.raises(FinalError, match="not enough memory"):
         lab.prepare(first_step(tmp_path))
     # Later that is what steps have done to it.
-    lab.starts = 1
+    lab.started_at = 1.0
     monkeypatch.setattr(lifecycle, "down", lambda *arguments, **options: None)
     with pytest.raises(LabError) as caught:
         lab.prepare(first_step(tmp_path))

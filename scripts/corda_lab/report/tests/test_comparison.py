@@ -191,10 +191,10 @@ def test_how_a_run_measured_is_compared_and_the_seed_of_a_repeat_is_not(before: 
     # A step's own times are told as well.
     path = longer / "run.json"
     manifest = results.read_json(path)
-    manifest["sweep"]["own_spans"] = {"first minute": {"measure": 60.0}}
+    manifest["sweep"]["steps"] = [{"name": "first minute", "measure": 60.0}]
     results.write_json(path, manifest)
     names = {entry.name for entry in judged(before, longer).others[0].environment_differences}
-    assert "own_spans.first minute.measure" in names
+    assert "steps.first minute.measure" in names
     # After `sweep finish` of a sweep that broke off another repeat may come first.
     path = before / "steps.json"
     stored = results.read_json(path)

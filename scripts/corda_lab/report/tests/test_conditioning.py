@@ -10,10 +10,10 @@ from corda_lab.analysis.comparison import compare_runs
 from corda_lab.report.facts import conditioning_plan
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import ConditionPlan
+from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.sweeps.points import points_of, step_of
+from corda_lab.sweeps.step import points_of, step_of
 from support import simulation, sweeps
 from support.pages import chart_data, report_file, report_html, report_text
 from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
@@ -99,7 +99,7 @@ def test_the_report_says_in_one_line_what_conditioned_the_nodes(conditioned: Pat
 def test_a_load_of_a_fixed_time_is_not_said_to_last_until_steady(
     seconds_min: float, load: dict[str, ParameterValue], arrivals: list[str], lasts: str
 ) -> None:
-    planned = ConditionPlan(seconds_min=seconds_min, seconds_max=90, load=load)
+    planned = ConditionFields.model_validate({"for": {"min": seconds_min, "max": 90}, "load": load})
     assert conditioning_plan(planned, arrivals).endswith(f", {lasts}")
 
 

@@ -18,7 +18,8 @@ from corda_lab.report import page as report
 from corda_lab.report import sweep as report_sweep
 from corda_lab.report.facts import plan_facts
 from corda_lab.results import folders, stored
-from corda_lab.results.manifest import MeasuredLink, OwnSpans, Span
+from corda_lab.results.manifest import MeasuredLink
+from corda_lab.results.sweep_parts import SpanFields, StepFields
 from corda_lab.sweeps import execute
 from corda_lab.text import words
 from support.entries import changed
@@ -126,8 +127,8 @@ def test_tells_how_the_sweep_was_planned_and_what_a_named_step_has_of_its_own(sw
     facts = dict(plan_facts(run))
     assert facts["Labs"] == "a new one for every repeat of a shape"
     assert "Warm-up, first minute" not in facts
-    own = {"first minute": OwnSpans(warm_up=Span(seconds_min=0.0, seconds_max=0.0))}
-    manifest = run.manifest.model_copy(update={"sweep": run.sweep.model_copy(update={"own_spans": own})})
+    own = [StepFields(name="first minute", warm_up=SpanFields(min=0, max=0))]
+    manifest = run.manifest.model_copy(update={"sweep": run.sweep.model_copy(update={"steps": own})})
     assert dict(plan_facts(replace(run, manifest=manifest)))["Warm-up, first minute"] == "0 s"
 
 

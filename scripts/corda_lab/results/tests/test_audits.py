@@ -10,8 +10,8 @@ from corda_lab.errors import LabError
 from corda_lab.results import audits, files, node_logs, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind, verdict_of
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import SweepPlan
 from corda_lab.results.node_logs import KeptLogs
+from corda_lab.results.sweep import SweepPlan
 from support.runs import ENVIRONMENT
 
 DOUBLED = Violation(kind=ViolationKind.DOUBLED, ids=("AB12", "run-1"), text="twice")

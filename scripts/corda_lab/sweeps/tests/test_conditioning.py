@@ -20,11 +20,10 @@ from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.file import read_sweep
-from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.planned import PlanFile
-from corda_lab.sweeps.points import points_of
+from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.runner import Runner
-from corda_lab.sweeps.site import Machine
+from corda_lab.sweeps.step import points_of
+from corda_lab.sweeps.store import PlanFile
 from support import simulation, sweeps
 from support.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -150,18 +149,18 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(tmp_path: Pat
     loads.seen.clear()
     run_steps(kept, sweep)
     assert loads.seen[:4] == ["start", "condition", "2 users", "start"]
-    run = execute.finish(sweep, kept, None)
+    run = execute.finish(sweep, kept)
     steps = folders.read_json(run / "steps.json")["steps"]
     assert [step["index"] for step in steps if step["conditioning"]] == [1, 2, 3, 5]
     planned = folders.read_json(run / "run.json")["sweep"]["condition"]
-    assert planned == {"workload": None, "load": {"users": 5}, "set": {}, "seconds_min": 10.0, "seconds_max": 20.0}
+    assert planned == {"workload": None, "load": {"users": 5}, "set": {}, "for": {"min": 10.0, "max": 20.0}}
 
 
 def test_another_workload_conditions_the_nodes_and_its_file_is_stored(tmp_path: Path, loads: Loads) -> None:
     kept, sweep = begin(tmp_path, SWEEP.replace("condition: {", "condition: {workload: cash-issue, "))
     run_steps(kept, sweep)
     assert {one.workload for one in loads.options} == {"cash-issue"}
-    manifest = folders.read_json(execute.finish(sweep, kept, None) / "run.json")
+    manifest = folders.read_json(execute.finish(sweep, kept) / "run.json")
     assert manifest["sweep"]["condition"]["workload"] == "cash-issue"
     assert manifest["workload_files"].keys() == {"iou", "cash-issue"}
     assert manifest["workload_files"]["cash-issue"] == CONDITIONING_TEXT

@@ -9,7 +9,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import show_plan
-from corda_lab.sweeps.execute import sweep_manifest
+from corda_lab.sweeps.execute import sweep_plan
 from corda_lab.workloads import resolve
 from support.sweep_files import sweep_of
 
@@ -26,7 +26,7 @@ def test_what_this_machine_cannot_have_is_left_out_by_name(
     assert "9999 cores are too many; this machine has" in one.reason
     show_plan(sweep, checked, settings)
     assert "Left out: 9999 cores a node: " in capsys.readouterr().out
-    assert sweep_manifest(sweep, None, checked.left_out).left_out == checked.left_out
+    assert sweep_plan(sweep, None, checked.left_out).left_out == checked.left_out
     with pytest.raises(LabError, match="9999 cores are too many"):
         plan.plan_sweep(sweep_of(tmp_path, text.replace("impossible: skip\n", "")), settings)
     with pytest.raises(LabError, match="9999 cores are too many"):

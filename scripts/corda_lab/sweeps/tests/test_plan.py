@@ -8,16 +8,15 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
+from corda_lab.results.sweep import Fresh
 from corda_lab.runs.preflight import OUTSTANDING_MAX
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.estimate import estimate
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
-from corda_lab.sweeps.planned import KEY_LENGTH_MAX, PlannedStep
-from corda_lab.sweeps.points import points_of
-from corda_lab.sweeps.schema import Fresh
+from corda_lab.sweeps.plan import run_time
+from corda_lab.sweeps.step import KEY_LENGTH_MAX, PlannedStep, points_of
 from support.sweep_files import keys, restarts, steps_of, sweep_of
 
 
@@ -200,7 +199,7 @@ def test_a_step_that_shows_how_nodes_warm_up_has_cold_nodes(tmp_path: Path, sett
 
 
 def test_a_load_that_cannot_condition_the_nodes_is_refused_in_the_plan(tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(LabError, match=r"condition.load: --rate: is only for open load"):
+    with pytest.raises(LabError, match=r"condition: --rate: is only for open load"):
         conditioning_of(tmp_path, settings, "condition: {load: {rate: 5}}\n")
 
 
@@ -228,9 +227,9 @@ def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path,
     steps = steps_of(sweep, settings)
     starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
     for fresh, count in starts.items():
-        assert estimate(steps, settings, fresh=fresh).starts == count
+        assert run_time(steps, settings, fresh=fresh).starts == count
         # The first two steps of each are of one shape and one repeat.
-        assert estimate(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
+        assert run_time(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
 
 
 def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
@@ -269,7 +268,7 @@ steps:
 
 
 def test_smoke_takes_four_minutes_at_most(settings: Settings) -> None:
-    found = estimate(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
+    found = run_time(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
     assert found.seconds_max <= 240
 
 

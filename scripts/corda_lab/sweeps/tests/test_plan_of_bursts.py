@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab.settings import Settings
+from corda_lab.results.sweep import SweepPlan
+from corda_lab.results.sweep_parts import BurstCount
 from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.sweeps import plan, points
+from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import show_plan
-from corda_lab.sweeps.estimate import FLOWS_PER_SECOND, estimate, flows_per_second, span_seconds
-from corda_lab.sweeps.execute import sweep_manifest
+from corda_lab.sweeps.execute import sweep_plan
 from corda_lab.sweeps.file import quick
 from corda_lab.sweeps.lab import admitting
-from corda_lab.sweeps.planned import PlannedStep
+from corda_lab.sweeps.step import BURST_SECONDS_MAX, FLOW_SECONDS_MAX, PlannedStep
 from support.sweep_files import steps_of, sweep_of, written
 
 COUNTED = """\
@@ -32,7 +33,7 @@ def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settin
     options = step.options("x")
     assert (options.users, options.arrivals, options.within_seconds, options.bursts) == (40, "burst", 2, 10)
     assert (options.warm_up_seconds, options.stopping) == (0, None)
-    assert options.duration_seconds >= 10 * points.BURST_SECONDS_MAX
+    assert options.duration_seconds >= 10 * BURST_SECONDS_MAX
     assert PlannedStep.model_validate_json(step.model_dump_json()) == step
 
 
@@ -50,24 +51,18 @@ def test_a_step_that_ends_by_count_says_so_to_the_generator(tmp_path: Path, sett
     (step,) = steps_of(written(tmp_path, text), settings)
     options = step.options("x")
     assert (options.flows, options.flows_after, options.stopping) == (400, 2, None)
-    assert options.duration_seconds == 402 * points.FLOW_SECONDS_MAX
+    assert options.duration_seconds == 402 * FLOW_SECONDS_MAX
     before = step.conditioning()
     assert before is not None
     assert (before.options.flows, before.options.users) == (None, 1)
     assert before.until_steady.stopping is not None
 
 
-def test_the_estimate_counts_bursts_and_flows(tmp_path: Path, settings: Settings) -> None:
-    few, many = steps_of(written(tmp_path, BURSTS), settings)
-    for step, users in ((few, 8), (many, 40)):
-        least, most = span_seconds(step)
-        assert least == most == pytest.approx(10 * (2 + users / flows_per_second(users) + 5))
-    (counted,) = steps_of(written(tmp_path, COUNTED + "load: {users: 3}\nmeasure: {flows: 8, after: 2}\n"), settings)
-    assert span_seconds(counted)[1] == pytest.approx(10 / (FLOWS_PER_SECOND / 2))
-    found = estimate([few], settings, fresh="repeat")
-    assert found.seconds_max - span_seconds(few)[1] == pytest.approx(
-        estimate([many], settings, fresh="repeat").seconds_max - span_seconds(many)[1]
-    )
+def test_bursts_and_flows_take_as_long_as_the_file_says(tmp_path: Path, settings: Settings) -> None:
+    for text in (BURSTS, COUNTED + "load: {users: 3}\nmeasure: {flows: 8, after: 2}\n"):
+        for beside, seconds in (("", 0), ("beside: 90s\n", 90)):
+            step, *_ = steps_of(written(tmp_path, text + beside), settings)
+            assert plan.step_seconds(step) == (seconds, seconds)
 
 
 def test_the_plan_shows_what_ends_each_step(
@@ -87,11 +82,11 @@ condition: {load: {arrivals: closed, users: 8}, set: {iouValue: 3}}
     show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
     printed = capsys.readouterr().out
     for words in (
-        "8 flows after 2, may break",
-        "10s",
-        "30s",
+        "8 flows, after 2 that do",
+        "10 s",
+        "30 s",
         "1 burst",
-        "at up to 8 flows per second",
+        "without the loads of 2 steps that end by count",
         "iouValue=3",
     ):
         assert words in printed
@@ -103,24 +98,21 @@ def test_the_number_of_a_named_step_is_a_value_of_its_points_and_in_no_name(tmp_
     step = steps_of(sweep, settings)[3]
     assert step.point == {"step": "far", "at": 8, "load.users": 4}
     assert (step.label, step.key) == ("far, 4 users", "step-far_users-4_r1")
-    assert sweep_manifest(sweep, None).x == "at"
+    assert sweep_plan(sweep).axis == "at"
     # It is the axis without being asked for if nothing else is.
-    assert sweep_manifest(sweep_of(tmp_path, text), None).x == "at"
-    assert sweep_manifest(sweep_of(tmp_path, text + "vary: {load.users: [2, 4]}\n"), None).x == "load.users"
+    assert sweep_plan(sweep_of(tmp_path, text)).axis == "at"
+    assert sweep_plan(sweep_of(tmp_path, text + "vary: {load.users: [2, 4]}\n")).axis == "load.users"
 
 
 def test_what_ends_the_steps_is_stored_with_the_run(tmp_path: Path) -> None:
     text = BURSTS.replace("condition:", "steps:\n  - {name: few, measure: {bursts: 2}}\ncondition:")
-    found = sweep_manifest(written(tmp_path, text), None)
-    assert found.model_dump(mode="json", include={"measure", "warm_up", "own_spans"}) == {
-        "measure": {"bursts": 10},
-        "warm_up": None,
-        "own_spans": {"few": {"warm_up": None, "measure": {"bursts": 2}}},
-    }
-    assert found.condition is not None
+    found = sweep_plan(written(tmp_path, text))
+    assert (found.measure, found.warm_up) == (BurstCount(bursts=10), None)
+    assert [step.measure for step in found.steps or ()] == [BurstCount(bursts=2)]
+    assert found.condition != "none"
     assert found.condition.set == {"iouValue": 3}
-    flows = sweep_manifest(written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n"), None)
-    assert type(flows).model_validate_json(flows.model_dump_json()) == flows
+    flows = sweep_plan(written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n"))
+    assert SweepPlan.model_validate_json(flows.model_dump_json(by_alias=True)) == flows
 
 
 def test_the_pool_of_a_burst_is_admitted(tmp_path: Path, settings: Settings) -> None:
@@ -133,4 +125,4 @@ def test_the_pool_of_a_burst_is_admitted(tmp_path: Path, settings: Settings) -> 
 def test_the_short_form_of_bursts_is_planned(tmp_path: Path, settings: Settings) -> None:
     text = BURSTS + "quick: {vary: {load.users: [8]}, measure: {bursts: 2}, fresh: shape}\n"
     steps = steps_of(quick(written(tmp_path, text)), settings)
-    assert [(step.bursts, step.repeat) for step in steps] == [(2, 1), (2, 2), (2, 3)]
+    assert [(step.measure, step.repeat) for step in steps] == [(BurstCount(bursts=2), one) for one in (1, 2, 3)]

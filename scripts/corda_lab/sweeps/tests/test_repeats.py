@@ -61,5 +61,5 @@ def test_a_resumed_sweep_has_the_repeats_and_the_seed_with_which_it_began(
     kept = execute.begin(sweep, plan.plan_sweep(sweep, SETTINGS), SETTINGS)
     resumed = command.stored_sweep(store.read(kept.folder))
     assert (resumed.fields.repeats, resumed.fields.seed) == (2, 4)
-    manifest = execute.sweep_manifest(resumed, None)
+    manifest = execute.sweep_plan(resumed, None)
     assert (manifest.repeats, manifest.seed) == (2, 4)

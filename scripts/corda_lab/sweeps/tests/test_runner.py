@@ -16,7 +16,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, folders, stored
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import LeftOut
+from corda_lab.results.sweep import LeftOut
 from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
 from corda_lab.runs.conditioning import Conditioned
@@ -25,10 +25,9 @@ from corda_lab.runs.recording import Recording
 from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.planned import PlanFile
+from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.runner import Runner, StepFailedError
-from corda_lab.sweeps.site import Machine
+from corda_lab.sweeps.store import PlanFile
 from support import simulation
 from support.docker import docker_client, listed
 from support.entries import changed
@@ -189,7 +188,7 @@ def test_the_report_shows_the_point_that_broke(tmp_path: Path, loads: Loads, mon
         runner.step(step, step.label)
         docker_with(tmp_path, monkeypatch)
     kept.plan.left_out.append(LeftOut(label="huge", reason="this machine has 2 cores"))
-    found = execute.finish(sweep, kept, None)
+    found = execute.finish(sweep, kept)
     run = stored.read(found)
     assert execute.problems_of(run) == []
     assert [step.outcome for step in run.steps] == ["passed", "broke", "passed", "passed", "broke", "passed"]

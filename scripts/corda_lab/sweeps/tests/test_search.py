@@ -5,39 +5,45 @@ from collections.abc import Callable
 
 import pytest
 
-from corda_lab.results.manifest import SearchOutcome
-from corda_lab.sweeps.search import CONFIRMATIONS_MAX, Search
+from corda_lab.results.sweep import SearchAnswer, SearchOutcome
+from corda_lab.results.sweep_parts import FindMaxFields
+from corda_lab.sweeps.search import CONFIRMATIONS_MAX, outcome, question
 
 PRECISION = 0.05
 
 
-def run(search: Search, sustains: Callable[[float], bool], flip: int | None = None) -> SearchOutcome:
+def asked(rate_min: float, rate_max: float, precision: float = PRECISION, steps_max: int = 24) -> FindMaxFields:
+    return FindMaxFields.model_construct(
+        rate_min=rate_min, rate_max=rate_max, precision=precision, steps_max=steps_max, confirm=60
+    )
+
+
+def run(search: FindMaxFields, sustains: Callable[[float, str], bool], flip: int | None = None) -> SearchOutcome:
     """Answer every question of a search; the answer number ``flip`` is wrong."""
-    number = 0
-    while (rate := search.next()) is not None:
-        search.tell(rate, sustains(rate) != (number == flip))
-        number += 1
-    outcome = search.outcome
-    assert outcome is not None
-    return outcome
+    answers: list[SearchAnswer] = []
+    while not isinstance(found := question(search, answers), str):
+        rate, phase = found
+        sustained = sustains(rate, phase) != (len(answers) == flip)
+        answers.append(SearchAnswer(rate=rate, sustained=sustained, phase=phase))
+    return outcome(search, answers)
 
 
-def limited(limit: float) -> Callable[[float], bool]:
-    return lambda rate: rate <= limit
+def limited(limit: float) -> Callable[[float, str], bool]:
+    return lambda rate, _: rate <= limit
 
 
 @pytest.mark.parametrize("limit", [1.0, 1.04, 1.99, 2.0, 7.3, 31.9, 47.0, 99.9])
 def test_finds_a_sharp_limit_to_the_precision(limit: float) -> None:
-    outcome = run(Search(1, 100, PRECISION), limited(limit))
-    assert outcome.rate is not None
-    assert limit / (1 + PRECISION) - 1e-3 <= outcome.rate <= limit
-    assert outcome.low == outcome.rate
-    assert len(outcome.answers) <= 16
+    found = run(asked(1, 100, PRECISION), limited(limit))
+    assert found.rate is not None
+    assert limit / (1 + PRECISION) - 1e-3 <= found.rate <= limit
+    assert found.low == found.rate
+    assert len(found.answers) <= 16
 
 
 def test_doubles_then_halves_the_gap_then_asks_the_edges_again_then_confirms() -> None:
-    outcome = run(Search(1, 100, 0.2), limited(5))
-    assert [(answer.rate, answer.sustained, answer.phase) for answer in outcome.answers] == [
+    found = run(asked(1, 100, 0.2), limited(5))
+    assert [(answer.rate, answer.sustained, answer.phase) for answer in found.answers] == [
         (1, True, "probe"),
         (2, True, "probe"),
         (4, True, "probe"),
@@ -48,16 +54,16 @@ def test_doubles_then_halves_the_gap_then_asks_the_edges_again_then_confirms() -
         (4.757, True, "probe"),
         (4.757, True, "confirm"),
     ]
-    assert outcome.reason == "4.757 was confirmed; 5.657 was not sustained."
+    assert found.reason == "4.757 was confirmed; 5.657 was not sustained."
 
 
 @pytest.mark.parametrize("limit", [1.5, 3.9, 5.0, 6.1, 30.0, 63.0, 80.0])
 def test_one_wrong_answer_anywhere_costs_at_most_the_precision_once_more(limit: float) -> None:
     for flip in range(18):
-        outcome = run(Search(1, 64, PRECISION), limited(limit), flip)
-        assert outcome.rate is not None, flip
-        assert min(limit, 64) / (1 + PRECISION) ** 2 - 1e-2 <= outcome.rate <= limit, flip
-        assert len(outcome.answers) <= 24
+        found = run(asked(1, 64, PRECISION), limited(limit), flip)
+        assert found.rate is not None, flip
+        assert min(limit, 64) / (1 + PRECISION) ** 2 - 1e-2 <= found.rate <= limit, flip
+        assert len(found.answers) <= 24
 
 
 def test_a_limit_that_is_not_sharp_is_found_near_where_half_the_probes_fail() -> None:
@@ -65,8 +71,8 @@ def test_a_limit_that_is_not_sharp_is_found_near_where_half_the_probes_fail() ->
     outcomes = []
     for _ in range(1000):
         # Sustained for certain up to 45, never from 55.
-        outcomes.append(run(Search(1, 200, PRECISION), lambda rate: rate < 45 + 10 * source.random()))
-    found = [outcome.rate for outcome in outcomes if outcome.rate is not None]
+        outcomes.append(run(asked(1, 200), lambda rate, _: rate < 45 + 10 * source.random()))
+    found = [one.rate for one in outcomes if one.rate is not None]
     assert min(found) > 42
     assert max(found) < 55
     assert 46 < sum(found) / len(found) < 50
@@ -74,70 +80,55 @@ def test_a_limit_that_is_not_sharp_is_found_near_where_half_the_probes_fail() ->
 
 
 def test_a_rate_that_only_short_probes_sustain_is_lowered_step_by_step() -> None:
-    search = Search(1, 100, PRECISION)
-    while search.phase == "probe":
-        rate = search.next()
-        assert rate is not None
-        search.tell(rate, rate <= 20)
-    confirmed = run(search, limited(18.5))
+    confirmed = run(asked(1, 100), lambda rate, phase: rate <= (20 if phase == "probe" else 18.5))
     assert confirmed.rate == pytest.approx(18.5, rel=PRECISION)
     assert confirmed.low == pytest.approx(20, rel=PRECISION)
 
 
 def test_confirmations_end_when_every_one_fails() -> None:
-    search = Search(1, 100, PRECISION)
-    while (rate := search.next()) is not None:
-        search.tell(rate, search.phase == "probe" and rate <= 20)
-    assert search.outcome is not None
-    assert search.outcome.rate is None
-    assert search.outcome.low == pytest.approx(20, rel=PRECISION)
-    assert [answer.phase for answer in search.outcome.answers].count("confirm") == CONFIRMATIONS_MAX
-    assert str(search.outcome.reason).startswith("No rate was confirmed")
+    found = run(asked(1, 100), lambda rate, phase: phase == "probe" and rate <= 20)
+    assert found.rate is None
+    assert found.low == pytest.approx(20, rel=PRECISION)
+    assert [answer.phase for answer in found.answers].count("confirm") == CONFIRMATIONS_MAX
+    assert str(found.reason).startswith("No rate was confirmed")
 
 
 def test_a_system_that_sustains_nothing_is_asked_twice() -> None:
-    outcome = run(Search(2, 100), limited(1))
-    assert outcome.rate is None
-    assert [answer.rate for answer in outcome.answers] == [2, 2]
-    assert outcome.reason == "Not even the lowest rate, 2, was sustained."
+    found = run(asked(2, 100), limited(1))
+    assert found.rate is None
+    assert [answer.rate for answer in found.answers] == [2, 2]
+    assert found.reason == "Not even the lowest rate, 2, was sustained."
 
 
 def test_a_system_that_sustains_everything_is_said_to_go_beyond() -> None:
-    outcome = run(Search(3, 20), limited(1e9))
-    assert (outcome.rate, outcome.high) == (20, None)
-    assert "may be higher" in str(outcome.reason)
-    assert run(Search(5, 5), limited(1e9)).rate == 5
+    found = run(asked(3, 20), limited(1e9))
+    assert (found.rate, found.high) == (20, None)
+    assert "may be higher" in str(found.reason)
+    assert run(asked(5, 5), limited(1e9)).rate == 5
 
 
 @pytest.mark.parametrize("steps_max", range(2, 25))
 def test_never_takes_more_steps_than_allowed_and_keeps_one_to_confirm(steps_max: int) -> None:
     for limit in (0.5, 1, 6, 50, 1000):
-        outcome = run(Search(1, 100, PRECISION, steps_max), limited(limit))
-        assert len(outcome.answers) <= steps_max
-        if outcome.low is not None:
-            assert outcome.answers[-1].phase == "confirm"
-        if outcome.rate is not None:
-            assert outcome.rate <= limit
+        found = run(asked(1, 100, PRECISION, steps_max), limited(limit))
+        assert len(found.answers) <= steps_max
+        if found.low is not None:
+            assert found.answers[-1].phase == "confirm"
+        if found.rate is not None:
+            assert found.rate <= limit
 
 
 def test_a_search_cut_short_says_how_far_it_came() -> None:
-    outcome = run(Search(1, 100, PRECISION, 5), limited(6))
-    assert (outcome.rate, outcome.high) == (4, 8)
-    assert "anywhere up to 8" in str(outcome.reason)
+    found = run(asked(1, 100, PRECISION, 5), limited(6))
+    assert (found.rate, found.high) == (4, 8)
+    assert "anywhere up to 8" in str(found.reason)
 
 
-def test_asking_twice_gives_the_same_rate_and_only_its_answer_is_taken() -> None:
-    search = Search(1, 100)
-    assert (search.next(), search.next(), search.phase, search.outcome) == (1, 1, "probe", None)
-    with pytest.raises(ValueError, match="was not asked"):
-        search.tell(2, True)
-    run(search, limited(10))
-    assert search.phase is None
-    with pytest.raises(ValueError, match="was not asked"):
-        search.tell(1, True)
-
-
-@pytest.mark.parametrize("arguments", [(0, 1), (2, 1), (1, float("inf")), (1, 2, 0.0), (1, 2, 0.05, 1)])
-def test_refuses_settings_that_cannot_end(arguments: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="must"):
-        Search(*arguments)
+def test_a_search_that_has_not_ended_says_how_far_it_came() -> None:
+    answers = [
+        SearchAnswer(rate=1, sustained=True, phase="probe"),
+        SearchAnswer(rate=2, sustained=False, phase="probe"),
+    ]
+    found = outcome(asked(1, 100), answers)
+    assert (found.rate, found.low, found.high, found.answers) == (None, 1, 2, answers)
+    assert found.reason == "The search stopped after 2 steps."

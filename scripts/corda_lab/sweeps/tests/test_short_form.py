@@ -5,13 +5,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results.manifest import FlowCount
+from corda_lab.results.sweep import QUICK_REPEATS_MIN
+from corda_lab.results.sweep_parts import FlowCount, SpanFields
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.schema import (
-    QUICK_REPEATS_MIN,
-    SpanFields,
-)
 from support.sweep_files import BURSTS, COUNTED, SOUND, mistakes, written
 
 WHOLE = """\
@@ -50,7 +47,7 @@ quick:
     found = short_form(tmp_path, text)
     fields = found.fields
     assert (found.name, found.run_name, found.text, found.is_quick) == ("some", "some-quick", text, True)
-    assert fields.vary == {"load.users": [1, 4], "shape.corda": ["4.9", "4.10"]}
+    assert fields.vary == {"load.users": [4, 1], "shape.corda": ["4.9", "4.10"]}
     assert fields.steps is not None
     assert [step.name for step in fields.steps] == ["warm"]
     assert fields.warm_up == SpanFields(min=5, max=10)
@@ -66,6 +63,11 @@ quick:
 def test_a_short_form_has_three_repeats_or_more(tmp_path: Path, given: str, repeats: int) -> None:
     for text in (WHOLE, WHOLE.replace("repeats: 5", "repeats: 1")):
         assert short_form(tmp_path, f"{text}quick: {given}\n").fields.repeats == repeats
+
+
+def test_null_takes_a_field_away(tmp_path: Path) -> None:
+    fields = short_form(tmp_path, WHOLE + "quick: {steps: null, x: null}\n").fields
+    assert fields.steps is None
 
 
 def test_a_named_step_keeps_the_times_of_its_own_in_a_short_form(tmp_path: Path) -> None:
@@ -99,13 +101,16 @@ quick:
         "own.yaml:12: quick.vary.load.users[1]: 8 is not in vary.load.users",
         "own.yaml:12: quick.vary.load.user: 'load.user' is not in vary, which has load.users, shape.corda",
         "own.yaml:13: quick.steps[0]: there is no step 'warn', did you mean 'warm'?",
-        "own.yaml:16: quick.find_max: is only for a search, and the sweep has no find_max",
-        "own.yaml:17: quick.load.users: load.users is in vary; choose from its values in quick.vary",
     ]
-    assert mistakes(tmp_path, WHOLE + "quick: {measure: 0s, condition: {for: {min: 1s, max: 2s}}}\n") == [
-        "own.yaml:11: quick.measure: must be at least 1s",
+    assert mistakes(
+        tmp_path, WHOLE + "quick: {measure: 0s, condition: {for: {min: 1s, max: 2s}}, load: {user: 4}}\n"
+    ) == [
+        "own.yaml:11: quick.load.user: unknown field, did you mean 'users'?",
         "own.yaml:11: quick.condition.for.max: must be at least 4s",
+        "own.yaml:11: quick.measure: must be at least 1s, but is '0s'",
     ]
+    (rate, *_) = mistakes(tmp_path, WHOLE + "quick: {find_max: {precision: 20%}}\n")
+    assert rate == "own.yaml:11: quick.find_max.rate_min: is missing"
     assert mistakes(tmp_path, WHOLE + "quick: {repeats: 2}\n") == [
         "own.yaml:11: quick.repeats: must be greater than or equal to 3, but is 2"
     ]
@@ -148,19 +153,19 @@ def test_a_short_form_does_not_set_what_varies(tmp_path: Path) -> None:
     quick_fields = "quick: {shape: {corda: '4.9'}, set: {iouValue: 7}}\n"
     vary = "vary: {shape.corda: ['4.9', '4.10'], set.iouValue: [1, 7]}\n"
     assert mistakes(tmp_path, SOUND + vary + quick_fields) == [
-        "own.yaml:6: quick.shape.corda: shape.corda is in vary; choose from its values in quick.vary",
-        "own.yaml:6: quick.set.iouValue: set.iouValue is in vary; choose from its values in quick.vary",
+        "own.yaml:6: quick.shape.corda: shape.corda is also in vary; remove one of them",
+        "own.yaml:6: quick.set.iouValue: set.iouValue is also in vary; remove one of them",
     ]
 
 
 def test_the_measure_of_a_short_form_fits_its_steps(tmp_path: Path) -> None:
     assert mistakes(tmp_path, BURSTS + "quick: {measure: {flows: 5}, warm_up: {min: 1s, max: 1s}}\n") == [
-        "own.yaml:6: quick.measure: must be {bursts: N}, because load.arrivals is burst",
         "own.yaml:6: quick.warm_up: must not be set: bursts, and steps that end by count, have no warm-up",
+        "own.yaml:6: quick.measure: must be {bursts: N}, because load.arrivals is burst",
     ]
     timed = COUNTED + "measure: {flows: 5}\nquick: {measure: 5s}\n"
     assert mistakes(tmp_path, timed) == ["own.yaml:4: quick.warm_up: is missing"]
-    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}}\n").fields
+    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}, warm_up: null}\n").fields
     assert (counted.measure, counted.warm_up) == (FlowCount(flows=5), None)
 
 
@@ -174,6 +179,16 @@ def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:
     text = (SWEEPS / "find-max.yaml").read_text(encoding="utf-8")
     (problem,) = mistakes(tmp_path, text + "  repeats: 3\n")
     assert problem.endswith("quick.repeats: must not be set for a search, which confirms its own result")
+    for quick_fields in (
+        "5",
+        "{steps: warm}",
+        "{vary: [1]}",
+        "{vary: {load.users: 1}}",
+        "{repeats: many}",
+        "{steps: [{}]}",
+        "{steps: []}",
+    ):
+        assert ": quick" in mistakes(tmp_path, f"{WHOLE}quick: {quick_fields}\n")[0]
 
 
 SHORT_ANYWAY = {"smoke", "a-a", "repeats"}

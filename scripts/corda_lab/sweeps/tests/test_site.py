@@ -1,8 +1,8 @@
 """Where a sweep starts its labs, and what it may replace there."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -15,10 +15,9 @@ from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.sweeps import command, execute, site
+from corda_lab.sweeps import command, execute, lab
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.site import Machine, Swarm
-from corda_lab.sweeps.store import Unfinished
+from corda_lab.sweeps.lab import Machine, Swarm
 from support.docker import docker_client, listed
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
@@ -74,7 +73,7 @@ def test_volumes_of_a_stack_that_was_stopped_may_be_a_ledger(
     folder: StackFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine(tmp_path, monkeypatch, runs=False)
-    assert site.stack_present(SETTINGS) == "volumes"
+    assert lab._stack_present(SETTINGS) == "volumes"
     with pytest.raises(LabError, match="already exists"):
         Swarm(None, "three").require_replaceable(SETTINGS)
     folder.forget()
@@ -105,8 +104,8 @@ def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.Mo
 def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, resumed: bool, placement: str | None
 ) -> None:
-    def found_elsewhere(*_: object) -> None:
-        raise LabError("another lab is up")
+    def found_elsewhere(site: object, _: object) -> None:
+        raise LabError(f"{type(site).__name__}: another lab is up")
 
     def begun(*_: object, **__: object) -> None:
         raise AssertionError("the sweep began")
@@ -115,13 +114,14 @@ def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
     for place in (Machine, Swarm):
         monkeypatch.setattr(place, "require_alone", found_elsewhere)
     monkeypatch.setattr(execute, "begin", begun)
-    monkeypatch.setattr(command, "run", begun)
+    monkeypatch.setattr(command, "_run", begun)
     request = SweepRequest("smoke", placement=placement, replace=True)
 
     def start() -> object:
         return resume(request, monkeypatch, tmp_path) if resumed else command.begin(request, SETTINGS)
 
-    with pytest.raises(LabError, match="another lab is up"):
+    # One that is resumed goes on where it began.
+    with pytest.raises(LabError, match=f"{'Machine' if placement is None else 'Swarm'}: another lab is up"):
         start()
 
 
@@ -133,7 +133,7 @@ def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path)
     monkeypatch.setattr(command, "unfinished", lambda _: kept)
     monkeypatch.setattr(command, "stored_sweep", lambda _: command.read(request))
     monkeypatch.setattr(execute, "require_unchanged", lambda *_: None)
-    return command.resume(request, SETTINGS)
+    return command.resume(replace(request, placement=None), SETTINGS)
 
 
 @pytest.mark.usefixtures("folder")
@@ -148,15 +148,3 @@ def test_each_lab_begins_on_empty_ledgers(tmp_path: Path, monkeypatch: pytest.Mo
         ("down", "three", {"volumes": True, "mark": starting}),
         ("up", "three", None, {"mark": starting}),
     ]
-
-
-def test_a_resumed_sweep_goes_on_where_it_began() -> None:
-    class Plan:
-        placement = "three"
-
-    class Kept:
-        identity = "20260102T030405Z-smoke"
-        plan = Plan()
-
-    kept = cast(Unfinished, Kept())
-    assert isinstance(command.resumed_site(SweepRequest(None), kept), Swarm)

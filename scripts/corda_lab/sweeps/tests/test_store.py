@@ -21,18 +21,21 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
 from corda_lab.results import files, folders
-from corda_lab.results.manifest import Image, Manifest, SearchOutcome, SearchPlan, SweepPlan
+from corda_lab.results.manifest import Image, Manifest
 from corda_lab.results.stored import StoredRun
+from corda_lab.results.sweep import SearchOutcome, SweepPlan
+from corda_lab.results.sweep_parts import FindMaxFields, ThresholdFields
 from corda_lab.steps.entry import StepEntry, ValidityEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps import execute, judge, lab, plan, store
+from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps import runner as sweeps_runner
+from corda_lab.sweeps import search as search_module
 from corda_lab.sweeps.command import SweepRequest, finish, stored_sweep
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.planned import PlanFile, PlannedStep
-from corda_lab.sweeps.points import points_of
-from corda_lab.sweeps.site import Machine
+from corda_lab.sweeps.lab import Machine
+from corda_lab.sweeps.step import PlannedStep, points_of
+from corda_lab.sweeps.store import PlanFile
 from corda_lab.text.redaction import REDACTED
 from support import simulation
 from support.entries import changed
@@ -103,7 +106,7 @@ class Stub(sweeps_runner.Runner):
         }
         self._spoilt -= 1
         entry = changed(measured.step, changes)
-        return measured.with_step(sweeps_runner.placed(entry, step, judge.failings(entry, self._sweep.fields)))
+        return measured.with_step(sweeps_runner.placed(entry, step, search_module.failings(entry, self._sweep.fields)))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         self.failed[step.key] = error.message
@@ -155,7 +158,7 @@ def run_all(sweep: SweepFile, kept: store.Unfinished, sample: Path) -> Path:
     runner = Stub(sweep, kept, sample)
     for step in kept.steps:
         runner.step(step, step.label)
-    return execute.finish(sweep, kept, None)
+    return execute.finish(sweep, kept)
 
 
 def live(folder: Path, sample: Path, ready: Any) -> None:
@@ -330,7 +333,7 @@ def test_a_run_that_was_written_before_a_kill_becomes_the_latest_one(
         patch.setattr(folders, "point_latest", killed)
         with pytest.raises(KeyboardInterrupt):
             run_all(sweep, kept, sample)
-    final = execute.finish(sweep, kept, None)
+    final = execute.finish(sweep, kept)
     assert (final.parent / "latest").resolve() == final
     assert not kept.folder.exists()
 
@@ -387,6 +390,7 @@ def test_a_workload_that_is_gone_has_changed(tmp_path: Path, monkeypatch: pytest
         execute.require_unchanged(kept, sweep, SETTINGS)
 
 
+FIND_MAX = FindMaxFields(rate_min=2, rate_max=100, p95_max=2, confirm=9)
 SEARCH = """\
 description: A search.
 workload: iou
@@ -400,7 +404,7 @@ find_max: {rate_min: 2, rate_max: 100, precision: 50%, p95_max: 2s, confirm: 9s}
 @pytest.fixture
 def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
     """A search on a system that sustains a rate of 5."""
-    monkeypatch.setattr(judge, "sustained", lambda step, objective: [SWAPPED] if step.load.rate > 5 else [])
+    monkeypatch.setattr(search_module, "sustained", lambda step, objective: [SWAPPED] if step.load.rate > 5 else [])
     monkeypatch.setattr(page, "render", lambda folder: folder)
     path = tmp_path / "search.yaml"
     path.write_text(SEARCH, encoding="utf-8")
@@ -409,7 +413,7 @@ def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFile:
 
 def search_with(runner: Stub, sweep: SweepFile) -> SearchOutcome:
     (point,) = points_of(sweep)
-    return execute.find_max(sweep, point, 0, runner.answer)
+    return execute.find_max(sweep, point, 0, runner.sustains)
 
 
 def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
@@ -444,7 +448,7 @@ def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
         search_with(Stub(search, kept, sample, broken={"iou_04-probe": [FinalError("other image")]}), search)
     ended = finish(SweepRequest(None))
     assert ended.folder is not None
-    outcomes = folders.read_json(ended.folder / "run.json")["sweep"]["find_max"]["outcomes"]
+    outcomes = folders.read_json(ended.folder / "run.json")["sweep"]["outcomes"]
     assert outcomes["iou"]["low"] == 4
     assert outcomes["iou"]["high"] == 8
     assert len(outcomes["iou"]["answers"]) == 3
@@ -475,7 +479,7 @@ def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
 ) -> None:
     outcome = SearchOutcome(rate=rate, low=None, high=None, reason="No rate was confirmed.", answers=[])
     failed = step_with(verdict=VerdictEntry(passed=False, reasons=[reason("requests_failed", errors=3, total=9)]))
-    run = sweep_run(tmp_path, [failed], SweepPlan(find_max=SearchPlan(outcomes={"iou": outcome})))
+    run = sweep_run(tmp_path, [failed], SweepPlan(find_max=FIND_MAX, outcomes={"iou": outcome}))
     assert execute.problems_of(run) == expected
 
 
@@ -503,7 +507,7 @@ def test_the_evidence_of_attempts_is_set_aside_until_their_step_is_stored(
     kept.tidy()
     failed = kept.folder / "failed"
     assert [path.name for path in failed.iterdir()] == [f"0002-{second.key}-1"]
-    assert kept.set_aside(second) == failed / f"0002-{second.key}-2"
+    assert kept.set_aside(kept.attempt_folder(second)) == failed / f"0002-{second.key}-2"
     assert not any((kept.folder / "attempts").iterdir())
 
 
@@ -544,4 +548,5 @@ def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: P
         ({"p95_max": 2.0}, ["8 users: has no valid step, so its thresholds could not be checked"]),
         ({}, []),
     ):
-        assert execute.problems_of(sweep_run(tmp_path, steps, SweepPlan(thresholds=limits))) == expected
+        planned = SweepPlan(thresholds=ThresholdFields.model_validate(limits))
+        assert execute.problems_of(sweep_run(tmp_path, steps, planned)) == expected

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from corda_lab.results.sweep_parts import FindMaxFields, ThresholdFields
 from corda_lab.steps.entry import Distribution, OpenLoadEntry, RequestCounts, StepEntry, ValidityEntry, WindowEntry
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps.judge import sustained, threshold_problems
-from corda_lab.sweeps.schema import FindMaxFields, ThresholdFields
+from corda_lab.sweeps.search import sustained, threshold_problems
 
 OBJECTIVE = FindMaxFields.model_validate({"rate_min": 1, "rate_max": 100, "p95_max": "2s", "confirm": "60s"})
 
