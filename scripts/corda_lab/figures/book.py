@@ -16,12 +16,10 @@ from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTA
 from corda_lab.figures.words import asked_words, published_words
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.report import chart as report_chart
-from corda_lab.report import print_charts
+from corda_lab.report import drawing
 from corda_lab.report.chart import Chart
 from corda_lab.text.words import listed, plural
 
-DIGEST_LENGTH = 16
 FILE_DIGEST_LENGTH = 12
 
 
@@ -224,10 +222,7 @@ def draw(found: Sequence[Judged], places: Places) -> list[Path]:
     drawn = []
     for one in found:
         if charts.is_drawn(one):
-            chart = picture_of(one)
-            drawn += print_charts.write_charts(
-                [chart], places.pictures, suffixes=("svg",), description=picture_digest(chart)
-            )
+            drawn += drawing.write([picture_of(one)], places.pictures, suffixes=("svg",))
     for path in places.pictures.glob("*.svg"):
         if path not in drawn:
             path.unlink()
@@ -238,9 +233,3 @@ def picture_of(one: Judged) -> Chart:
     """Return the chart that is the picture of a figure: both curves in one, or ours if no published one is beside."""
     chart = charts.both(one) if charts.has_published(one) else charts.here(one)
     return replace(chart, id=one.name, width="")
-
-
-def picture_digest(chart: Chart) -> str:
-    """Return the digest of what a picture shows. It is in the description of the file."""
-    shown = report_chart.to_script(chart.as_dict())
-    return f"digest {hashlib.sha256(shown.encode()).hexdigest()[:DIGEST_LENGTH]}"

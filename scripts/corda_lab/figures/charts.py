@@ -1,11 +1,15 @@
 """The charts of a figure: as published, as measured here, and both in one."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from corda_lab.figures.curves import Curve, Dot, PublishedChart, measured, normalised, published_charts
+import polars as pl
+
+from corda_lab.figures.curves import Curve, PublishedChart, measured, normalised, published_charts
 from corda_lab.figures.judge import Judged
 from corda_lab.figures.metrics import metric_of, unit_of
-from corda_lab.report.chart import Chart, Trace, bounded, look_of
+from corda_lab.report.chart import Axis, Chart, Look, bounded, look_of
+from corda_lab.report.charts_sweep import points_frame
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import parameter_name, plural
 
@@ -24,9 +28,8 @@ def _published(place: int, one: PublishedChart) -> Chart:
         f"Published: {one.y}",
         f"On {'; '.join(one.hardware)}." if one.hardware else "On hardware that the source does not name.",
         one.unit,
-        [_trace(curve, number) for number, curve in enumerate(one.curves)],
+        *_drawn(one.curves),
         x_title=one.x,
-        is_over_time=False,
         axis=_axis(one.curves),
     )
 
@@ -43,9 +46,8 @@ def here(judged: Judged) -> Chart:
             f"Here: {metric.title if metric else chart.y}",
             f"Means of {n} with their 95 % intervals." if curves else "Not measured yet.",
             unit_of(chart.y),
-            [_trace(curve, number) for number, curve in enumerate(curves)],
+            *_drawn(curves),
             x_title=chart.x_title or parameter_name(chart.x),
-            is_over_time=False,
             axis=_axis(curves),
         )
     )
@@ -76,10 +78,7 @@ def both(judged: Judged) -> Chart:
     x = chart.x_title or parameter_name(chart.x)
     missing = "" if found.has_published else " The published values are of another kind, or have other x."
     by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if found.is_by_peak else ""
-    traces = [
-        _trace(curve, number, name=": ".join(filter(None, (curve.origin, curve.name))))
-        for number, curve in enumerate(found.curves)
-    ]
+    named = [replace(one, name=": ".join(filter(None, (one.origin, one.name)))) for one in found.curves]
     return bounded(
         Chart(
             "both",
@@ -87,43 +86,46 @@ def both(judged: Judged) -> Chart:
             f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of "
             f"another curve or by its own first value.{by_peak}{missing}",
             f"× the value at {at}",
-            traces,
+            *_drawn(named),
             x_title=f"{x} ÷ own peak in flows/s" if found.is_by_peak else x,
-            is_over_time=False,
             width="wide",
             axis=_axis(found.curves),
         )
     )
 
 
-def _trace(curve: Curve, place: int, *, name: str = "") -> Trace:
-    look = look_of(place)
-    dots = curve.dots
-    return Trace(
-        name or curve.name,
-        look["colour"],
-        [dot.x for dot in dots],
-        [_rounded(dot.y) for dot in dots],
-        # Between categories, there is nothing for a line to pass.
-        kind="points" if curve.has_numbers else "intervals",
-        dash="dash" if curve.origin == "published" else "solid",
-        symbol=look["symbol"],
-        y_low=[_rounded(dot.low) for dot in dots],
-        y_high=[_rounded(dot.high) for dot in dots],
-        hollow=[_is_hollow(dot, curve) for dot in dots],
-    )
-
-
-def _is_hollow(dot: Dot, curve: Curve) -> bool:
-    # A published value has no interval, which is not a fault of the measurement here.
-    return curve.origin == "here" and dot.low is None
+def _drawn(curves: Sequence[Curve]) -> tuple[pl.DataFrame, dict[str, Look]]:
+    """Return the points of curves, and how each is drawn: published ones dashed, with nothing between categories."""
+    is_category = _axis(curves) == "category"
+    rows = [
+        {
+            "series": curve.name,
+            "x": str(dot.x) if is_category else float(dot.x),
+            "y": _rounded(dot.y),
+            "low": _rounded(dot.low),
+            "high": _rounded(dot.high),
+            # A published value has no interval, which is not a fault of the measurement here.
+            "is_hollow": curve.origin == "here" and dot.low is None,
+        }
+        for curve in curves
+        for dot in curve.dots
+    ]
+    looks = {
+        curve.name: replace(
+            look_of(place, "points" if curve.has_numbers else "single"),
+            dash="dash" if curve.origin == "published" else "solid",
+        )
+        for place, curve in enumerate(curves)
+    }
+    return points_frame(rows, is_category=is_category), looks
 
 
 def _rounded(value: float | None) -> float | None:
+    """Return a value with as many digits as are the same on every machine."""
     return None if value is None else float(f"{value:.6g}")
 
 
-def _axis(curves: Sequence[Curve]) -> str:
+def _axis(curves: Sequence[Curve]) -> Axis:
     xs = [dot.x for curve in curves for dot in curve.dots]
     numbers = [float(x) for x in xs if not isinstance(x, str)]
     if len(numbers) < len(xs):

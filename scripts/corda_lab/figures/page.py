@@ -49,7 +49,6 @@ def content(judged: Judged, *, report: str | None = None) -> Mapping[str, object
         "not_testable": [one for one in judged.verdicts if one.verdict == NOT_TESTABLE],
         "command": measure_command(judged.name, judged.form),
         "report": report,
-        "data": {"charts": [chart.as_dict() for chart in (*theirs, ours, both)], "spans": []},
     }
 
 

@@ -32,7 +32,7 @@ def test_the_published_document_is_that_of_the_committed_repeats() -> None:
 
 def test_the_published_pictures_are_those_of_the_committed_repeats() -> None:
     found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
-    expected = {one.name: book.picture_digest(book.picture_of(one)) for one in found.figures if charts.is_drawn(one)}
+    expected = {one.name: book.picture_of(one).digest for one in found.figures if charts.is_drawn(one)}
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
     assert drawn.keys() == expected.keys(), WRITE
     assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
@@ -316,8 +316,8 @@ def test_a_figure_without_a_value_has_no_picture(two: Places, repeats: Sequence[
 
 def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:
     (path, _) = book.draw(found.figures, two)
-    chart = book.picture_of(found.figures[0])
-    assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
+    drawn = book.picture_of(found.figures[0]).digest
+    assert drawn in path.read_text(encoding="utf-8")
 
 
 def test_text_stays_within_its_cell() -> None:
