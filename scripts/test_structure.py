@@ -58,10 +58,10 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_load/origins.py",
     ),
     "rows on their way into a table": ("scripts/corda_lab/clients/prometheus.py",),
-    "variables of a template, and JSON that a page embeds": (
-        "scripts/corda_lab/report/chart.py",
-        "scripts/corda_lab/report/charts_over_time.py",
+    "variables of a template, rows of a frame, and specifications of Vega-Lite": (
+        "scripts/corda_lab/report/charts_sweep.py",
         "scripts/corda_lab/report/comparison.py",
+        "scripts/corda_lab/report/drawing.py",
         "scripts/corda_lab/report/run.py",
         "scripts/corda_lab/report/summaries.py",
         "scripts/corda_lab/report/sweep.py",

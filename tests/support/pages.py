@@ -1,24 +1,17 @@
 """Parts of a rendered report page, for tests."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
-from corda_lab.report import page
+from corda_lab.report import page, sweep
+from corda_lab.report import run as report_run
+from corda_lab.report.chart import Chart
+from corda_lab.results import stored
 
 
 def without_scripts(text: str) -> str:
     """The page without its script elements."""
     return re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
-
-
-def chart_data(text: str) -> dict[str, Any]:
-    """The data of the charts that the page embeds as JSON."""
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert match is not None
-    data: dict[str, Any] = json.loads(match[1])
-    return data
 
 
 def report_file(folder: Path, name: str) -> str:
@@ -38,6 +31,17 @@ def report_text(folder: Path) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", without_scripts(report_html(folder))).replace("\u00a0", " ").split())
 
 
-def report_charts(folder: Path) -> dict[str, dict[str, Any]]:
-    """The charts of the report in a folder, by identifier."""
-    return {chart["id"]: chart for chart in chart_data(report_html(folder))["charts"]}
+def report_charts(folder: Path) -> dict[str, Chart]:
+    """The charts of the report in a folder, by identifier, those of single steps too."""
+    run = stored.read(folder)
+    if not run.is_sweep:
+        return {chart.id: chart for chart in report_run.charts(run)}
+    content = sweep.content(run)
+    of_steps = [chart for charts in content["step_charts"].values() for chart in charts]
+    drawn = (*content["search"], *content["curves"], content["over_time"], *content["breakdown"], *of_steps)
+    return {chart.id: chart for chart in drawn}
+
+
+def places(text: str) -> list[str]:
+    """The identifiers of the pictures on a page, each of which must have a name for screen readers."""
+    return re.findall(r'<div class="plot" id="([a-z0-9-]+)"><svg[^>]*role="img" aria-label="[^"]+"', text)

@@ -11,7 +11,7 @@ from corda_lab.cli.summary import show_run
 from corda_lab.errors import LabError
 from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
-from corda_lab.report import page, print_charts, unfinished
+from corda_lab.report import drawing, page, unfinished
 from corda_lab.results import folders, stored
 from corda_lab.runs import by_hand_run
 from corda_lab.runs.by_hand_run import Made
@@ -46,7 +46,7 @@ def report(
         _show_unfinished(found, as_json)
         return
     path = page.render(folder)
-    drawn = print_charts.write(stored.read(folder), charts) if charts else []
+    drawn = drawing.write(page.printed_charts(stored.read(folder)), charts) if charts else []
     if as_json:
         summary = folders.read_json(folder / "summary.json")
         ui.print_json({**summary, "report": str(path), "charts": [str(one) for one in drawn]})

@@ -17,15 +17,13 @@ from corda_lab.figures.store import ESTIMATES, FULL, QUICK, in_form, names_of, s
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, REPEATS_MIN, Verdict
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.report import chart as report_chart
-from corda_lab.report import page, print_charts, rendering
+from corda_lab.report import drawing, page
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import LABS, conditioning_plan, until
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import listed
 
-DIGEST_LENGTH = 16
 FILE_DIGEST_LENGTH = 12
 
 SIGNS = dict(zip(words.LABELS, "●○?–·", strict=True))
@@ -260,9 +258,7 @@ def draw(figures: Sequence[Judged], places: Places) -> list[Path]:
     drawn = []
     for judged in figures:
         if shown(judged):
-            chart = picture(judged)
-            digest = picture_digest(chart)
-            drawn += print_charts.write_charts([chart], places.pictures, suffixes=("svg",), description=digest)
+            drawn += drawing.write([picture(judged)], places.pictures, suffixes=("svg",))
     for path in places.pictures.glob("*.svg"):
         if path not in drawn:
             path.unlink()
@@ -280,12 +276,6 @@ def picture(judged: Judged) -> Chart:
     """Return the chart that is the picture of a figure: both curves in one, or ours if no published one is beside."""
     chart = curves.both(judged) if curves.has_published(judged) else curves.here(judged)
     return replace(chart, id=judged.name, width="")
-
-
-def picture_digest(chart: Chart) -> str:
-    """Return the digest of what a picture shows. It is in the description of the file."""
-    script = report_chart.to_script(chart.as_dict())
-    return f"digest {hashlib.sha256(script.encode()).hexdigest()[:DIGEST_LENGTH]}"
 
 
 def write_page(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
@@ -306,7 +296,6 @@ def write_page(judged: Judged, folder: Path, *, report: str | None = None) -> Pa
         "command": measure_command(judged.name, judged.form),
         "outdated": store.outdated_words(judged.outdated),
         "report": report,
-        "data": {"charts": [chart.as_dict() for chart in (*published, here, both)], "spans": []},
     }
     path = folder / f"{judged.name}.html"
     atomic.write_text(path, page.html("figure.html", content))

@@ -12,7 +12,8 @@ from corda_lab.figures.repeat import Repeat, RepeatPoint
 from corda_lab.figures.schema import BEST, BY_PEAK, FIRST, LAST, PublishedFields
 from corda_lab.figures.statistic import kind_of
 from corda_lab.figures.verdict import interval_of
-from corda_lab.report.chart import Chart, Trace, bounded, look_of
+from corda_lab.report.chart import Axis, Chart, bounded, look_of
+from corda_lab.report.charts_sweep import points_frame
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.parameters import AT, STEP, value_words
 from corda_lab.text.words import parameter_name, plural
@@ -361,34 +362,37 @@ def both(judged: Judged) -> Chart:
 
 
 def _chart(name: str, title: str, caption: str, unit: str, x_title: str, curves: Sequence[Curve]) -> Chart:
-    traces = [_trace(curve, place) for place, curve in enumerate(curves)]
-    return Chart(name, title, caption, unit, traces, x_title=x_title, is_over_time=False, axis=_axis(curves))
-
-
-def _trace(curve: Curve, place: int) -> Trace:
-    look = look_of(place)
-    dots = curve.dots
-    return Trace(
-        curve.name,
-        look["colour"],
-        [dot.x for dot in dots],
-        [_rounded(dot.y) for dot in dots],
-        # Between categories, there is nothing for a line to pass.
-        kind="points" if curve.has_numbers else "intervals",
-        dash="dash" if curve.origin == "published" else "solid",
-        symbol=look["symbol"],
-        y_low=[_rounded(dot.low) for dot in dots],
-        y_high=[_rounded(dot.high) for dot in dots],
-        # A published value has no interval, which is not a fault of the measurement here.
-        hollow=[curve.origin == "here" and dot.low is None for dot in dots],
-    )
+    axis = _axis(curves)
+    rows = [
+        {
+            "series": curve.name,
+            "x": str(dot.x) if axis == "category" else float(dot.x),
+            "y": _rounded(dot.y),
+            "low": _rounded(dot.low),
+            "high": _rounded(dot.high),
+            # A published value has no interval, which is not a fault of the measurement here.
+            "is_hollow": curve.origin == "here" and dot.low is None,
+        }
+        for curve in curves
+        for dot in curve.dots
+    ]
+    looks = {
+        curve.name: replace(
+            # Between categories, there is nothing for a line to pass.
+            look_of(place, "points" if curve.has_numbers else "single"),
+            dash="dash" if curve.origin == "published" else "solid",
+        )
+        for place, curve in enumerate(curves)
+    }
+    frame = points_frame(rows, is_category=axis == "category")
+    return Chart(name, title, caption, unit, frame, looks, x_title=x_title, axis=axis)
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _axis(curves: Sequence[Curve]) -> str:
+def _axis(curves: Sequence[Curve]) -> Axis:
     if not all(curve.has_numbers for curve in curves):
         return "category"
     numbers = [float(dot.x) for curve in curves for dot in curve.dots]

@@ -1,82 +1,57 @@
-"""Charts as data: traces, bins and looks. ``report.js`` and ``print_charts`` draw them."""
+"""Charts: a frame of values with the looks of its series. ``drawing`` makes pictures of them."""
 
+import hashlib
 import json
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import polars as pl
 
-from corda_lab.report.palette import GROUP_COUNT
-from corda_lab.steps.rows import QUANTILES, nearest_rank
+from corda_lab.report import palette
+from corda_lab.report.faults import Band
 
+LOAD_SECONDS = "seconds since the load began"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+CURVE_SHAPES = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
+PATTERN_COUNT = 8
+"""The patterns that tell bars apart beside their colour; the first is none."""
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "triangle-down", "pentagon")
-
-PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
-
-
-class Look(TypedDict):
-    colour: str
-    dash: str
-    symbol: str
-
-
-def look_of(place: int) -> Look:
-    """The look of the group with the number ``place``, from 0. Colours repeat with another dash and marker."""
-    return {
-        "colour": f"group-{place % GROUP_COUNT}",
-        "dash": DASHES[place % len(DASHES)],
-        "symbol": SYMBOLS[place % len(SYMBOLS)],
-    }
-
-
-BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
-
-BIN_COUNT_MAX = 40
-
-HISTOGRAM_BIN_COUNT = 40
-
-MIB = 1024**2
+Mark = Literal["line", "area", "steps", "points", "single", "dots", "symbols", "bars", "bins"]
+"""``points`` are joined by a line, ``single`` ones are not; both have intervals. ``bars`` stand on one another."""
+Width = Literal["", "wide", "third"]
+"""The share of a page: half of it, the whole, or a third."""
+Axis = Literal["linear", "zero", "log", "category"]
+"""The axis of x; ``zero`` is linear from zero."""
+DIGEST_LENGTH = 16
 
 INTERVAL_REACH_MAX = 2.0
 """An axis ends at this multiple of its largest value, even if an interval extends further."""
-
 CUT = "Intervals that extend beyond the chart are in the table."
 
 
 @dataclass(frozen=True)
-class Trace:
-    """A line, a set of bars or a cloud of dots. ``colour`` is a name in the palette of the page.
+class Look:
+    """How a series is drawn. ``colour`` is a role of the palette, ``size`` the area of a symbol in square pixels."""
 
-    ``y_low`` and ``y_high`` are the ends of the interval of each point, or None (the same for x). Points without an
-    interval are drawn hollow (``hollow``). ``labels`` are shown on hover, ``texts`` always.
-    """
-
-    name: str
     colour: str
-    x: Sequence[float | str | None]
-    y: Sequence[float | None]
-    kind: str = "line"
+    mark: Mark = "line"
     dash: str = "solid"
-    symbol: str | None = None
-    pattern: str | None = None
-    y_low: Sequence[float | None] | None = None
-    y_high: Sequence[float | None] | None = None
-    x_low: Sequence[float | None] | None = None
-    x_high: Sequence[float | None] | None = None
-    hollow: Sequence[bool] | None = None
-    labels: Sequence[str] | None = None
-    texts: Sequence[str] | None = None
-    panel: int | None = None
-    is_in_legend: bool | None = None
+    shape: str = "circle"
+    size: float = 14
+    pattern: int = 0
+    """The place of the pattern of bars, from 0."""
+
+
+def look_of(place: int, mark: Mark = "points") -> Look:
+    """The look of the group with the number ``place``, from 0. Colours repeat with another dash and symbol."""
+    shape = CURVE_SHAPES[place % len(CURVE_SHAPES)]
+    return Look(f"group-{place % palette.GROUP_COUNT}", mark, DASHES[place % len(DASHES)], shape, size=64)
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A line across a chart, with a text: at a quantile of x, at the mean of y in the window, or at a level of y."""
+class Line:
+    """A line across a chart with a text: at a quantile of x, at the mean of y in the window, or at a level of y."""
 
     kind: Literal["quantile", "mean", "level"]
     value: float
@@ -84,102 +59,80 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """One chart. The page has everything that it needs to draw it.
+class Span:
+    """The phases and faults of a step on a time axis, in seconds."""
 
-    ``width`` is "wide" for the whole page, "third" for a third of it, and empty for half of it. ``axis`` is that of x:
-    linear, zero (linear from zero), log or category. ``panels`` has the y titles of several charts on one time axis;
-    ``Trace.panel`` is the number of its panel.
+    name: str
+    is_valid: bool
+    start: float
+    warm_up_end: float
+    stop: float
+    end: float
+    faults: Sequence[Band]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart. ``frame`` has a row for each point: ``series``, ``x`` and ``y``, with None where a line breaks.
+
+    Further columns, where a chart has them: ``low``, ``high``, ``x_low`` and ``x_high``, the ends of intervals, or of
+    the bins of a histogram; ``is_hollow`` for points without an interval; ``label``, shown on hover; ``text``, shown
+    always; ``panel``, the number of the panel. ``looks`` has the series in the order of the legend.
     """
 
     id: str
     title: str
     caption: str
     y_title: str
-    traces: list[Trace]
-    x_title: str = "seconds since the load began"
-    is_over_time: bool = True
-    width: str = ""
-    marks: Sequence[Mark] = ()
-    axis: str = "linear"
+    frame: pl.DataFrame
+    looks: Mapping[str, Look]
+    x_title: str = LOAD_SECONDS
+    width: Width = ""
+    axis: Axis = "linear"
     ticks: Sequence[float] | None = None
-    is_stacked: bool = False
+    lines: Sequence[Line] = ()
+    spans: Sequence[Span] = ()
+    """The steps behind a chart over time; the axis of x ends with the last of them."""
     panels: Sequence[str] = ()
+    """The y titles of several charts on one time axis."""
     is_y_from_zero: bool = True
     x_max: float | None = None
     y_max: float | None = None
     """The end of an axis that an interval would make too long; None if the data decide."""
+    print_title: str = ""
+    """The y title on paper, where a chart has no title above it, if it is not that of the page."""
 
-    def as_dict(self) -> dict[str, Any]:
-        content = asdict(self)
-        content["traces"] = [
-            {name: value for name, value in trace.items() if value is not None} for trace in content["traces"]
-        ]
-        return content
+    @property
+    def is_empty(self) -> bool:
+        return self.frame.is_empty()
+
+    @property
+    def shown_looks(self) -> Mapping[str, Look]:
+        """The looks of the series that have a point."""
+        drawn = set(self.frame["series"])
+        return {name: look for name, look in self.looks.items() if name in drawn}
+
+    def of(self, series: str) -> pl.DataFrame:
+        """The rows of one series."""
+        return self.frame.filter(pl.col("series") == series)
+
+    @property
+    def digest(self) -> str:
+        """The digest of what the chart shows, which does not depend on how it is drawn."""
+        shown = json.dumps([self.title, self.x_title, self.y_title, self.frame.to_dicts()], allow_nan=False)
+        return hashlib.sha256(shown.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def bounded(chart: Chart) -> Chart:
     """The chart, whose axes end at ``INTERVAL_REACH_MAX`` times their largest value if an interval extends further."""
-    x_max = _axis_max([(trace.x, trace.x_high) for trace in chart.traces])
-    y_max = _axis_max([(trace.y, trace.y_high) for trace in chart.traces])
+    x_max, y_max = (_axis_max(chart.frame, value, high) for value, high in (("x", "x_high"), ("y", "high")))
     if x_max is None and y_max is None:
         return chart
     return replace(chart, x_max=x_max, y_max=y_max, caption=f"{chart.caption} {CUT}")
 
 
-def _axis_max(drawn: Iterable[tuple[Sequence[Any], Sequence[float | None] | None]]) -> float | None:
-    known = [(values, [high for high in highs or () if high is not None]) for values, highs in drawn]
-    reach = max((high for _, highs in known for high in highs), default=0.0)
-    if not reach:
+def _axis_max(frame: pl.DataFrame, value: str, high: str) -> float | None:
+    if high not in frame.columns or frame[high].drop_nulls().is_empty():
         return None
-    limit = INTERVAL_REACH_MAX * max(value for values, _ in known for value in values if value is not None)
-    return limit if reach > limit > 0 else None
-
-
-def bin_seconds(total_seconds: float, *, at_least: int = 1, count_max: int = BIN_COUNT_MAX) -> int:
-    """The smallest width in ``BIN_SECONDS`` that gives at most ``count_max`` bins; the largest if none does."""
-    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= count_max]
-    return fitting[0] if fitting else BIN_SECONDS[-1]
-
-
-def rates(times: pl.Series, total_seconds: float, width: int) -> tuple[list[float], list[float]]:
-    """The middle of each bin, and the events per second in it. ``times`` are seconds from the begin of the first bin.
-
-    The last bin may be shorter.
-    """
-    counts = dict((times / width).floor().cast(pl.Int64).value_counts().iter_rows())
-    x, y = [], []
-    for place in range(math.ceil(total_seconds / width)):
-        length = min(width, total_seconds - place * width)
-        # A very short bin at the end would show an extreme rate.
-        if length >= width / 2:
-            x.append(place * width + length / 2)
-            y.append(counts.get(place, 0) / length)
-    return x, y
-
-
-def rounded(values: Iterable[float | None], digits: int = 3) -> list[float | None]:
-    return [None if value is None else round(value, digits) for value in values]
-
-
-def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str) -> Chart:
-    """The histogram of ``latency``, in milliseconds and sorted, with marks at p50, p95 and p99."""
-    traces = []
-    if not latency.is_empty():
-        low, high = float(latency[0]), float(latency[-1])
-        width = max((high - low) / HISTOGRAM_BIN_COUNT, 0.001)
-        index = ((latency - low) / width).floor().cast(pl.Int64).clip(0, HISTOGRAM_BIN_COUNT - 1)
-        counts = index.value_counts().sort(index.name)
-        x = [round(low + (place + 0.5) * width, 3) for place in counts[index.name]]
-        traces.append(Trace(unit, "main", x, [float(count) for count in counts["count"]], kind="bars"))
-    marks = [
-        Mark("quantile", round(nearest_rank(latency, QUANTILES[quantile]), 1), quantile)
-        for quantile in ("p50", "p95", "p99")
-        if not latency.is_empty()
-    ]
-    return Chart(name, title, caption, unit, traces, x_title="ms", is_over_time=False, marks=marks)
-
-
-def to_script(value: Any) -> str:
-    """JSON that is safe inside a script element."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    limit = INTERVAL_REACH_MAX * float(frame[value].max())  # type: ignore[arg-type]
+    return limit if float(frame[high].max()) > limit > 0 else None  # type: ignore[arg-type]

@@ -1,23 +1,31 @@
-"""The charts of the report of a run, computed from its stored rows and metrics.
-
-A chart is plain data: traces with x and y, and names for their colours. The page maps the names to colours, so that it
-can follow the light or dark mode of the reader. Times are seconds since the load began.
-"""
+"""The charts of the report of a run, from its stored rows and metrics. Times are seconds since the load began."""
 
 import math
+from collections.abc import Sequence
 
 import polars as pl
 
-from corda_lab.report.chart import MIB, Chart, Mark, Trace, bin_seconds, histogram, rates, rounded
+from corda_lab.report import faults
+from corda_lab.report.chart import Chart, Line, Look, Span
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import in_flight_levels, with_lag
 from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
 from corda_lab.steps.usage import PARTS, cpu_rates
 
+BIN_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+BIN_COUNT_MAX = 40
+HISTOGRAM_BIN_COUNT = 40
 LATENCY_BIN_SECONDS_MIN = 5
 DOT_COUNT_MAX = 4000
-STEP_COUNT_MAX = 400
+POINT_COUNT_MAX = 400
+"""The most points of a line of samples or levels. In a longer load, each covers several seconds."""
+MIB = 1024**2
+LONGEST_SECONDS = 86_400.0
+"""More than any load lasts."""
+
+LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
+"""What is watched, but not under test."""
 
 STARTS = {
     "open": (
@@ -35,71 +43,112 @@ STARTS = {
 }
 
 
-def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    origin, total = (
-        step.window.load_started_at,
-        step.window.load_ended_at - step.window.load_started_at,
+def span_of(step: StepEntry, origin: float) -> Span:
+    """The phases and faults of a step on a time axis, in seconds from its ``origin`` (unix seconds)."""
+    window = step.window
+    return Span(
+        str(step.index),
+        step.validity.valid,
+        start=round(window.load_started_at - origin, 1),
+        warm_up_end=round(window.started_at - origin, 1),
+        stop=round(window.ended_at - origin, 1),
+        end=round(window.load_ended_at - origin, 1),
+        faults=faults.bands(step, origin),
     )
-    width = bin_seconds(total)
 
-    def rate(times: pl.Series, name: str, colour: str, kind: str = "line", dash: str = "solid") -> Trace:
-        x, y = rates(times - origin, total, width)
-        return Trace(name, colour, x, rounded(y), kind=kind, dash=dash)
 
+def bin_seconds(total_seconds: float, *, at_least: int = 1, count_max: int = BIN_COUNT_MAX) -> int:
+    """The smallest width in ``BIN_SECONDS`` that gives at most ``count_max`` bins; the largest if none does."""
+    fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= count_max]
+    return fitting[0] if fitting else BIN_SECONDS[-1]
+
+
+def rates(times: pl.Series, series: str, step: StepEntry, width: int) -> pl.DataFrame:
+    """The middle of each bin of a load, and the events per second in it. ``times`` are in unix seconds.
+
+    The last bin may be shorter.
+    """
+    total_seconds = step.window.load_ended_at - step.window.load_started_at
+    places = ((times - step.window.load_started_at) / width).floor().cast(pl.Int64)
+    counts = dict(places.value_counts().iter_rows())
+    points = []
+    for place in range(math.ceil(total_seconds / width)):
+        length = min(width, total_seconds - place * width)
+        # A very short bin at the end would show an extreme rate.
+        if length >= width / 2:
+            points.append((series, place * width + length / 2, counts.get(place, 0) / length))
+    return pl.DataFrame(points, {"series": pl.String, "x": pl.Float64, "y": pl.Float64}, orient="row")
+
+
+def mean_line(step: StepEntry) -> list[Line]:
+    return [Line("mean", step.throughput_per_second, f"mean {step.throughput_per_second:.2f}")]
+
+
+def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
+    width = bin_seconds(step.window.load_ended_at - step.window.load_started_at)
     expected, failed = rows.filter(pl.col("outcome") == "expected"), rows.filter(~is_done())
-    traces = [
-        rate(rows["started_at"], "started", "second", dash="dot"),
-        rate(rows.filter(is_done())["ended_at"], "completed (achieved)", "main", kind="area"),
-        *([rate(expected["ended_at"], "expected failures", "third")] if expected.height else []),
-        *([rate(failed["ended_at"], "failed or unknown", "bad")] if failed.height else []),
-    ]
-    mean = step.throughput_per_second
+    ended = {
+        "completed (achieved)": rows.filter(is_done()),
+        **({"expected failures": expected} if expected.height else {}),
+        **({"failed or unknown": failed} if failed.height else {}),
+    }
+    started = rates(rows["started_at"], "started", step, width)
     return Chart(
         "throughput",
         "Throughput",
         f"Flows per second in bins of {width} s. {STARTS[step.load.model]}",
         "flows/s",
-        traces,
+        pl.concat([started, *(rates(part["ended_at"], name, step, width) for name, part in ended.items())]),
+        {
+            "started": Look("second", dash="dot"),
+            "completed (achieved)": Look("main", "area"),
+            "expected failures": Look("third"),
+            "failed or unknown": Look("bad"),
+        },
         width="wide",
-        marks=[Mark("mean", round(mean, 3), f"mean {mean:.2f}")],
+        lines=mean_line(step),
+        spans=[span_of(step, step.window.load_started_at)],
     )
 
 
+def sampled(rows: pl.DataFrame, order: str) -> pl.DataFrame:
+    """At most ``DOT_COUNT_MAX`` of the rows, drawn at random, and always the same."""
+    return rows if rows.height <= DOT_COUNT_MAX else rows.sample(DOT_COUNT_MAX, seed=1).sort(order)
+
+
+def dots(rows: pl.DataFrame, series: str, x: pl.Expr, y: str) -> pl.DataFrame:
+    return rows.select(pl.lit(series).alias("series"), x.alias("x"), pl.col(y).cast(pl.Float64).alias("y"))
+
+
 def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    origin = step.window.load_started_at
-    total = step.window.load_ended_at - origin
-    column = step.judged_latency_column
+    origin, column = step.window.load_started_at, step.judged_latency_column
     since = "intended start" if step.has_intended_starts else "start"
     done = rows.filter(is_done())
-    dots = done if done.height <= DOT_COUNT_MAX else done.sample(DOT_COUNT_MAX, seed=1).sort("ended_at")
-    sampled = "" if dots.height == done.height else f" (random sample of {DOT_COUNT_MAX:,})"
-    width = bin_seconds(total, at_least=LATENCY_BIN_SECONDS_MIN)
+    shown = sampled(done, "ended_at")
+    requests = "each request" + ("" if shown.height == done.height else f" (random sample of {DOT_COUNT_MAX:,})")
+    width = bin_seconds(step.window.load_ended_at - origin, at_least=LATENCY_BIN_SECONDS_MIN)
     bins = (
         done.with_columns((((pl.col("ended_at") - origin) / width).floor() * width).alias("bin"))
         .sort("bin")
         .partition_by("bin", maintain_order=True)
     )
-    traces = [
-        Trace(
-            f"each request{sampled}",
-            "faint",
-            [round(at, 2) for at in dots["ended_at"] - origin],
-            rounded(dots[column], 1),
-            kind="dots",
-        )
+    percentiles = {"p50": Look("main"), "p95": Look("second", dash="dash"), "p99": Look("third", dash="dot")}
+    points = [
+        {"series": name, "x": part["bin"][0] + width / 2, "y": nearest_rank(part[column], QUANTILES[name])}
+        for name in percentiles
+        for part in bins
     ]
-    for name, colour, dash in (("p50", "main", "solid"), ("p95", "second", "dash"), ("p99", "third", "dot")):
-        x = [float(part["bin"][0]) + width / 2 for part in bins]
-        y = [nearest_rank(part[column], QUANTILES[name]) for part in bins]
-        traces.append(Trace(name, colour, x, rounded(y, 1), dash=dash))
+    each = dots(shown, requests, pl.col("ended_at") - origin, column)
     return Chart(
         "latency-time",
         "Latency over time",
         f"Time from the {since} of a request until its answer, with percentiles over bins of {width} s. In a bin with "
         "fewer than 100 requests, p99 is the slowest one.",
         "ms",
-        traces,
+        pl.concat([each, pl.DataFrame(points, each.schema)]),
+        {requests: Look("faint", "dots"), **percentiles},
         width="wide",
+        spans=[span_of(step, origin)],
     )
 
 
@@ -109,54 +158,69 @@ def window_latency(rows: pl.DataFrame, step: StepEntry, column: str) -> pl.Serie
     return timed_within(counted(rows, step.load.flows_after), window).filter(is_done())[column].drop_nulls().sort()
 
 
-def latency_histogram(latency: pl.Series) -> Chart:
-    return histogram(
-        latency,
-        "latency-histogram",
-        "Latency distribution",
-        "Requests in the measuring window by latency. Several peaks mean that requests wait for different things.",
-        "requests",
+def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str) -> Chart:
+    """The histogram of ``latency``, in milliseconds and sorted, with marks at p50, p95 and p99."""
+    low, high = (0.0, 0.0) if latency.is_empty() else (float(latency[0]), float(latency[-1]))
+    width = max((high - low) / HISTOGRAM_BIN_COUNT, 0.001)
+    place = ((pl.col("ms") - low) / width).floor().clip(0, HISTOGRAM_BIN_COUNT - 1)
+    frame = (
+        pl.DataFrame({"ms": latency.cast(pl.Float64)})
+        .group_by((place * width + low).alias("x_low"))
+        .agg(pl.len().alias("y"))
+        .sort("x_low")
+        .with_columns(pl.lit(unit).alias("series"), (pl.col("x_low") + width).alias("x_high"))
+        .with_columns(((pl.col("x_low") + pl.col("x_high")) / 2).alias("x"))
+        .with_columns(pl.format("about {} ms: {} {}", pl.col("x").round(1), "y", pl.lit(unit)).alias("label"))
     )
+    lines = [
+        Line("quantile", round(nearest_rank(latency, QUANTILES[quantile]), 1), quantile)
+        for quantile in ("p50", "p95", "p99")
+        if not latency.is_empty()
+    ]
+    return Chart(name, title, caption, unit, frame, {unit: Look("main", "bins")}, x_title="ms", lines=lines)
+
+
+def latency_histogram(latency: pl.Series) -> Chart:
+    caption = "Requests in the measuring window by latency. Several peaks mean that requests wait for different things."
+    return histogram(latency, "latency-histogram", "Latency distribution", caption, "requests")
 
 
 def consensus_histogram(latency: pl.Series) -> Chart:
-    return histogram(
-        latency,
-        "consensus-latency",
-        "Consensus latency",
+    caption = (
         "Transactions in the measuring window by the time from the arrival of the notary's signature at the initiator "
-        "until the last party committed the transaction.",
-        "transactions",
+        "until the last party committed the transaction."
     )
+    return histogram(latency, "consensus-latency", "Consensus latency", caption, "transactions")
 
 
-def share_trace(latency: pl.Series, unanswered: int, name: str, colour: str, dash: str) -> list[Trace]:
+def shares(latency: pl.Series, unanswered: int, series: str) -> pl.DataFrame:
     """The share of requests that took at most x (sorted, in ms); ``unanswered`` more took longer than any x."""
     count = len(latency)
-    if not count:
-        return []
-    places = sorted({round(number * (count - 1) / (STEP_COUNT_MAX - 1)) for number in range(STEP_COUNT_MAX)})
-    x = [round(float(latency[place]), 2) for place in places]
-    y: list[float | None] = [round(100 * (place + 1) / (count + unanswered), 3) for place in places]
-    return [Trace(name, colour, x, y, kind="steps", dash=dash)]
+    last = max(count - 1, 0)
+    places = sorted(
+        {round(number * last / (POINT_COUNT_MAX - 1)) for number in range(POINT_COUNT_MAX)} if count else ()
+    )
+    points = [(series, float(latency[place]), 100 * (place + 1) / (count + unanswered)) for place in places]
+    return pl.DataFrame(points, {"series": pl.String, "x": pl.Float64, "y": pl.Float64}, orient="row")
 
 
 def latency_ecdf(rows: pl.DataFrame, step: StepEntry) -> Chart:
     """The cumulative distribution of the latency; from the intended start too, where requests have one."""
-    sent = window_latency(rows, step, "latency_ms")
-    traces = share_trace(sent, step.latency_ms.unanswered, "share", "main", "solid")
+    name = "from the real start" if step.has_intended_starts else "share"
+    frames = [shares(window_latency(rows, step, "latency_ms"), step.latency_ms.unanswered, name)]
+    looks = {name: Look("main", "steps")}
     if step.has_intended_starts:
         intended = window_latency(rows, step, "latency_intended_ms")
-        traces = share_trace(intended, step.latency_intended_ms.unanswered, "from the intended start", "main", "solid")
-        traces += share_trace(sent, step.latency_ms.unanswered, "from the real start", "second", "dash")
+        frames.insert(0, shares(intended, step.latency_intended_ms.unanswered, "from the intended start"))
+        looks = {"from the intended start": Look("main", "steps"), name: Look("second", "steps", "dash")}
     return Chart(
         "latency-ecdf",
         "Cumulative latency distribution",
         "The share of requests that took at most the time on the x axis.",
         "% of requests",
-        traces,
+        pl.concat(frames),
+        looks,
         x_title="ms",
-        is_over_time=False,
     )
 
 
@@ -164,48 +228,157 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     origin = step.window.load_started_at
     pool = step.bursts.pool if step.bursts else step.load.users
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
-    traces = []
-    for name, colour, part in (
-        ("free place in the pool: lag of the generator", "main", timed.filter(pl.col("pool_was_free"))),
-        ("pool full: waited for the system", "second", timed.filter(~pl.col("pool_was_free"))),
-    ):
-        dots = part if part.height <= DOT_COUNT_MAX else part.sample(DOT_COUNT_MAX, seed=1).sort("started_at")
-        if dots.height:
-            x = [round(at, 2) for at in dots["intended_at"] - origin]
-            traces.append(Trace(name, colour, x, rounded(dots["lag_ms"], 2), kind="dots"))
+    parts = {
+        "free place in the pool: lag of the generator": timed.filter(pl.col("pool_was_free")),
+        "pool full: waited for the system": timed.filter(~pl.col("pool_was_free")),
+    }
+    since = pl.col("intended_at") - origin
+    looks = dict(zip(parts, (Look("main", "dots"), Look("second", "dots")), strict=True))
     return Chart(
         "lag",
         "Schedule lag",
         "How much later than intended each request started. Values near zero are good. Rising values show a queue for "
         "the pool.",
         "ms",
-        traces,
+        pl.concat([dots(sampled(part, "started_at"), name, since, "lag_ms") for name, part in parts.items()]),
+        looks,
         width="wide",
+        spans=[span_of(step, origin)],
     )
+
+
+def by_node(metrics: pl.DataFrame, name: str, step: StepEntry, *, scale: float = 1.0, suffix: str = "") -> pl.DataFrame:
+    """One series per node of a metric, multiplied by ``scale``. Series that differ in other labels are summed."""
+    return (
+        metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null())
+        .group_by("node", "time")
+        .agg(pl.col("value").sum())
+        .sort("node", "time")
+        .select(
+            (pl.col("node") + suffix).alias("series"),
+            (pl.col("time") - step.window.load_started_at).alias("x"),
+            (pl.col("value") * scale).alias("y"),
+        )
+    )
+
+
+def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> pl.DataFrame:
+    """One series per node, and of PostgreSQL, with ``container`` and ``time``; of long loads, means over bins."""
+    origin = step.window.load_started_at
+    width = max(1, math.ceil((step.window.load_ended_at - origin) / POINT_COUNT_MAX))
+    is_in_load = pl.col("time").is_between(origin, origin + LONGEST_SECONDS)
+    return (
+        samples.filter(~pl.col("container").is_in(LAB_PARTS) & is_in_load)
+        .group_by(
+            pl.col("container").cast(pl.String).alias("series"),
+            (((pl.col("time") - origin) / width).floor() * width).alias("x"),
+        )
+        .agg((pl.col(column).mean() * scale).alias("y"))
+        .drop_nulls()
+        .sort("series", "x")
+    )
+
+
+def node_chart(name: str, title: str, caption: str, unit: str, frame: pl.DataFrame, step: StepEntry) -> Chart:
+    """A chart over time of which every series is that of a node: ``PartyA``, or ``PartyA in``, ``PartyA out``."""
+    names = frame["series"].unique(maintain_order=True)
+    looks = {
+        one: Look(f"node-{one.split(' ')[0].lower()}", dash="dot" if one.endswith(" out") else "solid") for one in names
+    }
+    return Chart(name, title, caption, unit, frame, looks, spans=[span_of(step, step.window.load_started_at)])
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
     origin = step.window.load_started_at
     total = step.window.load_ended_at - origin
-    x = [round(total * number / STEP_COUNT_MAX, 2) for number in range(STEP_COUNT_MAX + 1)]
+    places = [round(total * number / POINT_COUNT_MAX, 2) for number in range(POINT_COUNT_MAX + 1)]
     levels = in_flight_levels(rows).with_columns(pl.col("at") - origin)
-    grid = pl.DataFrame({"at": x}).join_asof(levels, on="at", strategy="backward")
-    traces = [Trace("generator, from the rows", "ink", x, rounded(grid["level"].fill_null(0).to_list()), kind="steps")]
-    traces += by_node(metrics, "node_flows_in_flight", origin, dash="dash")
+    own = "generator, from the rows"
+    generator = (
+        pl.DataFrame({"at": places})
+        .join_asof(levels, on="at", strategy="backward")
+        .select(
+            pl.lit(own).alias("series"),
+            pl.col("at").alias("x"),
+            pl.col("level").fill_null(0).cast(pl.Float64).alias("y"),
+        )
+    )
+    nodes = by_node(metrics, "node_flows_in_flight", step)
+    names = nodes["series"].unique(maintain_order=True)
     return Chart(
         "in-flight",
         "In flight",
         "Requests that wait for an answer at the generator, and flows in flight at each node. The flows of responders "
         "count too.",
         "flows",
-        traces,
+        pl.concat([generator, nodes]),
+        {own: Look("ink", "steps"), **{name: Look(f"node-{name.lower()}", dash="dash") for name in names}},
+        spans=[span_of(step, origin)],
     )
+
+
+def queues(metrics: pl.DataFrame, step: StepEntry) -> Chart:
+    name = "artemis_queue_messages"
+    queue = pl.col("labels").str.json_path_match("$.queue")
+    kinds = {"inbound": " in", "peer": " out"}
+    depths = metrics.filter(pl.col("name") == name)
+    frames = [by_node(depths.filter(queue == kind), name, step, suffix=suffix) for kind, suffix in kinds.items()]
+    caption = (
+        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero "
+        "are good. Rising values show a node that does not keep up."
+    )
+    return node_chart("queues", "Artemis queue depth", caption, "messages", pl.concat(frames), step)
+
+
+def cpu(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> Chart:
+    """The CPU of every node: each second, or without samples as rates over 20 s."""
+    origin = step.window.load_started_at
+    used = each_second(cpu_rates(samples, Window(origin - 1, origin + LONGEST_SECONDS)), "percent", step, scale=1 / 100)
+    frame = by_node(metrics, "node_cpu_cores", step) if used.is_empty() else used
+    caption = "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit."
+    return node_chart("cpu", "CPU", caption, "cores", frame, step)
+
+
+def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> list[Chart]:
+    """The memory of every node: each second, or without samples every 5 s. Empty if neither was stored."""
+    used = each_second(samples, "memory_bytes", step, scale=1 / MIB)
+    frame = by_node(metrics, "node_resident_bytes", step, scale=1 / MIB) if used.is_empty() else used
+    caption = (
+        "Memory that the processes of each node have allocated: the heap, and what the JVM needs besides. It rises "
+        "until the heap has its largest size, and a JVM hardly ever gives it back."
+    )
+    return [] if frame.is_empty() else [node_chart("memory", "Memory", caption, "MiB", frame, step)]
+
+
+def resources(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> Sequence[Chart]:
+    by_job = metrics.with_columns(pl.col("labels").str.json_path_match("$.job").alias("node"))
+    heap = (
+        "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap that "
+        "is too small."
+    )
+    collection = (
+        "Share of time that each node spends in garbage collection. Below 5 % is good. Above 20 %, the heap is too "
+        "small for this load."
+    )
+    cost = (
+        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot "
+        "use these cores."
+    )
+    used = by_node(metrics, "node_heap_used_bytes", step, scale=1 / MIB)
+    collected = by_node(metrics, "node_gc_share", step, scale=100)
+    return [
+        cpu(metrics, samples, step),
+        *memory(metrics, samples, step),
+        node_chart("heap", "Heap", heap, "MiB", used, step),
+        node_chart("gc", "Garbage collection", collection, "% of time", collected, step),
+        queues(metrics, step),
+        node_chart("lab-cost", "The lab's own cost", cost, "cores", by_node(by_job, "lab_cpu_cores", step), step),
+    ]
 
 
 def all_charts(
     rows: pl.DataFrame, metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry, consensus: pl.Series | None
 ) -> list[Chart]:
-    origin = step.window.load_started_at
     return [
         throughput(rows, step),
         latency_over_time(rows, step),
@@ -214,138 +387,5 @@ def all_charts(
         latency_ecdf(rows, step),
         *([consensus_histogram(consensus)] if consensus is not None else []),
         in_flight(rows, metrics, step),
-        cpu(metrics, samples, step),
-        *memory(metrics, samples, step),
-        Chart(
-            "heap",
-            "Heap",
-            "Heap in use at each node. A sawtooth at a constant level is normal. A rising one shows a leak, or a heap "
-            "that is too small.",
-            "MiB",
-            by_node(metrics, "node_heap_used_bytes", origin, scale=1 / MIB),
-        ),
-        Chart(
-            "gc",
-            "Garbage collection",
-            "Share of time that each node spends in garbage collection. Below 5 % is good. Above 20 %, the heap is too "
-            "small for this load.",
-            "% of time",
-            by_node(metrics, "node_gc_share", origin, scale=100),
-        ),
-        queues(metrics, origin),
-        lab_cost(metrics, origin),
+        *resources(metrics, samples, step),
     ]
-
-
-SECONDS_DRAWN_MAX = 400
-"""The most points of a trace of samples. In a longer load, each covers several seconds."""
-LONGEST = 86_400.0
-"""Seconds; more than any load lasts."""
-
-LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
-"""What is watched, but not under test."""
-
-
-def by_node(
-    metrics: pl.DataFrame, name: str, origin: float, *, scale: float = 1.0, dash: str = "solid", suffix: str = ""
-) -> list[Trace]:
-    """One trace per node of a metric, multiplied by ``scale``. Series that differ in other labels are summed."""
-    samples = (
-        metrics.filter((pl.col("name") == name) & pl.col("node").is_not_null())
-        .group_by("node", "time")
-        .agg(pl.col("value").sum())
-        .sort("node", "time")
-    )
-    return [
-        Trace(
-            f"{part['node'][0]}{suffix}",
-            f"node-{part['node'][0].lower()}",
-            [round(at, 2) for at in part["time"] - origin],
-            rounded(part["value"] * scale, 4),
-            dash=dash,
-        )
-        for part in samples.partition_by("node", maintain_order=True)
-    ]
-
-
-def queues(metrics: pl.DataFrame, origin: float) -> Chart:
-    name = "artemis_queue_messages"
-    kinds = {"inbound": ("solid", " in"), "peer": ("dot", " out")}
-    labels = metrics.filter(pl.col("name") == name).with_columns(
-        pl.col("labels").str.json_path_match("$.queue").alias("queue")
-    )
-    traces = [
-        trace
-        for kind, (dash, suffix) in kinds.items()
-        for trace in by_node(labels.filter(pl.col("queue") == kind), name, origin, dash=dash, suffix=suffix)
-    ]
-    return Chart(
-        "queues",
-        "Artemis queue depth",
-        "Messages that wait in the broker of each node (in: for the node itself, out: for its peers). Values near zero "
-        "are good. Rising values show a node that does not keep up.",
-        "messages",
-        traces,
-    )
-
-
-def each_second(samples: pl.DataFrame, column: str, step: StepEntry, *, scale: float) -> list[Trace]:
-    """One trace per node, and of PostgreSQL, with ``container`` and ``time``; of long loads, means over bins."""
-    origin = step.window.load_started_at
-    width = max(1, math.ceil((step.window.load_ended_at - origin) / SECONDS_DRAWN_MAX))
-    tested = samples.filter(~pl.col("container").is_in(LAB_PARTS) & pl.col("time").is_between(origin, origin + LONGEST))
-    bins = (
-        tested.with_columns((((pl.col("time") - origin) / width).floor() * width).alias("bin"))
-        .group_by("container", "bin")
-        .agg(pl.col(column).mean().alias("value"))
-        .drop_nulls()
-        .sort("container", "bin")
-    )
-    return [
-        Trace(
-            str(part["container"][0]),
-            f"node-{part['container'][0].lower()}",
-            part["bin"].to_list(),
-            rounded(part["value"] * scale, 4),
-        )
-        for part in bins.partition_by("container", maintain_order=True)
-    ]
-
-
-def cpu(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> Chart:
-    """The CPU of every node: each second, or without samples as rates over 20 s."""
-    origin = step.window.load_started_at
-    rates = cpu_rates(samples, Window(origin - 1, origin + LONGEST))
-    traces = each_second(rates, "percent", step, scale=1 / 100) or by_node(metrics, "node_cpu_cores", origin)
-    return Chart(
-        "cpu",
-        "CPU",
-        "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
-        "cores",
-        traces,
-    )
-
-
-def memory(metrics: pl.DataFrame, samples: pl.DataFrame, step: StepEntry) -> list[Chart]:
-    """The memory of every node: each second, or without samples every 5 s. Empty if neither was stored."""
-    origin = step.window.load_started_at
-    traces = each_second(samples, "memory_bytes", step, scale=1 / MIB)
-    traces = traces or by_node(metrics, "node_resident_bytes", origin, scale=1 / MIB)
-    caption = (
-        "Memory that the processes of each node have allocated: the heap, and what the JVM needs besides. It rises "
-        "until the heap has its largest size, and a JVM hardly ever gives it back."
-    )
-    return [Chart("memory", "Memory", caption, "MiB", traces)] if traces else []
-
-
-def lab_cost(metrics: pl.DataFrame, origin: float) -> Chart:
-    by_job = metrics.with_columns(pl.col("labels").str.json_path_match("$.job").alias("node"))
-    traces = by_node(by_job, "lab_cpu_cores", origin)
-    return Chart(
-        "lab-cost",
-        "The lab's own cost",
-        "CPU cores that bridge, generator and monitoring use. If they share a machine with the nodes, the nodes cannot "
-        "use these cores.",
-        "cores",
-        traces,
-    )

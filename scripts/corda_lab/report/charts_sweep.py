@@ -1,20 +1,24 @@
 """The charts of the report of a sweep. They contain values per point or per bin, never single requests.
 
-Curves have one trace for each combination of the varied parameters that are not on the x axis. The traces differ in
-colour, dash and marker.
+Curves have one series for each combination of the varied parameters that are not on the x axis. The series differ in
+colour, dash and symbol.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import polars as pl
 
 from corda_lab.analysis import metrics
 from corda_lab.analysis.points import Estimate, Point, grouped, judged_metric, x_name
 from corda_lab.analysis.values import costs_of, interval_shown, shown, stage_means, step_holds, why, with_interval
-from corda_lab.report.chart import PATTERNS, Chart, Look, Trace, bounded, look_of, rounded
+from corda_lab.report.chart import PATTERN_COUNT, Chart, Look, Mark, Width, bounded, look_of
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.intervals import CONFIDENCE
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
 BETTER = "Points further right have more throughput; lower points have less latency."
@@ -24,17 +28,33 @@ LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
 """Size of a label in a chart of half the page: width of a letter as a share of the chart's width, height of a line as a
 share of its height."""
 
+OFFERED, REPEATS, INVALID, BROKE = "offered rate", "each repeat", "invalid (in no mean)", "broke (no value)"
+STEP_LOOKS = {
+    REPEATS: Look("faint", "dots", size=26),
+    INVALID: Look("bad", "symbols", shape="x", size=70),
+    BROKE: Look("bad", "symbols", shape="cross", size=70),
+}
+
+
+def points_frame(rows: Iterable[Mapping[str, Any]], *, is_category: bool = False) -> pl.DataFrame:
+    """A frame of points with intervals and labels. Columns that no row has are None."""
+    x = pl.String if is_category else pl.Float64
+    texts = dict.fromkeys(("label", "text"), pl.String)
+    ends = dict.fromkeys(("y", "low", "high", "x_low", "x_high"), pl.Float64)
+    schema = {"series": pl.String, "x": x, **ends, "is_hollow": pl.Boolean, **texts}
+    return pl.DataFrame(list(rows), schema=schema)
+
 
 def over_x(chart: Chart, run: StoredRun, points: Sequence[Point]) -> Chart:
     name = x_name(run)
     if name is None:
         return replace(chart, x_title="", axis="category")
     title = "offered rate (arrivals per second)" if name == "load.rate" else parameter_name(name)
-    values = list(dict.fromkeys(point.x for point in points))
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    if not all(is_numeric(point) for point in points):
         return replace(chart, x_title=title, axis="category")
-    ticks = sorted(values) if len(values) <= 12 and not run.sweep.find_max else None
-    if min(values) > 0 and max(values) / min(values) >= LOG_RATIO_MIN:
+    values = sorted({float(point.x) for point in points})
+    ticks = values if len(values) <= 12 and not run.sweep.find_max else None
+    if values[0] > 0 and values[-1] / values[0] >= LOG_RATIO_MIN:
         return replace(chart, x_title=f"{title} (logarithmic)", axis="log", ticks=ticks)
     return replace(chart, x_title=title, ticks=ticks)
 
@@ -43,101 +63,95 @@ def is_numeric(point: Point) -> bool:
     return isinstance(point.x, int | float) and not isinstance(point.x, bool)
 
 
-def place_of(point: Point) -> float | str:
-    return float(point.x) if is_numeric(point) else str(point.x)
+def is_category(run: StoredRun, points: Sequence[Point]) -> bool:
+    """Whether x has no order, so that nothing connects its points."""
+    return x_name(run) is None or not all(is_numeric(point) for point in points)
 
 
-def curve_kind(points: Sequence[Point]) -> str:
-    """The kind of trace. Points with a numeric x are connected by a line; categories such as databases are not."""
-    return "points" if all(is_numeric(point) for point in points) else "intervals"
-
-
-def drawn_ends(found: Sequence[Estimate], digits: int) -> tuple[list[float | None], list[float | None]]:
-    """The lower and the upper ends of the intervals that are drawn. They are None where no interval is shown."""
-    ends = [interval_shown(one.low, one.high) or (None, None) for one in found]
-    return rounded((low for low, _ in ends), digits), rounded((high for _, high in ends), digits)
+def ends(found: Estimate, low: str, high: str) -> dict[str, float | None]:
+    """The ends of an interval, by the names of their columns; None if it is not shown."""
+    return dict(zip((low, high), interval_shown(found.low, found.high) or (None, None), strict=True))
 
 
 def is_drawn(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def curve(points: Sequence[Point], metric: str, name: str, look: Look) -> Trace:
+def curve(points: Sequence[Point], metric: str, name: str) -> list[dict[str, Any]]:
     known = [(point, point.estimate(metric)) for point in points]
-    # A latency of requests that were not answered has no place on an axis; the table of points shows it.
-    known = [(point, found) for point, found in known if is_drawn(found.value)]
-    low, high = drawn_ends([found for _, found in known], 4)
-    return Trace(
-        name,
-        x=[place_of(point) for point, _ in known],
-        y=rounded((found.value for _, found in known), 4),
-        y_low=low,
-        y_high=high,
-        hollow=[end is None for end in low],
-        labels=[f"{point.label}: {with_interval(point, metric)}" for point, _ in known],
-        kind=curve_kind(points),
-        **look,
-    )
+    return [
+        {
+            "series": name,
+            "x": point.x,
+            "y": found.value,
+            **ends(found, "low", "high"),
+            "is_hollow": interval_shown(found.low, found.high) is None,
+            "label": f"{point.label}: {with_interval(point, metric)}",
+        }
+        for point, found in known
+        # A latency of requests that were not answered has no place on an axis; the table of points shows it.
+        if is_drawn(found.value)
+    ]
 
 
-def repeats(points: Sequence[Point], metric: str, *, valid: bool) -> Trace | None:
-    """The values of single steps: valid ones as small dots, invalid ones as crosses. None if there are none."""
+def single_steps(points: Sequence[Point], metric: str, series: str, *, valid: bool) -> list[dict[str, Any]]:
+    """The values of single steps that passed."""
     steps = [
         (point, step, metrics.metric(metric).of(step))
         for point in points
         for step in point.steps
         if step.validity.valid is valid and step.outcome == "passed"
     ]
-    steps = [(point, step, value) for point, step, value in steps if is_drawn(value)]
-    if not steps or (valid and all(len(point.steps) == 1 for point in points)):
-        return None
-    return Trace(
-        "each repeat" if valid else "invalid (in no mean)",
-        "faint" if valid else "bad",
-        x=[place_of(point) for point, _, _ in steps],
-        y=rounded((value for _, _, value in steps), 4),
-        labels=[f"step {step.index}, {point.label}: {shown(value, metric)}" for point, step, value in steps],
-        kind="marks",
-        symbol="circle" if valid else "x",
-    )
-
-
-def broken(points: Sequence[Point]) -> Trace | None:
-    """The steps that broke the lab, as crosses at the foot of the chart. None if there are none."""
-    steps = [(point, step) for point in points for step in point.broken]
-    if not steps:
-        return None
-    return Trace(
-        "broke (no value)",
-        "bad",
-        x=[place_of(point) for point, _ in steps],
-        y=[0.0 for _ in steps],
-        labels=[f"step {step.index}, {point.label}: {step.broke}" for point, step in steps],
-        kind="marks",
-        symbol="cross",
-    )
+    return [
+        {
+            "series": series,
+            "x": point.x,
+            "y": value,
+            "label": f"step {step.index}, {point.label}: {shown(value, metric)}",
+        }
+        for point, step, value in steps
+        if is_drawn(value)
+    ]
 
 
 def metric_chart(
-    run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: str
+    run: StoredRun, points: Sequence[Point], metric: str, *, title: str, caption: str, width: Width = ""
 ) -> Chart:
-    """One metric against x, with one trace per group. ``metric`` may name a node: ``cpu_percent.PartyA``."""
+    """One metric against x, with one series per group. ``metric`` may name a node: ``cpu_percent.PartyA``."""
+    known = metrics.metric(metric)
     curves = [point for point in points if point.phase == "measure"] or list(points)
-    traces = [one for one in (repeats(curves, metric, valid=True),) if one]
-    for number, (name, members) in enumerate(grouped(curves).items()):
-        traces.append(curve(members, metric, name or metrics.metric(metric).title, look_of(number)))
-    if invalid := repeats(points, metric, valid=False):
-        traces.append(invalid)
-    if ended := broken(points):
-        traces.append(ended)
+    groups = {name or known.title: members for name, members in grouped(curves).items()}
+    rows = [row for name, members in groups.items() for row in curve(members, metric, name)]
+    if any(len(point.steps) > 1 for point in curves):
+        rows += single_steps(curves, metric, REPEATS, valid=True)
+    rows += single_steps(points, metric, INVALID, valid=False)
+    # Steps that broke the lab are crosses at the foot of the chart.
+    rows += [
+        {"series": BROKE, "x": point.x, "y": 0.0, "label": f"step {step.index}, {point.label}: {step.broke}"}
+        for point in points
+        for step in point.broken
+    ]
     if metric == "throughput" and (x_name(run) or "").startswith("load.rate"):
         # The rate of an open load is an upper bound of throughput.
-        rates = sorted({float(point.x) for point in points})
-        traces.insert(0, Trace("offered rate", "faint", rates, list(rates), dash="dot"))
-    unit = metrics.metric(metric).unit
-    identity = f"curve-{metric.lower().replace('_', '-').replace('.', '-')}"
-    chart = Chart(identity, title, caption, unit, traces, is_over_time=False, width=width)
+        rows += [{"series": OFFERED, "x": rate, "y": rate} for rate in sorted({float(point.x) for point in points})]
+    without_order = is_category(run, points)
+    place = str if without_order else float
+    frame = points_frame(({**row, "x": place(row["x"])} for row in rows), is_category=without_order)
+    chart = Chart(
+        f"curve-{metric.lower().replace('_', '-').replace('.', '-')}",
+        title,
+        caption,
+        known.unit,
+        frame,
+        {OFFERED: Look("faint", dash="dot"), **looks_of(groups, "single" if without_order else "points"), **STEP_LOOKS},
+        width=width,
+        print_title=f"{title}, ms" if metric.startswith("p") else "",
+    )
     return bounded(over_x(chart, run, points))
+
+
+def looks_of(groups: Iterable[str], mark: Mark) -> dict[str, Look]:
+    return {name: look_of(number, mark) for number, name in enumerate(groups)}
 
 
 def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
@@ -146,39 +160,29 @@ def throughput_latency(run: StoredRun, points: Sequence[Point]) -> Chart:
     estimated = [(point, point.estimate("throughput"), point.estimate("p95")) for point in curves]
     estimated = [one for one in estimated if is_drawn(one[1].value) and is_drawn(one[2].value)]
     names = {} if is_search else names_apart(estimated)
-    traces = []
-    for number, (name, members) in enumerate(grouped(curves).items()):
-        known = [one for one in estimated if any(one[0] is point for point in members)]
-        x_low, x_high = drawn_ends([rate for _, rate, _ in known], 4)
-        y_low, y_high = drawn_ends([latency for _, _, latency in known], 2)
-        traces.append(
-            Trace(
-                name or "p95",
-                x=rounded((rate.value for _, rate, _ in known), 4),
-                y=rounded((latency.value for _, _, latency in known), 2),
-                x_low=x_low,
-                x_high=x_high,
-                y_low=y_low,
-                y_high=y_high,
-                hollow=[end is None for end in x_low],
-                labels=[
-                    f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}"
-                    for point, _, _ in known
-                ],
-                texts=None if is_search else [names[point.key] for point, _, _ in known],
-                kind=curve_kind(curves),
-                **look_of(number),
-            )
-        )
+    rows = [
+        {
+            "series": point.group_label or "p95",
+            "x": rate.value,
+            "y": latency.value,
+            **ends(rate, "x_low", "x_high"),
+            **ends(latency, "low", "high"),
+            "is_hollow": interval_shown(rate.low, rate.high) is None,
+            "label": f"{point.label}: {with_interval(point, 'throughput')}, p95 {with_interval(point, 'p95')}",
+            "text": names.get(point.key) or None,
+        }
+        for point, rate, latency in estimated
+    ]
+    hidden = "" if all(names.values()) else " Labels that would overlap others are shown on hover."
     chart = Chart(
         "throughput-latency",
         "Throughput and latency",
-        throughput_latency_words(run, curves)
-        + ("" if all(names.values()) else " Labels that would overlap others are shown on hover."),
+        throughput_latency_words(run, curves) + hidden,
         "p95, ms",
-        traces,
+        points_frame(rows),
+        # Points of databases or versions have no order in which a line could connect them.
+        looks_of((name or "p95" for name in grouped(curves)), "points" if all(map(is_numeric, curves)) else "single"),
         x_title="flows/s",
-        is_over_time=False,
         axis="zero",
     )
     return bounded(chart)
@@ -210,7 +214,7 @@ def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[s
 
 def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
     what = "p95 latency against throughput of each point."
-    if curve_kind(points) == "intervals":
+    if not all(map(is_numeric, points)):
         return f"{what} {BETTER}"
     name = x_name(run) or ""
     order = f"Points are connected in order of {parameter_name(name)}"
@@ -222,32 +226,23 @@ def throughput_latency_words(run: StoredRun, points: Sequence[Point]) -> str:
 
 def search_path(run: StoredRun) -> Chart:
     steps = sorted(run.steps, key=lambda step: int(step.index))
-    kinds = {
-        "sustained": ("good", "circle", [s for s in steps if s.phase == "probe" and step_holds(s)]),
-        "not sustained": ("bad", "x", [s for s in steps if s.phase == "probe" and not step_holds(s)]),
-        "confirmed by a longer step": ("good", "star", [s for s in steps if s.phase == "confirm" and step_holds(s)]),
-        "not confirmed": ("bad", "cross", [s for s in steps if s.phase == "confirm" and not step_holds(s)]),
+    looks = {
+        "search": Look("faint", dash="dot"),
+        "sustained": Look("good", "symbols", size=130),
+        "not sustained": Look("bad", "symbols", shape="x", size=130),
+        "confirmed by a longer step": Look("good", "symbols", shape="star", size=200),
+        "not confirmed": Look("bad", "symbols", shape="cross", size=130),
     }
-    path = Trace(
-        "search",
-        "faint",
-        x=[float(step.index) for step in steps],
-        y=[step.load.rate for step in steps],
-        labels=[f"step {step.index}: {step.load.rate:g}/s" for step in steps],
-        dash="dot",
-    )
-    marks = [
-        Trace(
-            name,
-            colour,
-            x=[float(step.index) for step in found],
-            y=[step.load.rate for step in found],
-            labels=[f"step {step.index}, {step.load.rate:g}/s: {why(step) or name}" for step in found],
-            kind="points-only",
-            symbol=symbol,
-        )
-        for name, (colour, symbol, found) in kinds.items()
-        if found
+    path = [{"series": "search", "x": int(step.index), "y": step.load.rate} for step in steps]
+    tried = [
+        {
+            "series": search_result(step),
+            "x": int(step.index),
+            "y": step.load.rate,
+            "label": f"step {step.index}, {step.load.rate:g}/s: {why(step) or search_result(step)}",
+        }
+        for step in steps
+        if step.phase in ("probe", "confirm")
     ]
     return Chart(
         "search",
@@ -256,77 +251,66 @@ def search_path(run: StoredRun) -> Chart:
         "until two answers agree, and confirms the result with a longer step. A rate is sustained if its step is "
         "valid, achieves the offered rate, and stays within the limits of the search.",
         "arrivals/s",
-        [path, *marks],
+        points_frame([*path, *tried]),
+        looks,
         x_title="step",
-        is_over_time=False,
         width="wide",
     )
 
 
+def search_result(step: StepEntry) -> str:
+    if step.phase == "confirm":
+        return "confirmed by a longer step" if step_holds(step) else "not confirmed"
+    return "sustained" if step_holds(step) else "not sustained"
+
+
+def stacked(points: Sequence[tuple[Point, dict[str, float]]], names: Sequence[str], words: Any) -> pl.DataFrame:
+    """The parts of each point, as bars that stand on one another. ``words`` says a value with its unit."""
+    rows = [
+        {
+            "series": name,
+            "x": point.label,
+            "y": parts.get(name, 0.0),
+            "label": f"{point.label}, {name}: {words(parts.get(name, 0.0))} of {words(sum(parts.values()))}",
+        }
+        for name in names
+        for point, parts in points
+    ]
+    return pl.DataFrame(rows, {"series": pl.String, "x": pl.String, "y": pl.Float64, "label": pl.String})
+
+
 def stage_chart(points: Sequence[Point]) -> Chart | None:
     """The mean time of a flow in each stage at each point. None if no step has stages."""
-    means = [(point, stage_means(point)) for point in points]
-    means = [(point, found) for point, found in means if found]
+    means = [(point, found) for point in points if (found := stage_means(point))]
     if not means:
         return None
-    seen = {stage for _, found in means for stage in found}
-    ordered = [stage for stage in STAGE_MEANINGS if stage in seen] + sorted(seen - set(STAGE_MEANINGS))
-    traces = []
-    for number, stage in enumerate(ordered):
-        name = stage.replace("_", " ")
-        values = [found.get(stage, 0.0) for _, found in means]
-        labels = [
-            f"{point.label}: {milliseconds(found.get(stage, 0.0))} of {milliseconds(sum(found.values()))}"
-            for point, found in means
-        ]
-        traces.append(
-            Trace(
-                name,
-                f"group-{number % GROUP_COUNT}",
-                [point.label for point, _ in means],
-                rounded(values, 3),
-                kind="bars",
-                pattern=PATTERNS[(number + number // GROUP_COUNT) % len(PATTERNS)],
-                labels=labels,
-            )
-        )
+    known = {stage for _, found in means for stage in found}
+    ordered = [stage for stage in STAGE_MEANINGS if stage in known] + sorted(known - set(STAGE_MEANINGS))
+    looks = {
+        stage: Look(f"group-{number % GROUP_COUNT}", "bars", pattern=(number + number // GROUP_COUNT) % PATTERN_COUNT)
+        for number, stage in enumerate(ordered)
+    }
     return Chart(
         "stages",
         "Stages of a flow by point",
         "Mean time of the requests in the measuring window, by stage. The flows time their own stages; start and end "
         "are outside the node. Stages that grow with the load are those in which flows wait.",
         "ms",
-        traces,
+        stacked(means, ordered, milliseconds).with_columns(pl.col("series").str.replace_all("_", " ")),
+        {stage.replace("_", " "): look for stage, look in looks.items()},
         x_title="",
-        is_over_time=False,
         width="wide",
         axis="category",
-        is_stacked=True,
     )
 
 
 def cost_chart(points: Sequence[Point]) -> Chart | None:
     """The CPU time of a flow at each point, by node. None if it was not measured."""
-    costs = [(point, costs_of(point, "cpu_seconds_per_flow")) for point in points]
-    costs = [(point, found) for point, found in costs if found]
+    costs = [(point, found) for point in points if (found := costs_of(point, "cpu_seconds_per_flow"))]
     if not costs:
         return None
     nodes = list(dict.fromkeys(node for _, found in costs for node in found))
-    traces = [
-        Trace(
-            node,
-            f"node-{node.lower()}",
-            [point.label for point, _ in costs],
-            rounded((1000 * found.get(node, 0.0) for _, found in costs), 3),
-            kind="bars",
-            pattern=PATTERNS[number % len(PATTERNS)],
-            labels=[
-                f"{point.label}: {amount(1000 * found.get(node, 0.0))} of {amount(1000 * sum(found.values()))} CPU-ms"
-                for point, found in costs
-            ],
-        )
-        for number, node in enumerate(nodes)
-    ]
+    in_ms = [(point, {node: 1000 * seconds for node, seconds in found.items()}) for point, found in costs]
     return Chart(
         "cost",
         "CPU time of a flow by point",
@@ -334,12 +318,14 @@ def cost_chart(points: Sequence[Point]) -> Chart | None:
         "are not under test; PostgreSQL is measured over the whole load. Bars of equal height mean that the cost "
         "of a flow does not depend on the load.",
         "CPU-ms per flow",
-        traces,
+        stacked(in_ms, nodes, lambda value: f"{amount(value)} CPU-ms"),
+        {
+            node: Look(f"node-{node.lower()}", "bars", pattern=number % PATTERN_COUNT)
+            for number, node in enumerate(nodes)
+        },
         x_title="",
-        is_over_time=False,
         width="wide",
         axis="category",
-        is_stacked=True,
     )
 
 

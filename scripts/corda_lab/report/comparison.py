@@ -16,7 +16,8 @@ from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.analysis.wording import ratio_words
 from corda_lab.paths import RESULTS
 from corda_lab.report import page, tables
-from corda_lab.report.chart import Chart, Mark, Trace, bounded, look_of, rounded
+from corda_lab.report.chart import Chart, Line, bounded, look_of
+from corda_lab.report.charts_sweep import points_frame
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
@@ -71,7 +72,7 @@ def markdown(found: Comparison) -> str:
 
 def html(found: Comparison) -> str:
     charts = [
-        [chart(one, metric, number).as_dict() for metric, rows in one.rows.items() if rows]
+        [chart(one, metric, number) for metric, rows in one.rows.items() if rows]
         for number, one in enumerate(found.others)
     ]
     sections = [
@@ -95,7 +96,6 @@ def html(found: Comparison) -> str:
             "state": found.state,
             "threshold_words": threshold_words(found),
             "confidence": f"{100 * CONFIDENCE:g} %",
-            "data": {"charts": [one for drawn in charts for one in drawn], "spans": []},
         },
     )
 
@@ -155,32 +155,30 @@ def rate_words(found: SearchResult) -> str:
 
 
 def chart(one: RunComparison, metric: str, number: int) -> Chart:
-    rows = [row for row in one.rows[metric] if row.difference is not None]
-    known = [row.difference for row in rows if row.difference is not None]
-    ends = [interval_shown(found.low, found.high) or (None, None) for found in known]
-    trace = Trace(
-        "ratio",
-        x=[row.second.label for row in rows],
-        y=rounded((found.ratio for found in known), 5),
-        y_low=rounded((low for low, _ in ends), 5),
-        y_high=rounded((high for _, high in ends), 5),
-        hollow=[low is None for low, _ in ends],
-        labels=[f"{row.second.label}: {ratio_words(row)}, {row.verdict}" for row in rows],
-        kind="intervals",
-        **look_of(0),
-    )
+    known = [(row, row.difference) for row in one.rows[metric] if row.difference is not None]
+    rows = [
+        {
+            "series": "ratio",
+            "x": row.second.label,
+            "y": found.ratio,
+            **dict(zip(("low", "high"), interval_shown(found.low, found.high) or (None, None), strict=True)),
+            "is_hollow": interval_shown(found.low, found.high) is None,
+            "label": f"{row.second.label}: {ratio_words(row)}, {row.verdict}",
+        }
+        for row, found in known
+    ]
     better = "above" if METRICS[metric].higher_is_better else "below"
     drawn = Chart(
         f"ratio-{number}-{metric}",
         f"Ratio of {METRICS[metric].title}",
         f"Contender ÷ baseline with its interval; {better} 1 is better. No difference is seen if it includes 1.",
         "ratio",
-        [trace] if rows else [],
+        points_frame(rows, is_category=True),
+        {"ratio": look_of(0, "single")},
         x_title="",
-        is_over_time=False,
         width="wide" if metric == "throughput" else "third",
         axis="category",
-        marks=[Mark("level", 1, "equal")],
+        lines=[Line("level", 1, "equal")],
         is_y_from_zero=False,
     )
     return bounded(drawn)

@@ -1,25 +1,34 @@
 """Faults in a report: bands in the charts over time, and a table of what each cost."""
 
+from dataclasses import dataclass
+
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import FaultEntry
 
 NOT_SEEN = "not back before the load ended"
 
 
-def bands(step: StepEntry, origin: float) -> list[dict[str, object]]:
-    """The faults of a step on the time axis of a chart, in seconds from its ``origin`` (unix seconds), as JSON.
+@dataclass(frozen=True)
+class Band:
+    """A fault on a time axis, in seconds. ``back`` is when throughput was back; None if that was not seen."""
 
-    Each has its ``start`` and ``end``, and when throughput was ``back``; None if that was not seen.
-    """
-    found: list[dict[str, object]] = []
+    name: str
+    text: str
+    start: float
+    end: float
+    back: float | None
+
+
+def bands(step: StepEntry, origin: float) -> list[Band]:
+    """The faults of a step on the time axis of a chart, from its ``origin`` (unix seconds)."""
+    found = []
     for fault in step.faults:
         if fault.began_at is None:
             continue
         start, recovery = fault.began_at - origin, fault.recovery_seconds
         end = min(fault.healed_at or step.window.load_ended_at, step.window.load_ended_at) - origin
         back = None if recovery is None else round(start + recovery, 1)
-        times = {"start": round(start, 1), "end": round(max(start, end), 1), "back": back}
-        found.append({"name": fault.name, "text": _text(fault), **times})
+        found.append(Band(fault.name, _text(fault), round(start, 1), round(max(start, end), 1), back))
     return found
 
 

@@ -3,7 +3,6 @@
 Everything is made from the stored files of the run.
 """
 
-import importlib.resources
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,24 +11,20 @@ from typing import Any
 import polars as pl
 
 from corda_lab import atomic
+from corda_lab.analysis.points import points
 from corda_lab.errors import LabError
-from corda_lab.report import chart, palette, rendering, summaries, sweep
+from corda_lab.report import charts_sweep, drawing, palette, rendering, summaries, sweep
 from corda_lab.report import run as report_run
+from corda_lab.report.chart import Chart
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
 
 
-def plotly_js() -> str:
-    return (importlib.resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-
-
 def html(template: str, content: Mapping[str, Any]) -> str:
-    """Render a template. Style, script and Plotly.js are embedded, so the page is a single file."""
-    return rendering.template(template).render(
-        **{**content, "data": chart.to_script(content["data"])},
-        plotly=plotly_js(),
-        style=palette.css() + rendering.text_of("report.css"),
-        script=rendering.text_of("report.js"),
+    """Render a template. Style, script and pictures are embedded, so the page is a single file."""
+    style = palette.css() + rendering.text_of("report.css")
+    return rendering.template(template, {"svg": drawing.svg}).render(
+        **content, style=style, script=rendering.text_of("report.js")
     )
 
 
@@ -37,6 +32,19 @@ def page(run: StoredRun) -> str:
     if run.is_sweep:
         return html("sweep.html", {"run": run.manifest, **sweep.content(run)})
     return html("run.html", {"run": run.manifest, **report_run.content(run)})
+
+
+PRINTED = ("throughput", "latency-histogram", "latency-ecdf")
+"""Ids of the charts of a single run that are drawn for papers. A sweep has its search, curves and breakdowns."""
+
+
+def printed_charts(run: StoredRun) -> list[Chart]:
+    """The main charts of a report."""
+    if not run.is_sweep:
+        return [one for one in report_run.charts(run) if one.id in PRINTED and not one.is_empty]
+    found = points(run)
+    drawn = [*charts_sweep.searches(run), *charts_sweep.curves(run, found), *charts_sweep.breakdowns(found)]
+    return [one for one in drawn if not one.is_empty]
 
 
 def render(folder: Path) -> Path:

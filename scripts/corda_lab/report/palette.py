@@ -55,8 +55,9 @@ GROUP_COUNT = sum(role.startswith("group-") for role in ROLES)
 
 
 def css() -> str:
-    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``."""
-    return _theme(":root", "light", LIGHT) + _theme(':root[data-theme="dark"]', "dark", DARK)
+    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``. Paper is always light."""
+    dark = _theme(':root[data-theme="dark"]', "dark", DARK)
+    return f"{_theme(':root', 'light', LIGHT)}@media screen {{\n{dark}}}\n"
 
 
 def css_of_system() -> str:

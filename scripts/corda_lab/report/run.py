@@ -16,7 +16,6 @@ from corda_lab.report import (
     waterfall,
 )
 from corda_lab.report.chart import Chart
-from corda_lab.report.charts_over_time import span_of
 from corda_lab.report.facts import (
     conditioning_facts,
     environment_facts,
@@ -268,7 +267,6 @@ def charts(run: StoredRun) -> list[Chart]:
 def content(run: StoredRun) -> dict[str, Any]:
     step = run.steps[0]
     environment = run.environment(step)
-    drawn = [chart.as_dict() for chart in charts(run)]
     audit = run.audits().get(step.index)
     return {
         "environment": environment,
@@ -286,8 +284,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "facts": facts(run.manifest, environment, step),
         "profiles": [(entry, profiles.read(run.folder, entry)) for entry in run.manifest.profiles],
         "profile_words": profiles,
-        "charts": drawn,
-        "data": {"charts": drawn, "spans": [span_of(step, step.window.load_started_at)]},
+        "charts": charts(run),
         "clocks": list(CLOCKS),
         "fault_rows": faults.rows(step),
         "trend_rows": tables.trend_rows(run, step),

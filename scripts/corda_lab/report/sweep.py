@@ -12,6 +12,7 @@ from corda_lab.analysis.points import Point, holds, known_metrics, points, searc
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.knobs import labels
 from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, tables
+from corda_lab.report.chart import Chart
 from corda_lab.report.facts import (
     NOTE_TITLES,
     conditioning_facts,
@@ -282,30 +283,29 @@ def badge(run: StoredRun) -> tuple[str, str]:
     return "good" if is_good else "warning", words + (f", {warned} with warnings" if warned else "")
 
 
+def step_charts(run: StoredRun, rows: pl.DataFrame) -> dict[int, Sequence[Chart]]:
+    by_step = {part["step"][0]: part for part in rows.partition_by("step")}
+    empty = rows.clear()
+    return {step.index: charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
+
+
 def content(run: StoredRun) -> dict[str, Any]:
     all_points = points(run)
     rows = run.table("requests", charts_over_time.ROW_COLUMNS)
     samples = run.table("metrics").filter(pl.col("name").is_in(METRIC_NAMES))
     conclusion = conclusions.conclude(run, all_points, samples)
-    curves = charts_sweep.curves(run, all_points)
     is_search = bool(run.sweep.find_max)
-    breakdown = charts_sweep.breakdowns(all_points)
-    over_time = charts_over_time.over_the_run(run, rows, samples)
-    searches = charts_sweep.searches(run)
-    drawn = [*searches, *curves, over_time, *breakdown]
-    by_step = {part["step"][0]: part for part in rows.partition_by("step")}
-    empty = rows.clear()
-    steps = {str(step.index): charts_over_time.step_charts(step, by_step.get(step.index, empty)) for step in run.steps}
     return {
         "sweep": run.sweep,
         "errors_shown": ERRORS_SHOWN_MAX,
         "conclusion": conclusion,
         "note_titles": NOTE_TITLES,
         "tiles": tiles(run, conclusion),
-        "search": [chart.as_dict() for chart in searches],
-        "curves": [chart.as_dict() for chart in curves],
-        "over_time": over_time.as_dict(),
-        "breakdown": [chart.as_dict() for chart in breakdown],
+        "search": charts_sweep.searches(run),
+        "curves": charts_sweep.curves(run, all_points),
+        "over_time": charts_over_time.over_the_run(run, rows, samples),
+        "breakdown": charts_sweep.breakdowns(all_points),
+        "step_charts": step_charts(run, rows),
         "stage_meanings": STAGE_MEANINGS,
         "point_rows": point_rows(all_points, conclusion),
         "value_table": tables.values_by_point(all_points),
@@ -332,5 +332,4 @@ def content(run: StoredRun) -> dict[str, Any]:
         "busy": percent,
         "node_logs": node_logs.section(run.folder),
         "logs": node_logs,
-        "data": {"charts": [chart.as_dict() for chart in drawn], "spans": charts_over_time.spans(run), "steps": steps},
     }

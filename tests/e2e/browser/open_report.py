@@ -9,16 +9,8 @@ import sys
 
 from chromium import open_page
 
-DRAWN_MS = 60_000
-
-DRAWN = (
-    "document.querySelectorAll('.js-plotly-plot').length > 0"
-    " && [...document.querySelectorAll('.js-plotly-plot')].every(plot => plot.querySelector('.main-svg'))"
-)
-PLOTS = (
-    "[...document.querySelectorAll('.js-plotly-plot')].map(plot => ({id: plot.id,"
-    " points: plot.data.reduce((sum, trace) => sum + (trace.x?.length ?? trace.y?.length ?? 0), 0)}))"
-)
+DRAWN = "'.mark-line.role-mark path, .mark-symbol.role-mark path, .mark-rect.role-mark path'"
+EMPTY = f"[...document.querySelectorAll('.plot')].filter(plot => !plot.querySelector({DRAWN})).map(plot => plot.id)"
 STEP_SHOWN = (
     "[...document.querySelectorAll('[data-step]')].filter(facts => !facts.hidden).map(facts => facts.dataset.step)"
 )
@@ -32,8 +24,7 @@ TOO_WIDE = (
 def main(file: str, folder: str) -> None:
     with open_page() as (page, errors):
         page.goto(f"file://{file}")
-        page.wait_for_function(DRAWN, timeout=DRAWN_MS)
-        plots = page.evaluate(PLOTS)
+        empty = page.evaluate(EMPTY)
         page.screenshot(path=f"{folder}/report.png", full_page=True)
         step_changed = None
         if page.locator("#step-after").count():
@@ -45,9 +36,8 @@ def main(file: str, folder: str) -> None:
         page.locator("#theme").click()
         page.set_viewport_size({"width": 400, "height": 900})
         too_wide = page.evaluate(TOO_WIDE)
-        empty = [plot["id"] for plot in plots if not plot["points"]]
         seen = {
-            "charts": len(plots),
+            "charts": page.locator(".plot svg[role=img]").count(),
             "places": page.locator(".plot").count(),
             "empty_charts": empty,
             "step_changed": step_changed,

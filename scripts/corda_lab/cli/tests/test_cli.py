@@ -21,7 +21,7 @@ from support.commands import PYTHONPATH
 
 VERBS_MAX, OPTIONS_MAX = 18, 90
 COMMANDS = verbs.Commands(verbs.VERBS)
-LARGE = {"httpx", "jinja2", "matplotlib", "numpy", "plotly", "polars", "scipy"}
+LARGE = {"httpx", "jinja2", "numpy", "polars", "scipy", "vl_convert"}
 """Libraries that ``lab --help`` does not wait for."""
 
 

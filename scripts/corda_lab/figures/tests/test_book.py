@@ -31,7 +31,7 @@ def test_the_published_document_is_that_of_the_committed_repeats() -> None:
 
 def test_the_published_pictures_are_those_of_the_committed_repeats() -> None:
     found = book.of(PUBLISHED.read_figures(), store.read(PUBLISHED.repeats))
-    expected = {one.name: book.picture_digest(book.picture(one)) for one in found.figures if book.shown(one)}
+    expected = {one.name: book.picture(one).digest for one in found.figures if book.shown(one)}
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
     assert drawn.keys() == expected.keys(), WRITE
     assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
@@ -315,8 +315,8 @@ def test_a_figure_without_a_value_has_no_picture(two: Places, repeats: Sequence[
 
 def test_a_picture_tells_from_which_values_it_was_drawn(found: Book, two: Places) -> None:
     (path, _) = book.draw(found.figures, two)
-    chart = book.picture(found.figures[0])
-    assert book.picture_digest(chart) in path.read_text(encoding="utf-8")
+    drawn = book.picture(found.figures[0]).digest
+    assert drawn in path.read_text(encoding="utf-8")
 
 
 def test_text_stays_within_its_cell() -> None:

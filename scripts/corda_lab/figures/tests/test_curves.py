@@ -64,7 +64,7 @@ def test_measured_curves_have_a_mean_and_an_interval_for_each_x(figure: Figure) 
 def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
     found = judged(figure, repeats(1))
     assert all(dot.low is None for curve in measured(figure, found.repeats) for dot in curve.dots)
-    assert all(all(trace.hollow or ()) for trace in curves.here(found).traces)
+    assert curves.here(found).frame["is_hollow"].all()
 
 
 def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
@@ -169,7 +169,7 @@ def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path,
     found = judged(figure, repeats(1))
     assert {curve.origin for curve in normalised(figure, found.repeats)[0]} == {"here"}
     assert "The published values are of another kind" in curves.both(found).caption
-    assert len(curves.published(found)[0].traces) == 1
+    assert len(curves.published(found)[0].looks) == 1
 
 
 def curves_beside(tmp_path: Path, published: str, y: str = "throughput") -> dict[str, list[tuple[object, float]]]:
@@ -228,8 +228,8 @@ def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:
 
 def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
     found = judged(figure, [])
-    assert curves.here(found).traces == []
-    assert [trace.name for trace in curves.both(found).traces] == ["published: OS 3.3"]
+    assert curves.here(found).is_empty
+    assert list(curves.both(found).looks) == ["published: OS 3.3"]
 
 
 def test_an_axis_with_a_wide_range_is_logarithmic(figure: Figure) -> None:

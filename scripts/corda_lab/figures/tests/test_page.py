@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures import book
+from corda_lab.figures import book, curves
 from corda_lab.figures.judge import Judged, judged
 from corda_lab.figures.measure import collect
 from corda_lab.results.stored import StoredRun
 from support import figures
-from support.pages import chart_data, without_scripts
+from support.pages import places, without_scripts
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +38,11 @@ def test_the_words_of_the_source_are_quoted_as_they_are(html: str) -> None:
     assert "<q>The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat.</q>" in html
 
 
-def test_published_and_measured_curves_stand_side_by_side_and_in_one_chart(html: str) -> None:
-    charts = {chart["id"]: chart for chart in chart_data(html)["charts"]}
-    assert list(charts) == ["published-0", "here", "both"]
-    assert charts["published-0"]["y_title"] == "flows/s"
-    assert [trace["name"] for trace in charts["here"]["traces"]] == ["H2", "PostgreSQL"]
-    assert charts["both"]["width"] == "wide"
-    for chart in charts.values():
-        assert f'id="{chart["id"]}"' in html
-        assert all(trace["x"] and trace["y"] for trace in chart["traces"])
+def test_published_and_measured_curves_stand_side_by_side_and_in_one_chart(found: Judged, html: str) -> None:
+    (theirs,), ours = curves.published(found), curves.here(found)
+    assert places(html) == [theirs.id, ours.id, curves.both(found).id]
+    assert theirs.y_title == "flows/s"
+    assert list(ours.shown_looks) == ["H2", "PostgreSQL"]
 
 
 def test_both_sides_have_their_hardware_and_conditions(text: str) -> None:

@@ -13,7 +13,7 @@ from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
 from corda_lab.errors import LabError
 from corda_lab.report import comparison
 from corda_lab.results import folders as results
-from support.pages import chart_data, without_scripts
+from support.pages import places, without_scripts
 from support.sweeps import SimulatedSweep, store_sweep
 
 LATER = "20260102T040405Z-later"
@@ -61,9 +61,8 @@ def test_a_ratio_with_an_interval_that_says_nothing_stands_alone(tmp_path: Path)
     (row,) = [row for row in comparison.shown_rows(found.others[0], "throughput") if row["label"] == "8 users"]
     assert row["ratio"] == "1.00 × (too few repeats for an interval)"
     assert row["first"].endswith("(n = 2, too few repeats for an interval)")
-    charts = {chart["id"]: chart for chart in chart_data(comparison.html(found))["charts"]}
-    (trace,) = charts["ratio-0-throughput"]["traces"]
-    assert (trace["y_high"][1], trace["hollow"][1]) == (None, True)
+    points = comparison.chart(found.others[0], "throughput", 0).frame
+    assert (points["high"][1], points["is_hollow"][1]) == (None, True)
 
 
 def test_a_run_against_itself_shows_no_difference(before: Path) -> None:
@@ -216,8 +215,8 @@ def test_leaves_a_page_markdown_and_json(before: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["compare.html", "compare.json", "compare.md"]
     data = json.loads((folder / "compare.json").read_text(encoding="utf-8"))
     assert len(data["comparisons"]) == 2
-    charts = chart_data((folder / "compare.html").read_text(encoding="utf-8"))["charts"]
-    assert len(charts) == len({chart["id"] for chart in charts}) == 8
+    drawn = places((folder / "compare.html").read_text(encoding="utf-8"))
+    assert len(drawn) == len(set(drawn)) == 8
     assert results.all_runs(results=tmp_path) == sorted([before, tmp_path / LATER]), "a comparison is no run"
 
 

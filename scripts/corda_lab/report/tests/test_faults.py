@@ -1,13 +1,14 @@
 """Faults in reports: bands in the charts over time, and a table of what each cost."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
-from corda_lab.report import page
+from corda_lab.report import drawing, page
 from corda_lab.results import folders, stored
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from support.pages import chart_data, report_html, report_text
+from support.pages import report_charts, report_text
 from support.sweeps import SimulatedSweep, store_sweep
 
 LATE = FaultEntry(kind="pause", target="partya", at_seconds=90.0, for_seconds=1.0, problem="the load had ended before")
@@ -37,14 +38,13 @@ def with_faults(folder: Path) -> Path:
 
 def test_the_charts_of_a_run_show_each_fault_that_was_made_as_a_band(stored_run: Callable[..., Path]) -> None:
     folder = with_faults(stored_run())
-    (span,) = chart_data(report_html(folder))["spans"]
-    (band,) = span["faults"]
-    assert (band["name"], band["start"], band["end"]) == ("kill bridge", 30.0, 35.5)
-    assert band["text"] == "kill bridge: no effect"
-    assert band["back"] == 30.0, "the simulated load did not suffer"
-    script = report_html(folder)
-    assert "span.faults" in script
-    assert "--fault:" in script
+    chart = report_charts(folder)["throughput"]
+    (band,) = chart.spans[0].faults
+    assert (band.name, band.start, band.end) == ("kill bridge", 30.0, 35.5)
+    assert band.text == "kill bridge: no effect"
+    assert band.back == 30.0, "the simulated load did not suffer"
+    assert "var(--fault)" in drawing.svg(chart)
+    assert ">kill bridge: no effect</text>" in drawing.svg(chart)
 
 
 def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(stored_run: Callable[..., Path]) -> None:
@@ -59,12 +59,13 @@ def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(st
 def test_a_report_without_faults_says_nothing_of_them(stored_run: Callable[..., Path]) -> None:
     folder = stored_run()
     assert "scripts/lab chaos" not in report_text(folder)
-    assert [span["faults"] for span in chart_data(report_html(folder))["spans"]] == [[]]
+    assert "var(--fault)" not in drawing.svg(report_charts(folder)["throughput"])
 
 
 def test_a_sweep_shows_the_faults_of_its_steps(tmp_path: Path) -> None:
     folder = with_faults(store_sweep(tmp_path, SimulatedSweep()))
-    data = chart_data(report_html(folder))
-    assert [len(span["faults"]) for span in data["spans"]].count(1) == 1
-    assert sum(len(step["span"]["faults"]) for step in data["steps"].values()) == 1
+    charts = report_charts(folder)
+    assert [len(span.faults) for span in charts["over-time"].spans].count(1) == 1
+    of_steps = [chart.spans[0].faults for name, chart in charts.items() if re.fullmatch(r"step-\d+-throughput", name)]
+    assert [len(faults) for faults in of_steps].count(1) == 1
     assert "kill bridge 30.0 s 5.5 s" in report_text(folder)

@@ -14,7 +14,7 @@ from support.commands import PYTHONPATH
 from support.pages import report_html
 from support.sweeps import LARGEST, SimulatedSweep, store_sweep
 
-FILE_MEGABYTES_MAX = 12
+FILE_MEGABYTES_MAX = 4
 LARGEST_SECONDS_MAX = 20
 LARGEST_GIGABYTES_MAX = 1.5
 
