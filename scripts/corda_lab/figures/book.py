@@ -17,7 +17,7 @@ from corda_lab.figures.store import ESTIMATES, FULL, QUICK, in_form, names_of, s
 from corda_lab.figures.verdict import CANNOT_TELL, DID_NOT_HOLD, HELD, NOT_TESTABLE, REPEATS_MIN, Verdict
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.report import drawing, page
+from corda_lab.report import drawing, page, rendering
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import LABS, conditioning_plan, until
 from corda_lab.stats.intervals import CONFIDENCE
