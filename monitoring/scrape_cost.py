@@ -61,8 +61,8 @@ class Cost:
 def measure(lab: Compose, node: str) -> Cost:
     """Scrape a node again and again. Raises LabError."""
     arguments = [node.lower(), *map(str, (SCRAPES, WARM_UP_SCRAPES, REST_SECONDS, FETCH_SECONDS_MAX))]
-    command = ["exec", "-T", "locust", "python3", "-c", PROGRAM, *arguments]
-    return Cost(**json.loads(lab.run(*command, seconds_max=MEASURE_SECONDS_MAX).stdout))
+    done = lab.exec("locust", "python3", "-c", PROGRAM, *arguments, seconds_max=MEASURE_SECONDS_MAX)
+    return Cost(**json.loads(done.stdout))
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ from corda_lab.host import machine, processes
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.docker import docker_to_file
 from corda_lab.lab.images import in_use
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import CACHE, ROOT
@@ -299,7 +300,9 @@ def keep_service_logs(settings: Settings) -> None:
     """Write the logs of all services to the cache, before they are deleted with the lab."""
     log = CACHE / "e2e-services.log"
     try:
-        Compose(lifecycle.whole(settings)).run_to_file(log, "logs", "--no-color", "--timestamps")
+        compose, command = Compose(lifecycle.whole(settings)), ("logs", "--no-color", "--timestamps")
+        shown = compose.shown(*command)
+        docker_to_file(log, *compose.arguments(*command), shown=shown, environment=compose.environment)
         ui.note(f"The services' logs are in {log.relative_to(ROOT)}")
     except LabError as error:
         ui.print_error(error)

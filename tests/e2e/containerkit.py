@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import docker
 from e2e.labkit import Lab
 
 Containers = dict[str, dict[str, Any]]
@@ -27,7 +27,7 @@ def containers_of(lab: Lab) -> Containers:
 
 def said_of(kind: str, *names: str) -> str:
     """Return what the engine says of containers, volumes or networks, as JSON."""
-    done = run_docker([kind, "inspect", *names])
+    done = docker(kind, "inspect", *names)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -38,7 +38,7 @@ def running(containers: Containers) -> list[str]:
 
 def file_in(lab: Lab, service: str, path: str) -> str:
     """Return the content of a file as the service itself reads it."""
-    return lab.compose.run("exec", "-T", service, "cat", path).stdout
+    return lab.compose.exec(service, "cat", path).stdout
 
 
 def mounts_of(container: dict[str, Any], suffix: str) -> set[tuple[str, bool]]:
@@ -59,9 +59,7 @@ def created_during(action: Callable[[], object], images: set[str]) -> list[dict[
         ThreadPoolExecutor(1) as pool,
     ):
         assert events.stdout is not None
-        asked = pool.submit(
-            lambda lines: [run_docker(["container", "inspect", one.strip()]) for one in lines], events.stdout
-        )
+        asked = pool.submit(lambda lines: [docker("container", "inspect", one.strip()) for one in lines], events.stdout)
         try:
             action()
         finally:

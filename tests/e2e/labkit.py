@@ -67,7 +67,7 @@ class Lab:
 
     def inside(self, service: str, script: str) -> str:
         """Run a bash script in the container of a service, and return its output."""
-        return self.compose.run("exec", "-T", service, "bash", "-c", script).stdout
+        return self.compose.exec(service, "bash", "-c", script).stdout
 
     def metrics(self, node: str) -> str:
         """Return the current metrics page of a node's JMX exporter."""

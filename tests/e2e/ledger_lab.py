@@ -15,8 +15,8 @@ from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Service
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Service
 from corda_lab.lab.settings import Settings
 from corda_lab.results.audits import Audit, ViolationKind
 from e2e.ledger_databases import H2, TABLES, Content, Postgres, moment, text
@@ -55,14 +55,14 @@ class LocalCompose(Compose):
     def services(self) -> list[Service]:
         return [Service(node.lower(), Container(node), "running", "healthy", 0) for node in self.present]
 
-    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = 60) -> None:
-        self.execute(path, arguments[3:], seconds_max)
+    def exec_to_file(self, path: Path, _service: str, *command: str, seconds_max: float = 60) -> None:
+        self.execute(path, command, seconds_max)
 
-    def run_docker_to_file(self, path: Path, arguments: list[str], *, shown: str, seconds_max: float) -> None:
+    def docker_to_file(self, path: Path, *arguments: str, on: str, shown: str, seconds_max: float) -> None:
         """``docker run`` with the volumes of nodes, whose names are those of the folders below ``base``."""
         self.containers += 1
         at = arguments.index(self.settings.own_image("node:4.10"))
-        options, command = arguments[:at], arguments[at + 1 :]
+        options, command = arguments[:at], list(arguments[at + 1 :])
         assert "--network=none" in options
         for volume in (word.removeprefix("--volume=") for word in options if word.startswith("--volume=")):
             name, mount, mode = volume.split(":")
@@ -159,7 +159,7 @@ class Ledger:
 
     def audit(self, rows: pl.DataFrame = ROWS, deadline_seconds: float = 60) -> Audit:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sources, "run_docker_to_file", self.compose.run_docker_to_file)
+            patch.setattr(sources, "docker_to_file", self.compose.docker_to_file)
             return audit_load(self.compose, rows, deadline_seconds)
 
 

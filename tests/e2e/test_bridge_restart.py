@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import docker
 from e2e.hostile import FLOWS, is_ready_for_others, seconds_until, started
 from e2e.labkit import Lab
 
@@ -21,7 +21,7 @@ KILL = "import os, signal, sys; os.kill(int(sys.argv[1]), signal.SIGKILL)"
 
 def inspected(lab: Lab, form: str) -> str:
     (bridge,) = [service.container.name for service in lab.compose.services() if service.name == "bridge"]
-    done = run_docker(["container", "inspect", "--format", form, bridge])
+    done = docker("container", "inspect", "--format", form, bridge)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -43,7 +43,7 @@ def kill_from_outside(lab: Lab) -> None:
         "--memory=64m",
     ]
     image = lab.settings.own_image("locust")
-    done = run_docker(["run", *options, "--entrypoint=python3", image, "-c", KILL, process])
+    done = docker("run", *options, "--entrypoint=python3", image, "-c", KILL, process)
     assert done.returncode == 0, done.stderr
 
 

@@ -72,7 +72,7 @@ def test_a_node_that_is_cut_off_hears_nobody(lab: Lab) -> None:
 
 def test_a_full_disk_is_a_limit_of_all_processes(lab: Lab) -> None:
     def limit() -> str:
-        limits = lab.compose.run("exec", "-T", "bridge", "cat", "/proc/1/limits").stdout
+        limits = lab.compose.exec("bridge", "cat", "/proc/1/limits").stdout
         return limits.partition("Max file size")[2].split()[0]
 
     # The bridge, because it writes no file: any other part could end itself.

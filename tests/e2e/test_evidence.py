@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.lab.deployed import RUN_LABEL
+from corda_lab.lab.lab import RUN_LABEL
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.text.words import plural

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from corda_lab.lab import images
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import docker
 from e2e.labkit import Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -63,7 +63,7 @@ def test_ports_are_published_on_loopback_only(lab: Lab) -> None:
 
 def test_no_service_runs_as_root(lab: Lab) -> None:
     for service in ("notary", "partya", "bridge", "locust", "prometheus"):
-        uid = lab.compose.run("exec", "-T", service, "id", "-u").stdout.strip()
+        uid = lab.compose.exec(service, "id", "-u").stdout.strip()
         assert int(uid) > 0, service
 
 
@@ -83,7 +83,7 @@ def test_corda_has_the_method_that_nodes_do_not_compile(lab: Lab, tmp_path: Path
     class_name, method = excluded.groups()
     jar = lab.inside("partya", "echo /opt/corda/lib/corda-node-[0-9]*.jar").strip()
     container = next(service.container.name for service in lab.compose.services() if service.name == "partya")
-    copied = run_docker(["cp", f"{container}:{jar}", str(tmp_path / "node.jar")])
+    copied = docker("cp", f"{container}:{jar}", str(tmp_path / "node.jar"))
     assert copied.returncode == 0, copied.stderr
     with ZipFile(tmp_path / "node.jar") as node:
         assert method.encode() in node.read(f"{class_name}.class")

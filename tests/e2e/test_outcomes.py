@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import docker
 from corda_lab.results import folders
 from e2e.labkit import Lab
 from lab_workload.row import ROWS_DIRECTORY
@@ -34,8 +34,8 @@ def test_every_flow_is_accounted_for_after_the_bridge_was_killed(lab: Lab) -> No
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         await_rows(lab, 20)
         bridge = next(service.container.name for service in lab.compose.services() if service.name == "bridge")
-        assert run_docker(["kill", "--signal", "KILL", bridge]).returncode == 0
-        assert run_docker(["start", bridge]).returncode == 0
+        assert docker("kill", "--signal", "KILL", bridge).returncode == 0
+        assert docker("start", bridge).returncode == 0
         output, _ = process.communicate(timeout=RUN_SECONDS_MAX)
 
     assert process.returncode == 1, output

@@ -275,7 +275,7 @@ def test_a_query_that_failed_is_no_empty_table(
 def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: Path) -> None:
     ledger = made(servers, "h2", tmp_path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "run_docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
+        patch.setattr(sources, "docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
         found = audit_load(ledger.compose, ROWS)
     assert found.verdict == "cannot tell"
     assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)

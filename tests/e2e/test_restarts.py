@@ -219,7 +219,7 @@ def transactions_of(compose: Compose, node: str) -> set[str]:
             "-url 'jdbc:h2:file:/opt/corda/persistence/restarts;MAX_COMPACT_TIME=0' "
             "-sql 'select tx_id from node_transactions'; rm -f /opt/corda/persistence/restarts.*"
         )
-    done = compose.run("exec", "-T", *command, query, check=False, seconds_max=120)
+    done = compose.exec(*command, query, check=False, seconds_max=120)
     found = set(TRANSACTION.findall(done.stdout.upper()))
     if not found:
         print(f"{node} has no transaction, or could not be read: {done.stdout}{done.stderr}")

@@ -19,8 +19,8 @@ import pytest
 
 from corda_lab.host import engine
 from corda_lab.host.engine import parse_version
-from corda_lab.lab import checks, node_logs
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab import doctor, node_logs
+from corda_lab.lab.docker import docker
 from corda_lab.lab.images import image_name
 from corda_lab.paths import ROOT
 from corda_lab.runs.rows_volume import RowsVolume
@@ -70,7 +70,7 @@ def passwords_of(lab: Lab, containers: Containers) -> dict[str, str]:
     if "grafana" in containers:
         found["Grafana"] = file_in(lab, "grafana", "/secrets/admin-password")
     if "postgres" in containers:
-        roles = lab.compose.run("exec", "-T", "postgres", "ls", "/secrets").stdout.split()
+        roles = lab.compose.exec("postgres", "ls", "/secrets").stdout.split()
         assert {"lab", "exporter", "notary", "partya"} <= set(roles)
         found |= {f"PostgreSQL, role {role}": file_in(lab, "postgres", f"/secrets/{role}") for role in roles}
         assert found["PostgreSQL, role exporter"] == file_in(lab, "postgres-exporter", "/secrets/password")
@@ -168,7 +168,7 @@ def test_no_outside_name_is_resolved(lab: Lab, containers: Containers) -> None:
     version = parse_version(engine.probe().server_version)
     assert version is not None
     # Old engines ask the host's name server for nodes, and `lab up` warns of them.
-    if not checks.resolves_outside(version):
+    if not doctor.resolves_outside(version):
         assert not resolves(lab, "partya", OUTSIDE)
 
 
@@ -268,7 +268,7 @@ def test_no_password_is_in_an_environment(lab: Lab, containers: Containers, pass
     inspected = json.dumps(containers)
     assert [name for name, password in passwords.items() if password in inspected] == []
     for service in running(containers):
-        seen = lab.compose.run("exec", "-T", service, "cat", "/proc/1/environ", "/proc/1/cmdline", check=False).stdout
+        seen = lab.compose.exec(service, "cat", "/proc/1/environ", "/proc/1/cmdline", check=False).stdout
         # Without it, the environment could not be read, and nothing was looked at.
         assert "PATH=" in seen, service
         # Their own start scripts put the content of the file into the environments of Grafana and of PostgreSQL.
@@ -317,12 +317,12 @@ def test_no_password_is_in_logs_or_results(lab: Lab, containers: Containers, pas
 def called_by_rpc(lab: Lab, bridge: str, folder: Path) -> dict[str, str]:
     """Operation → what a node says to the RPC user, who calls it from a container of the bridge's image."""
     folder.chmod(0o777)  # the containers run as other users
-    copied = run_docker(["cp", f"{bridge}:/opt/corda-lab/lib", str(folder)])
+    copied = docker("cp", f"{bridge}:/opt/corda-lab/lib", str(folder))
     assert copied.returncode == 0, copied.stderr
     source = shutil.copy(FORBIDDEN_CALLS, folder)
     compiler = ["run", "--rm", "--network=none", f"--user={os.geteuid()}:{os.getegid()}", f"--volume={folder}:{folder}"]
     compiler += ["--entrypoint=javac", image_name(lab.settings, "MAVEN_IMAGE")]
-    made = run_docker([*compiler, "-d", str(folder), "-cp", f"{folder}/lib/*", str(source)], seconds_max=120)
+    made = docker(*compiler, "-d", str(folder), "-cp", f"{folder}/lib/*", str(source), seconds_max=120)
     assert made.returncode == 0, made.stderr
     options = ["run", "--rm", "--no-deps", "-T", "--env=BRIDGE_HEAP=192m", f"--volume={folder}:/tests:ro"]
     options += ["--entrypoint=/opt/corda-lab/run-java", "bridge", "--class-path=/tests:/opt/corda-lab/lib/*"]

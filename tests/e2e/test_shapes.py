@@ -204,7 +204,7 @@ def copied_ledgers(compose: Compose, statements: str) -> dict[str, str]:
 
 def psql(compose: Compose, statements: str) -> None:
     where = ("--username=lab", "--dbname=corda", "--quiet", "--set=ON_ERROR_STOP=1")
-    compose.run("exec", "-T", "postgres", "psql", *where, "--command", statements)
+    compose.exec("postgres", "psql", *where, "--command", statements)
 
 
 COPIED = "copied"
@@ -257,7 +257,7 @@ def test_a_slow_link_is_slower_while_it_lasts_and_no_other_is(compose: Compose) 
 
 def test_a_reset_link_breaks_connections_while_it_lasts(compose: Compose) -> None:
     def tried() -> str:
-        return compose.run("exec", "-T", "links", "python3", "-c", TRY_LINK).stdout.strip()
+        return compose.exec("links", "python3", "-c", TRY_LINK).stdout.strip()
 
     assert tried() == "open"
     with lasting(compose, "reset-link", LINK):

@@ -11,7 +11,7 @@ from typing import Any
 
 from corda_lab.errors import LabError
 from corda_lab.host import control_groups
-from corda_lab.lab.engine import HERE
+from corda_lab.lab.docker import ask
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs import counters
 from corda_lab.runs.running import RunningLab
@@ -66,7 +66,7 @@ def await_rest(lab: RunningLab) -> None:
 
 def docker(*arguments: str) -> str:
     """Run a Docker command and return its output. Raises LabError if it fails, or does not end in time."""
-    return HERE.checked(*arguments, seconds_max=COMMAND_SECONDS_MAX)
+    return ask(*arguments, seconds_max=COMMAND_SECONDS_MAX)
 
 
 def ratio(theirs: Mapping[int, float], ours: Mapping[int, float]) -> Difference | None:

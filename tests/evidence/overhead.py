@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
-from corda_lab.lab.deployed import RUN_LABEL
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.lab import RUN_LABEL
 from corda_lab.runs import unknown
 from corda_lab.runs.running import RunningLab
 from lab_workload.row import ROWS_DIRECTORY
@@ -116,12 +117,12 @@ def load(lab: RunningLab, asked: Record, off: set[str]) -> Iterator[str]:
     what = ("--workload", asked["workload"], "--node", NODE, "--run-id", run_id)
     parts = ("--recording", "none" if "recording" in off else "rows", "--trace-every", "0" if "traces" in off else "1")
     try:
-        lab.compose.run(*container, "locust", "--headless", *users, *extent, *what, *parts)
+        Compose(lab.settings).run(*container, "locust", "--headless", *users, *extent, *what, *parts)
         yield name
     finally:
         subprocess.run(["docker", "rm", "--force", "--volumes", name], capture_output=True, check=False)
         remove = f"rm -f {ROWS_DIRECTORY}/{run_id}.*"
-        lab.compose.run("exec", "-T", "locust", "sh", "-c", remove, check=False)
+        lab.compose.exec("locust", "sh", "-c", remove, check=False)
         unknown.forget(lab.bridge, NODE, run_id)
 
 
@@ -150,9 +151,9 @@ def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -
         pause(lab, name, asked["duration_seconds"], watches=watches)
         last = count(lab)
         docker("wait", name)
-        end = RunEnd.read(lab.compose.run("exec", "-T", "locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
+        end = RunEnd.read(lab.compose.exec("locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
         lines = f"cat {ROWS_DIRECTORY}/overhead.ndjson | wc -l"
-        rows = int(lab.compose.run("exec", "-T", "locust", "sh", "-c", lines).stdout)
+        rows = int(lab.compose.exec("locust", "sh", "-c", lines).stdout)
     slowdown = statistics.fmean(calibrate().core_ms.values()) / statistics.fmean(work.core_ms.values())
     await_rest(lab)
     failed = end.outcomes["failed"] + end.outcomes["unknown"]

@@ -24,7 +24,8 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
-from corda_lab.lab.deployed import RUN_LABEL
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.lab import RUN_LABEL
 from corda_lab.paths import RESULTS
 from corda_lab.results import stored as runs
 from corda_lab.runs.running import RunningLab
@@ -71,7 +72,8 @@ def container(lab: RunningLab, name: str, *arguments: str) -> Iterator[str]:
     """Start a container of a service in the background, and remove it after the block."""
     full = f"{lab.compose.project}-{name}"
     try:
-        lab.compose.run("run", "--detach", "--no-deps", "--label", f"{RUN_LABEL}={name}", "--name", full, *arguments)
+        options = ("--detach", "--no-deps", "--label", f"{RUN_LABEL}={name}", "--name", full)
+        Compose(lab.settings).run("run", *options, *arguments)
         yield full
     finally:
         subprocess.run(["docker", "rm", "--force", "--volumes", full], capture_output=True, check=False)

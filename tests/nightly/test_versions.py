@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from corda_lab.knobs import checks
+from corda_lab.knobs import shape as knobs
 from corda_lab.knobs.shape import CORDA_VERSIONS
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
@@ -19,7 +19,7 @@ from support import own_lab
 from support.nights import taking_turns
 
 LOAD = LoadOptions(workload="iou", users=4, duration_seconds=20.0, warm_up_seconds=10.0)
-PLACES = taking_turns(product(checks.names("databases"), CORDA_VERSIONS), 8)
+PLACES = taking_turns(product(knobs.names("databases"), CORDA_VERSIONS), 8)
 
 
 @pytest.fixture(params=PLACES, ids="-".join)

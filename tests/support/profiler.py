@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry

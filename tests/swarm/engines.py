@@ -20,7 +20,7 @@ from bare.commands import come_true, last_words, run
 from bare.dockerd import process_start
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import output_of
+from corda_lab.lab.docker import output_of
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
 

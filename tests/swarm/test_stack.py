@@ -4,6 +4,7 @@
 a user has is a container on the manager.
 """
 
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,10 +18,10 @@ from bare.commands import come_true
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import engine as host_engine
-from corda_lab.lab import engine, images
-from corda_lab.lab.checks import Level
-from corda_lab.lab.deployed import Deployed, hosts_of
-from corda_lab.lab.engine import HERE, Container, Engine, run_docker
+from corda_lab.lab import images
+from corda_lab.lab.docker import Container, ask, docker
+from corda_lab.lab.doctor import Level
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
@@ -28,7 +29,8 @@ from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
-from corda_lab.swarm import doctor, lifecycle
+from corda_lab.swarm import hosts as swarm_hosts
+from corda_lab.swarm import lifecycle
 from corda_lab.swarm.deploy import tasks_of
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.sweeps import command
@@ -59,12 +61,12 @@ def registry(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> It
     """The registry of the placement. Its port is one of the manager's own, and its files are in no volume."""
     folder = tmp_path_factory.mktemp("registry")
     options = ("--detach", f"--name={REGISTRY}", "--network=host", f"--volume={folder}:/var/lib/registry")
-    HERE.checked("run", *options, images.image_name(settings, "REGISTRY_IMAGE"))
+    ask("run", *options, images.image_name(settings, "REGISTRY_IMAGE"))
     try:
-        assert come_true(lambda: doctor.is_open("127.0.0.1", REGISTRY_PORT), seconds_max=60)
+        assert come_true(lambda: swarm_hosts.is_open("127.0.0.1", REGISTRY_PORT), seconds_max=60)
         yield
     finally:
-        HERE.run("rm", "--force", REGISTRY)
+        docker("rm", "--force", REGISTRY)
 
 
 @pytest.fixture(scope="session")
@@ -83,15 +85,15 @@ def stack(prepared: Prepared) -> Iterator[str]:
         lifecycle.down(prepared.settings, PLACEMENT, volumes=True)
 
 
-def hosts(prepared: Prepared) -> list[Engine]:
-    return [Engine(name) for name in prepared.fitted.hosts]
+def hosts(prepared: Prepared) -> list[str]:
+    return list(prepared.fitted.hosts)
 
 
-def lines(host: Engine, *arguments: str) -> set[str]:
-    return set(host.checked(*arguments).splitlines())
+def lines(host: str, *arguments: str) -> set[str]:
+    return set(ask(*arguments, on=host).splitlines())
 
 
-def containers_on(host: Engine) -> set[str]:
+def containers_on(host: str) -> set[str]:
     """All containers on a host but the registry."""
     return lines(host, "ps", "--all", "--format={{.Names}}") - {REGISTRY}
 
@@ -111,9 +113,9 @@ def test_the_hosts_are_found_and_sound(prepared: Prepared) -> None:
 def test_swarm_reads_the_stack_as_it_was_derived(prepared: Prepared, stack: str) -> None:
     """Nothing of it is dropped or changed. Docker before 25 cannot print what it reads."""
     file = prepared.folder.stack_file
-    if " config " not in HERE.checked("stack", "--help"):
+    if " config " not in ask("stack", "--help"):
         return
-    seen = yaml.safe_load(HERE.checked("stack", "config", "--compose-file", str(file)))
+    seen = yaml.safe_load(ask("stack", "config", "--compose-file", str(file)))
     derived: Any = yaml.safe_load(file.read_text(encoding="utf-8").replace("$$", "$"))
     for service in derived["services"].values():
         service["networks"] = dict.fromkeys(service["networks"])
@@ -144,8 +146,8 @@ def test_no_host_has_a_port_that_others_can_reach(prepared: Prepared, stack: str
         published = [port for line in lines(host, "ps", "--format={{.Ports}}") for port in line.split(", ")]
         open_ports = [port for port in published if "->" in port]
         # The manager leads to the pages and the API.
-        assert bool(open_ports) == (host.name == "one")
-        assert [port for port in open_ports if not port.startswith("127.0.0.1:")] == [], host.name
+        assert bool(open_ports) == (host == "one")
+        assert [port for port in open_ports if not port.startswith("127.0.0.1:")] == [], host
 
 
 def test_the_kernels_of_all_hosts_say_how_their_clocks_are(prepared: Prepared, stack: str) -> None:
@@ -180,13 +182,13 @@ def check_fault(step: StepEntry) -> None:
 
 def test_commands_find_the_stack_with_its_shape(prepared: Prepared, stack: str) -> None:
     lab = running.deployed(prepared.settings)
-    assert (lab.project, {*hosts_of(lab)}) == (stack, {"one", "two", "three"})
+    assert (lab.project, {*lab.hosts}) == (stack, {"one", "two", "three"})
     services = {service.name: service for service in lab.services()}
-    assert {name: service.container.engine.name for name, service in services.items()} == {
+    assert {name: service.container.context for name, service in services.items()} == {
         name: place.host for name, place in prepared.fitted.places.items()
     }
     assert all(service.is_ready for service in services.values())
-    assert lab.run("exec", "-T", "partyb", "hostname").stdout.strip() == "partyb"
+    assert lab.exec("partyb", "hostname").stdout.strip() == "partyb"
 
 
 @pytest.mark.parametrize("workload", ["iou", "cash-issue-and-pay"])
@@ -236,12 +238,12 @@ def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Setti
 
 def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str, results: Path) -> None:
     assert results
-    before = lines(Engine("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    before = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
     kill = Fault(kind="kill", target="partyb", at_seconds=10, for_seconds=5)
     options = LoadOptions("iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
     _, step = execute.execute(options, settings)
     check_fault(step)
-    after = lines(Engine("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
+    after = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
     assert len(after - before) == 1
     assert all(service.is_ready for service in running.deployed(settings).services())
 
@@ -251,13 +253,13 @@ def test_the_services_of_a_host_that_was_killed_or_drained_run_again(
     kind: FaultKind, settings: Settings, stack: str, results: Path
 ) -> None:
     assert results
-    before = lines(Engine("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    before = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_party")
     fault = Fault(kind=kind, target="two", at_seconds=10, for_seconds=5)
     options = LoadOptions("iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
     folder, step = execute.execute(options, settings)
     check_fault(step)
     assert audits.read(folder)[1].verdict == "passed"
-    after = lines(Engine("two"), "ps", "--all", "--quiet", f"--filter=name={stack}_party")
+    after = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_party")
     assert len(after - before) == 2
     assert all(service.is_ready for service in running.deployed(settings).services())
 
@@ -302,8 +304,8 @@ def test_the_sweep_that_is_compared_with_one_machine_has_agreeing_counts_and_led
 
 def test_nothing_of_a_load_is_left_on_any_host(prepared: Prepared, stack: str) -> None:
     for host in hosts(prepared):
-        assert lines(host, "ps", "--all", "--quiet", "--filter=label=org.cordalab.run") == set(), host.name
-    three = Engine("three")
+        assert lines(host, "ps", "--all", "--quiet", "--filter=label=org.cordalab.run") == set(), host
+    three = "three"
     (locust,) = lines(three, "ps", "--filter=name=_locust", "--format={{.Names}}")
     assert Container(locust, three).inside("ls", "/var/lib/corda-lab/rows").stdout.split() == []
     assert stack
@@ -315,11 +317,11 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
     assert stack
     let_go = containers.let_go
 
-    def lose(lab: Deployed, plan: RunPlan) -> None:
+    def lose(lab: Lab, plan: RunPlan) -> None:
         let_go(lab, plan)
         assert come_true(rows_are_written, seconds_max=60)
         # A context whose engine is gone: this host is not reached any more.
-        monkeypatch.setattr(engine, "run_docker", lost("two"))
+        monkeypatch.setattr(subprocess, "run", lost("two"))
 
     monkeypatch.setattr(containers, "let_go", lose)
     with pytest.raises(LabError, match="two: its engine does not answer"):
@@ -330,7 +332,7 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
 
 def rows_are_written() -> bool:
     """Whether the worker has written rows."""
-    host = Engine("one")
+    host = "one"
     names = lines(host, "ps", "--filter=label=org.cordalab.run", "--format={{.Names}}")
     command = ("sh", "-c", "cat /var/lib/corda-lab/rows/*.ndjson")
     return any(Container(name, host).inside(*command).stdout for name in names)
@@ -338,12 +340,12 @@ def rows_are_written() -> bool:
 
 def lost(name: str) -> Callable[..., CompletedProcess[str]]:
     """Docker's client on a machine from which a host is not reached."""
-    real = engine.run_docker
+    real = subprocess.run
 
-    def run(arguments: Sequence[str], **options: Any) -> CompletedProcess[str]:
-        if list(arguments[:2]) == ["--context", name]:
-            return CompletedProcess(arguments, 1, "", "error during connect: no route to host")
-        return real(arguments, **options)
+    def run(command: Sequence[str], **options: Any) -> CompletedProcess[str]:
+        if list(command[:3]) == ["docker", "--context", name]:
+            return CompletedProcess(command, 1, "", "error during connect: no route to host")
+        return real(command, **options)
 
     return run
 
@@ -352,9 +354,9 @@ def test_a_second_start_changes_no_container(settings: Settings, stack: str) -> 
     # The sweep has started a stack of its own, whose variables may differ.
     prepared = lifecycle.prepare(settings, PLACEMENT)
     lifecycle.start(prepared, PLACEMENT)
-    before = {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)}
+    before = {host: lines(host, "ps", "--quiet") for host in hosts(prepared)}
     lifecycle.start(prepared, PLACEMENT)
-    assert {host.name: lines(host, "ps", "--quiet") for host in hosts(prepared)} == before
+    assert {host: lines(host, "ps", "--quiet") for host in hosts(prepared)} == before
     assert stack
 
 
@@ -362,16 +364,16 @@ def test_a_stop_keeps_ledgers_and_a_stop_with_volumes_leaves_nothing(prepared: P
     settings = prepared.settings
     lifecycle.down(settings, PLACEMENT, volumes=False)
     for host in hosts(prepared):
-        assert containers_on(host) == set(), host.name
-    kept = lines(Engine("one"), "volume", "ls", "--quiet")
+        assert containers_on(host) == set(), host
+    kept = lines("one", "volume", "ls", "--quiet")
     assert f"{stack}_partya-persistence" in kept
     lifecycle.start(prepared, PLACEMENT)
     lifecycle.down(settings, PLACEMENT, volumes=True)
     own = {"bridge", "docker_gwbridge", "host", "ingress", "none"}
     for host in hosts(prepared):
-        assert containers_on(host) == set(), host.name
-        assert lines(host, "volume", "ls", "--quiet") == set(), host.name
-        assert lines(host, "network", "ls", "--format={{.Name}}") <= own, host.name
+        assert containers_on(host) == set(), host
+        assert lines(host, "volume", "ls", "--quiet") == set(), host
+        assert lines(host, "network", "ls", "--format={{.Name}}") <= own, host
     for kind in ("service", "secret", "config"):
-        assert run_docker([kind, "ls", "--quiet"]).stdout == "", kind
+        assert docker(kind, "ls", "--quiet").stdout == "", kind
     assert not prepared.folder.root.exists()

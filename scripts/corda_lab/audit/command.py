@@ -15,7 +15,7 @@ from corda_lab.audit.requests import Load, load_of, loads_of
 from corda_lab.audit.tables import Ledgers, Scope, Window
 from corda_lab.audit.transactions import inputs_of
 from corda_lab.errors import reason_of
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.results import stored
 from corda_lab.results.audits import Audit, Violation, verdict_of
 from corda_lab.text.words import plural
@@ -30,7 +30,7 @@ AGAIN_SECONDS = 2.0
 
 
 def audit_lab(
-    compose: Deployed,
+    compose: Lab,
     run: Path | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
     files: Mapping[str, str] | None = None,
@@ -58,7 +58,7 @@ def audit_lab(
 
 
 def audit_load(
-    compose: Deployed,
+    compose: Lab,
     rows: pl.DataFrame,
     deadline_seconds: float = DEADLINE_SECONDS,
     *,
@@ -81,7 +81,7 @@ def audit_load(
         return Audit(verdict="cannot tell", reasons=(reason_of(error),))
 
 
-def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
+def audit_loads(compose: Lab, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
     """Audit everything since the first of these loads began, also what was recorded between them and after the last.
 
     So what one of them was told of, and a later one lost, is found. There is at least one. Raises LabError if no
@@ -95,7 +95,7 @@ def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: fl
 class _Asked:
     """What is read, and which part of it is judged."""
 
-    compose: Deployed
+    compose: Lab
     loads: tuple[Load, ...] | None
     deadline: Deadline
     files: Mapping[str, str] | None = None

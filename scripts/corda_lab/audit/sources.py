@@ -12,8 +12,8 @@ from corda_lab.audit.dumps import failures
 from corda_lab.audit.queries import LEDGERS, Deadline, Wanted
 from corda_lab.errors import LabError
 from corda_lab.lab.cordapps import PLATFORM_VERSIONS, platform_version
-from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import READER, Engine, run_docker, run_docker_to_file
+from corda_lab.lab.docker import READER, docker, docker_to_file
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 
 FIRST_CORDA = "4.6"
@@ -42,7 +42,7 @@ class Answers:
 
 
 def read(
-    compose: Deployed,
+    compose: Lab,
     wanted: Wanted,
     folder: Path,
     deadline: Deadline,
@@ -58,18 +58,18 @@ def read(
     found = present(compose)
     if settings.values.get("DATABASE") == "postgres":
         return _read_postgres(compose, wanted, folder, deadline, files)
-    chosen: dict[Engine, dict[str, str]] = {}
+    chosen: dict[str, dict[str, str]] = {}
     for node in settings.nodes:
         if node.lower() in found:
             chosen.setdefault(found[node.lower()], {})[node] = (files or {}).get(node, NODE_FILE)
     absent = [f"{node} has no container" for node in settings.nodes if node.lower() not in found]
 
-    def read_on(engine: Engine) -> Answers:
-        return _read_h2(compose, engine, chosen[engine], wanted, folder, deadline)
+    def read_on(context: str) -> Answers:
+        return _read_h2(compose, context, chosen[context], wanted, folder, deadline)
 
     if len(chosen) < 2:
         # Without a thread, Ctrl-C ends the command at once.
-        answers = [read_on(engine) for engine in chosen]
+        answers = [read_on(context) for context in chosen]
     else:
         # All engines at once: they have the same deadline.
         with ThreadPoolExecutor(max_workers=len(chosen)) as pool:
@@ -87,15 +87,15 @@ def unsupported(settings: Settings) -> str | None:
     return f"ledgers are read from Corda {FIRST_CORDA} on, and the nodes are of {version}"
 
 
-def present(compose: Deployed) -> dict[str, Engine]:
-    """The services that have containers, with the engine of each. Raises LabError if no node has one."""
-    found = {service.name: service.container.engine for service in compose.services()}
+def present(compose: Lab) -> dict[str, str]:
+    """The services that have containers, with the context of the engine of each. Raises LabError if no node has one."""
+    found = {service.name: service.container.context for service in compose.services()}
     if not found.keys() & {node.lower() for node in compose.settings.nodes}:
         raise LabError("There is no lab to audit", "Start one with `scripts/lab up`.", exit_code=1)
     return found
 
 
-def network_created_at(compose: Deployed) -> float:
+def network_created_at(compose: Lab) -> float:
     """When the network of the lab was made, in unix seconds: no ledger of it is older. Raises LabError.
 
     Node infos have new serials after every bootstrap, so no database says it in every version of Corda.
@@ -106,7 +106,7 @@ def network_created_at(compose: Deployed) -> float:
         f"--volume={compose.project}_network:{NETWORK.rpartition('/')[0]}:ro",
         *("--entrypoint=stat", compose.settings.own_node_image, "--format=%Y", NETWORK),
     ]
-    done = run_docker(arguments, seconds_max=NETWORK_SECONDS_MAX)
+    done = docker(*arguments, seconds_max=NETWORK_SECONDS_MAX)
     try:
         return float(done.stdout)
     except ValueError:
@@ -114,7 +114,7 @@ def network_created_at(compose: Deployed) -> float:
         raise LabError(f"when the network was made cannot be read: {why}", exit_code=1) from None
 
 
-def h2_command(compose: Deployed, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
+def h2_command(compose: Lab, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
     """The arguments of ``docker`` that read the H2 files of nodes, in one container on the lab's own image of a node.
 
     The bootstrapper has that image in every lab. An image that the lab has not built has H2's classes in its capsule.
@@ -137,8 +137,8 @@ def h2_command(compose: Deployed, files: Mapping[str, str], wanted: Wanted, seco
 
 
 def _read_h2(
-    compose: Deployed,
-    engine: Engine,
+    compose: Lab,
+    context: str,
     files: Mapping[str, str],
     wanted: Wanted,
     folder: Path,
@@ -149,10 +149,10 @@ def _read_h2(
     left = dict(files)
 
     def ask() -> None:
-        path = folder / "-".join(filter(None, ("h2", engine.name, f"{len(read)}.csv")))
-        command = engine.arguments(*h2_command(compose, left, wanted, max(1, int(deadline.left))))
+        path = folder / "-".join(filter(None, ("h2", context, f"{len(read)}.csv")))
+        command = h2_command(compose, left, wanted, max(1, int(deadline.left)))
         shown = "docker run … " + " ".join(left)
-        run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
+        docker_to_file(path, *command, on=context, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
         read.append(path)
         failed = failures(read[-1])
         for node in [node for node in left if node not in failed]:
@@ -167,15 +167,15 @@ def _read_h2(
 
 
 def _read_postgres(
-    compose: Deployed, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
+    compose: Lab, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str] | None
 ) -> Answers:
     path = folder / "postgres.csv"
 
     def ask() -> None:
         nodes, left = compose.settings.nodes, deadline.left
         commands = queries.postgres_commands(nodes, wanted, seconds_max=left, schemas=schemas)
-        command = ["exec", "-T", "postgres", "sh", "-c", queries.POSTGRES_SCRIPT, "audit"]
-        compose.run_to_file(path, *command, *queries.in_pieces(commands), seconds_max=deadline.left)
+        command = ("sh", "-c", queries.POSTGRES_SCRIPT, "audit", *queries.in_pieces(commands))
+        compose.exec_to_file(path, "postgres", *command, seconds_max=deadline.left)
 
     problem = _tried(ask, deadline)
     return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((path,), ())

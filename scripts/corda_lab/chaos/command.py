@@ -11,7 +11,6 @@ from corda_lab.chaos.model import DOUBLED, LOST, VALUE, Trial, audit_problems
 from corda_lab.chaos.trial import Made
 from corda_lab.errors import LabError, chosen, reason_of
 from corda_lab.faults import inject
-from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
@@ -134,7 +133,7 @@ def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
     folders.require_writable()
     with ui.phase("Checking the trials"):
         for load in loads:
-            inject.check(load.faults, lab.settings, hosts_of(lab.compose))
+            inject.check(load.faults, lab.settings, lab.compose.hosts)
         subject = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge).subject
         nodes = lab.bridge.nodes()
         if not all(nodes[node].keeps_client_ids for node in subject.nodes):

@@ -17,7 +17,6 @@ from corda_lab.chaos.stranded import Logs, explained_by
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
-from corda_lab.lab.deployed import is_here
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
 from corda_lab.results import faults as stored_faults
@@ -158,7 +157,7 @@ def audited(lab: RunningLab, subject: Subject, requests: pl.DataFrame) -> Audit:
 
 def slack_seconds(lab: RunningLab) -> float:
     """By how much a clock of the lab may differ from that of the load generator."""
-    return 0.0 if is_here(lab.compose) else CLOCKS_APART_SECONDS_MAX
+    return 0.0 if lab.compose.is_here else CLOCKS_APART_SECONDS_MAX
 
 
 def told(trial: Trial, requests: pl.DataFrame) -> Trial:

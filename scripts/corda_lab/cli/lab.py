@@ -20,8 +20,8 @@ from corda_lab.host import engine
 from corda_lab.knobs.shape import BY_NAME, SIZE
 from corda_lab.lab import doctor as doctor_module
 from corda_lab.lab import lifecycle, project, shape
-from corda_lab.lab.checks import Check, Level
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.doctor import Check, Level
 from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.runs import by_hand, leftovers

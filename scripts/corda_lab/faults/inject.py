@@ -12,8 +12,8 @@ from corda_lab.faults import journal, wounds
 from corda_lab.faults.journal import Journal
 from corda_lab.faults.wound import make, settle
 from corda_lab.host import interrupts
-from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Container, NoAnswerError
+from corda_lab.lab.docker import Container, NoAnswerError
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
@@ -54,7 +54,7 @@ def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str
 class Injection:
     """The faults of a load while it runs. Each has a thread of its own."""
 
-    compose: Deployed
+    compose: Lab
     faults: Sequence[Fault]
     generator: Container
     """The container of the load."""
@@ -142,7 +142,7 @@ class Injection:
         self._enter(place, healed_at=time.time())
 
 
-def show(compose: Deployed, faults: Sequence[FaultEntry]) -> None:
+def show(compose: Lab, faults: Sequence[FaultEntry]) -> None:
     """Show these faults, and no others, on the dashboards, through the metrics page of the load generator.
 
     A lab that does not take it is no reason to end a load: the file of the run has the faults.
@@ -154,11 +154,11 @@ def show(compose: Deployed, faults: Sequence[FaultEntry]) -> None:
     # A file that is renamed is never read half.
     script = f"printf %s {shlex.quote(lines)} > {SHOWN_FILE}.part && mv {SHOWN_FILE}.part {SHOWN_FILE}"
     with suppress(LabError):
-        compose.run("exec", "-T", "locust", "sh", "-c", script, check=False, seconds_max=SHOW_SECONDS_MAX)
+        compose.exec("locust", "sh", "-c", script, check=False, seconds_max=SHOW_SECONDS_MAX)
 
 
 @contextmanager
-def injecting(compose: Deployed, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
+def injecting(compose: Lab, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
     """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
 
     That is so too after an error, an interrupt, and a kill of this process. ``generator`` is the container of the load.

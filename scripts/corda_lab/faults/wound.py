@@ -8,8 +8,8 @@ import time
 
 from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import HERE, Container, Engine, output_of
-from corda_lab.lab.replacing import replace_ended
+from corda_lab.lab.docker import HERE, Container, output_of, replace_ended
+from corda_lab.lab.docker import docker as client
 from corda_lab.steps.faults import Part
 
 STOP_SECONDS_MAX = 150.0
@@ -44,7 +44,7 @@ class Command(Part):
 
     @property
     def place(self) -> Container:
-        return Container(self.container, Engine(self.context))
+        return Container(self.container, self.context)
 
     def run(self) -> None:
         if self.states and state_of(self.place) not in self.states:
@@ -53,7 +53,7 @@ class Command(Part):
             replace_ended(self.replaces)
         else:
             seconds_max = STOP_SECONDS_MAX if self.arguments[0] in SLOW else HELPER_SECONDS_MAX
-            docker(*self.arguments, on=HERE if self.is_local else self.place.engine, seconds_max=seconds_max)
+            docker(*self.arguments, on=HERE if self.is_local else self.context, seconds_max=seconds_max)
 
     def run_if(self, *states: str) -> None:
         self.model_copy(update={"states": states}).run()
@@ -108,12 +108,12 @@ def settle(wound: Wound) -> None:
     """
     for command in wound.make if wound.ends_or_freezes else ():
         command.run_if("running")
-    engines = {command.place.engine for command in (*wound.make, *wound.heal)}
+    contexts = {command.context for command in (*wound.make, *wound.heal)}
     quiet_since = time.monotonic()
 
     def is_quiet() -> bool:
         nonlocal quiet_since
-        if any(map(_has_helper, engines)):
+        if any(map(_has_helper, contexts)):
             quiet_since = time.monotonic()
         return time.monotonic() - quiet_since >= QUIET_SECONDS
 
@@ -121,22 +121,23 @@ def settle(wound: Wound) -> None:
         raise LabError(f"a helper that makes {wound.what} does not end")
 
 
-def _has_helper(engine: Engine) -> bool:
+def _has_helper(context: str) -> bool:
     """Whether an engine has a helper, also one that it has made and not started yet."""
     states = ("--filter", "status=created", "--filter", "status=running")
-    return bool(docker("ps", "--quiet", "--filter", f"label={HELPER}", *states, on=engine))
+    return bool(docker("ps", "--quiet", "--filter", f"label={HELPER}", *states, on=context))
 
 
-def docker(*arguments: str, on: Engine = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
+def docker(*arguments: str, on: str = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
     """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
-    where = f"{on.name}: " if on.name else ""
-    done = on.run(*arguments, seconds_max=seconds_max)
+    where = f"{on}: " if on else ""
+    done = client(*arguments, on=on, seconds_max=seconds_max)
     return output_of(done, f"{where}`docker {' '.join(arguments[:2])}` failed").strip()
 
 
 def state_of(container: Container) -> str:
     """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
-    done = container.engine.run("container", "inspect", "--format", "{{.State.Status}}", container.name)
+    form = "{{.State.Status}}"
+    done = client("container", "inspect", "--format", form, container.name, on=container.context)
     if done.returncode == 0:
         return done.stdout.strip()
     if "no such container" in done.stderr.lower():

@@ -7,9 +7,8 @@ from importlib import resources
 
 from corda_lab.errors import LabError
 from corda_lab.faults.wound import ENDED, GONE, HELPER, THERE, Command, Wound, docker
-from corda_lab.lab.deployed import Deployed, Service, hosts_of
-from corda_lab.lab.engine import Container, addresses_in
-from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replacer_of
+from corda_lab.lab.docker import RESTART_SECONDS, Container, addresses_in, is_restarted
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import parse_size
 from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
@@ -30,7 +29,7 @@ Treatment = tuple[Commands, Commands]
 def command(container: Container, *arguments: str, states: Sequence[str] = (), replaces: str = "") -> Command:
     return Command(
         container=container.name,
-        context=container.engine.name,
+        context=container.context,
         states=tuple(states),
         arguments=arguments,
         replaces=replaces,
@@ -43,7 +42,7 @@ class Target:
 
     fault: Fault
     container: Container
-    compose: Deployed
+    compose: Lab
     services: Sequence[Service]
     generator: Container
     """The container of the load."""
@@ -65,16 +64,16 @@ def container_of(target: str, services: Sequence[Service], generator: Container)
     raise LabError(f"the lab has no {target}", "`scripts/lab status` shows its services.", exit_code=1)
 
 
-def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
+def wound_of(fault: Fault, compose: Lab, generator: Container) -> Wound:
     """How a fault is made and healed. Changes nothing. Raises LabError."""
     services = compose.services()
     is_part = fault.target == GENERATOR or any(service.name == fault.target for service in services)
-    if fault.target in hosts_of(compose) and not is_part:
+    if fault.target in compose.hosts and not is_part:
         made, healed = of_host(fault, compose, services)
         return Wound(what=fault.name, seconds=fault.for_seconds, make=tuple(made), heal=tuple(healed))
     service = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
     container = container_of(service, services, generator)
-    replacer = "" if fault.target == GENERATOR else replacer_of(compose, service)
+    replacer = "" if fault.target == GENERATOR else compose.replacer(service)
     seconds = fault.for_seconds
     if fault.kind == "kill" and replacer and is_restarted(replacer):
         seconds = min(seconds, RESTART_SECONDS)
@@ -142,7 +141,7 @@ def memory_limit(target: Target) -> Treatment:
     memory, swap = _inspected(container, "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}").split()
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
-    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.engine)
+    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.context)
     in_use = parse_size(used.partition("/")[0].strip().replace(" ", ""), option="docker stats")
     if not in_use:
         # A limit of 0 would be none.
@@ -183,12 +182,12 @@ KINDS: Mapping[FaultKind, Callable[[Target], Treatment]] = {
 """What makes and what heals each kind. ``wound_of`` adds the start of what has ended."""
 
 
-def of_host(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Treatment:
+def of_host(fault: Fault, compose: Lab, services: Sequence[Service]) -> Treatment:
     """A whole host: cut off, killed with everything on it, or drained as its operator would do it.
 
     Raises LabError if nothing of the lab runs there.
     """
-    running = [one for one in services if one.container.engine.name == fault.target and one.state == "running"]
+    running = [one for one in services if one.container.context == fault.target and one.state == "running"]
     inside = [one.container for one in running]
     cut = cut_off(fault.target, compose) if fault.kind == "partition" else None
     if not (cut[0] if cut else inside):
@@ -196,9 +195,7 @@ def of_host(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Tre
     if cut:
         return cut
     # Swarm makes a new container of each service that has ended, unless it is about to.
-    replaced = [
-        command(one.container, states=(*ENDED, GONE), replaces=replacer_of(compose, one.name)) for one in running
-    ]
+    replaced = [command(one.container, states=(*ENDED, GONE), replaces=compose.replacer(one.name)) for one in running]
     if fault.kind == "kill":
         names = (container.name for container in inside)
         return [command(inside[0], "kill", "--signal", "KILL", *names)], replaced
@@ -206,23 +203,23 @@ def of_host(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Tre
     return made, [activate, *replaced]
 
 
-def cut_off(host: str, compose: Deployed) -> Treatment:
+def cut_off(host: str, compose: Lab) -> Treatment:
     """Let each container on a host, those of a load too, lose the addresses that are elsewhere."""
     known = compose.addresses()
-    inside = sorted((one for one in known if one.engine.name == host), key=lambda one: one.name)
-    elsewhere = sorted({address for one in known if one.engine.name != host for address in known[one]})
+    inside = sorted((one for one in known if one.context == host), key=lambda one: one.name)
+    elsewhere = sorted({address for one in known if one.context != host for address in known[one]})
     return routes(compose, dict.fromkeys(inside, elsewhere))
 
 
 def drain(inside: Sequence[Container]) -> tuple[list[Command], Command]:
     """Let Swarm end all services of a host as they should end, and place nothing there until it is active again."""
     first = inside[0]
-    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=first.engine)
+    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=first.context)
 
     def availability(wanted: str) -> Command:
         # This machine is a manager of the swarm.
         update = ("node", "update", "--availability", wanted, node)
-        return Command(container=first.name, context=first.engine.name, arguments=update, is_local=True)
+        return Command(container=first.name, context=first.context, arguments=update, is_local=True)
 
     awaited = [command(container, "wait", container.name, states=THERE) for container in inside]
     return [availability("drain"), *awaited], availability("active")
@@ -245,7 +242,7 @@ def toxics(links: Container, link: str, wanted: Mapping[str, Mapping[str, int]])
     return [changed("add")], [changed("remove")]
 
 
-def routes(compose: Deployed, lost: Mapping[Container, Sequence[str]]) -> Treatment:
+def routes(compose: Lab, lost: Mapping[Container, Sequence[str]]) -> Treatment:
     """Lose what containers send to some addresses, and what comes from there."""
 
     def changed(verb: str) -> Iterator[Command]:
@@ -256,7 +253,7 @@ def routes(compose: Deployed, lost: Mapping[Container, Sequence[str]]) -> Treatm
     return list(changed("lose")), list(changed("find"))
 
 
-def helper(compose: Deployed, container: Container, namespace: Sequence[str], script: str, *arguments: str) -> Command:
+def helper(compose: Lab, container: Container, namespace: Sequence[str], script: str, *arguments: str) -> Command:
     """Runs a script of ``inside`` in a namespace of a container, with only what it needs there."""
     rights = ("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--read-only")
     bounds = ("--rm", *rights, "--memory=64m", "--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
@@ -269,4 +266,4 @@ def text_of(script: str) -> str:
 
 
 def _inspected(container: Container, form: str) -> str:
-    return docker("container", "inspect", "--format", form, container.name, on=container.engine)
+    return docker("container", "inspect", "--format", form, container.name, on=container.context)

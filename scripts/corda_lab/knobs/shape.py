@@ -1,15 +1,17 @@
 """The knobs: the settings that define the shape of a lab. Each is declared once.
 
-The following are derived from this table: the options of ``lab up``, the fields of ``shape`` in a sweep file, the
-description of a shape, and the ``lab up`` command in reports. To add a knob, add an entry here, and its variable to
-``.env``, which explains it, and to ``compose.yaml``.
+The following are derived from this table: the options of ``lab up``, the fields of ``shape`` in a sweep file, the check
+of each value, the description of a shape, and the ``lab up`` command in reports. To add a knob, add an entry here, and
+its variable to ``.env``, which explains it, and to ``compose.yaml``.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from corda_lab.knobs.options import Kind, Option
+from corda_lab.paths import CONFIGS
 from corda_lab.text.words import plural, size
 from lab_workload.load import PARTIES_MAX
 
@@ -86,24 +88,13 @@ def _unless(default: str, words: str) -> Callable[[str], str]:
     return lambda text: "" if text == default else words.format(text)
 
 
+def _cores(words: str) -> Callable[[str], str]:
+    """Describe a number of cores, but not 0, which means all."""
+    return lambda text: words.format(f"{text} core{'' if float(text) == 1 else 's'}") if float(text) else ""
+
+
 def _image_label(image: str) -> str:
     return "" if image.startswith(LAB_IMAGES) else f"image {image}"
-
-
-def _database_label(name: str) -> str:
-    return {"h2": "H2", "postgres": "PostgreSQL"}.get(name, name)
-
-
-def _cores_label(cores: str) -> str:
-    return f"{cores} core{'' if float(cores) == 1 else 's'} a node" if float(cores) else ""
-
-
-def _postgres_cores_label(cores: str) -> str:
-    return f"PostgreSQL on {cores} core{'' if float(cores) == 1 else 's'}" if float(cores) else ""
-
-
-def _outstanding_label(count: str) -> str:
-    return f"at most {plural(int(count), 'outstanding flow')}"
 
 
 def _attachment_label(text: str) -> str:
@@ -138,7 +129,7 @@ KNOBS = (
         default="h2",
         help="Database: h2 inside each node, or postgres, one PostgreSQL with a role and a schema for each node.",
         is_kept=True,
-        label=_database_label,
+        label=lambda name: {"h2": "H2", "postgres": "PostgreSQL"}.get(name, name),
     ),
     Knob(
         variable="NOTARY",
@@ -213,7 +204,7 @@ KNOBS = (
         kind=Kind.CORES,
         default="0",
         help="Number of CPU cores that each node may use, such as 2 or 0.5; 0 means all.",
-        label=_cores_label,
+        label=_cores("{} a node"),
     ),
     Knob(
         variable="NODE_CPUSET",
@@ -239,7 +230,7 @@ KNOBS = (
         default="0",
         help="Number of CPU cores that PostgreSQL may use, such as 2 or 0.5; 0 means all.",
         service=POSTGRES,
-        label=_postgres_cores_label,
+        label=_cores("PostgreSQL on {}"),
     ),
     Knob(
         variable="BRIDGE_HEAP",
@@ -280,7 +271,7 @@ KNOBS = (
         help="Maximum number of outstanding flows per node; further starts are answered with 429.",
         service=BRIDGE,
         is_live=True,
-        label=_outstanding_label,
+        label=lambda count: f"at most {plural(int(count), 'outstanding flow')}",
     ),
     Knob(
         variable="BRIDGE_MAX_ATTACHMENT_BYTES",
@@ -322,3 +313,121 @@ SHAPE_OPTIONS: tuple[Option, ...] = (*BY_NAME.values(), SIZE)
 def variables_of(given: Mapping[str, Any]) -> dict[str, str]:
     """Return the value of each variable whose option is in ``given`` and not None. ``size`` is ignored."""
     return {knob.variable: knob.text(given[name]) for name, knob in BY_NAME.items() if given.get(name) is not None}
+
+
+_CORES_TEXT = re.compile(r"\d+(\.\d+)?")
+_CPUSET = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_SIZE_TEXT = re.compile(r"\d+[kmgKMG]")
+
+
+def problem(knob: Knob, text: str, *, cores: int) -> str | None:
+    """Return what is wrong with the value of a knob and the remedy, in one line, or None.
+
+    ``cores`` is the number of CPU cores of this machine.
+    """
+    if not text and not knob.default:
+        # Empty means the default of the service itself.
+        return None
+    found = _CHECKS[knob.kind](knob, text, cores)
+    return f"{knob.variable}: {found}." if found else None
+
+
+def names(folder: str) -> tuple[str, ...]:
+    """Return the names of the files in ``configs/<folder>/``, sorted."""
+    return tuple(sorted(path.stem for path in (CONFIGS / folder).glob("*.conf")))
+
+
+def is_size(text: str) -> bool:
+    """Return whether both Docker and a JVM accept the text as a memory size."""
+    return bool(_SIZE_TEXT.fullmatch(text))
+
+
+def _check_text(knob: Knob, text: str, _cores: int) -> str | None:
+    if not knob.choices or text in knob.choices:
+        return None
+    return f"unknown {_noun(knob)} {text!r}; choose from {', '.join(knob.choices)}"
+
+
+def _check_file(knob: Knob, text: str, _cores: int) -> str | None:
+    known = names(knob.folder)
+    if text in known:
+        return None
+    return f"unknown {_noun(knob)} {text!r}; choose from {', '.join(known)} (configs/{knob.folder}/)"
+
+
+def _check_count(knob: Knob, text: str, _cores: int) -> str | None:
+    low, high = knob.at_least or 0, knob.at_most or float("inf")
+    if text.isdecimal() and low <= int(text) <= high:
+        return None
+    noun = "bytes" if knob.kind is Kind.BYTES else _noun(knob)
+    return f"{text!r} is not a valid number of {noun}; use {low:.0f} to {high:.0f}"
+
+
+def _check_cores(_knob: Knob, text: str, cores: int) -> str | None:
+    if not _CORES_TEXT.fullmatch(text):
+        return f"{text!r} is not a number of cores; use a value such as 2 or 0.5, or 0 for all"
+    return f"{text} cores are too many; this machine has {cores}" if float(text) > cores else None
+
+
+def _check_cpuset(_knob: Knob, text: str, cores: int) -> str | None:
+    if not _CPUSET.fullmatch(text):
+        return f"{text!r} is not a set of cores; use a value such as 0-3 or 0,2"
+    if max(int(number) for number in re.findall(r"\d+", text)) >= cores:
+        return f"{text} includes a core that this machine does not have; its last core is {cores - 1}"
+    return None
+
+
+def _check_size(_knob: Knob, text: str, _cores: int) -> str | None:
+    return None if is_size(text) else f"{text!r} is not a memory size; use a value such as 1536m or 2g"
+
+
+def _noun(knob: Knob) -> str:
+    """Return the noun for a knob's value: ``version`` for CORDA_VERSION, ``preset`` for NODE_PRESET."""
+    return knob.variable.rpartition("_")[2].lower()
+
+
+_CHECKS: Mapping[Kind, Callable[[Knob, str, int], str | None]] = {
+    Kind.TEXT: _check_text,
+    Kind.FILE: _check_file,
+    Kind.COUNT: _check_count,
+    Kind.CORES: _check_cores,
+    Kind.CPUSET: _check_cpuset,
+    Kind.SIZE: _check_size,
+    Kind.BYTES: _check_count,
+    Kind.FLAG: lambda _knob, text, _cores: None if text in ("true", "false") else f"{text!r} must be true or false",
+    # ``lab.shape`` checks links, because it knows which nodes there are.
+    Kind.WORDS: lambda _knob, _text, _cores: None,
+}
+"""The kinds that a knob can have. The other kinds are those of load options."""
+
+
+def describe(values: Mapping[str, str]) -> str:
+    """Describe a shape in one line: ``Corda 4.10, H2, simple notary, 3 parties, production mode, heap 1g``."""
+    return ", ".join(_traits(values))
+
+
+def describe_all(shapes: Sequence[Mapping[str, str]]) -> str:
+    """Describe several shapes in one line; shared values come last: ``H2; PostgreSQL; each with Corda 4.10, …``."""
+    described = list({describe(values): _traits(values) for values in shapes}.values())
+    if len(described) == 1:
+        return ", ".join(described[0])
+    shared = [trait for trait in described[0] if all(trait in traits for traits in described)]
+    own = [", ".join(trait for trait in traits if trait not in shared) or "nothing else" for traits in described]
+    return "; ".join([*own, f"each with {', '.join(shared)}"] if shared else own)
+
+
+def option_label(name: str, value: Any) -> str:
+    """Describe the value of one shape option: ``5 parties``, ``PostgreSQL``, ``size small``, ``cpuset none``."""
+    knob = BY_NAME.get(name)
+    text = knob.text(value) if knob else str(value)
+    return (knob and ", ".join(_labels(knob, text))) or f"{name.replace('_', ' ')} {text or 'none'}"
+
+
+def _traits(values: Mapping[str, str]) -> list[str]:
+    """Return a label for each knob. A run that was stored before a knob existed has no value for it."""
+    return [label for knob in KNOBS if knob.variable in values for label in _labels(knob, values[knob.variable])]
+
+
+def _labels(knob: Knob, text: str) -> list[str]:
+    words = text.split() if knob.kind is Kind.WORDS else [text] if text else []
+    return [label for label in map(knob.label, words) if label]

@@ -6,14 +6,14 @@ Whatever waits for a lab asks here while it waits, so that nothing waits for wha
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs
-from corda_lab.lab.deployed import Deployed, Service
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.text.redaction import Redactor
 from lab_workload.problems import Problem
@@ -33,6 +33,8 @@ STOPPED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTE
 """Exit statuses of what was ended from outside. Its log does not tell why."""
 ASKED = (0, 128 + signal.SIGTERM, 128 + signal.SIGINT)
 """Exit statuses of what has ended because somebody has stopped it."""
+
+INSPECTED = "{{.RestartCount}} {{.State.OOMKilled}} {{.State.StartedAt}} {{.State.FinishedAt}}"
 
 _TELLS = re.compile(
     r"error|exception|fatal|fail|can ?not|could not|unable|not found|no such|denied|refused|invalid", re.IGNORECASE
@@ -96,61 +98,57 @@ class Ending:
 
 
 def endings(
-    lab: Deployed, services: Iterable[Service] | None = None, codes: Mapping[str, int] | None = None
+    lab: Lab, services: Iterable[Service] | None = None, codes: Mapping[str, int] | None = None
 ) -> list[Ending]:
     """Return the services that have ended although the lab needs them. Raises LabError.
 
     ``services`` are those of the lab, if they are known. ``codes`` are exit statuses of services that have ended, even
     if the engine has started them again since then.
     """
-    if services is None:
-        services = lab.services()
     expected = {BOOTSTRAP, *needed(lab)}
-    return list(_found(lab, [one for one in services if one.name in expected and not one.is_ready], codes or {}))
+    present = lab.services() if services is None else services
+    unready = [service for service in present if service.name in expected and not service.is_ready]
+    return [ending for service in unready if (ending := _ending(lab, service, codes or {}))]
 
 
-def needed(lab: Deployed) -> frozenset[str]:
+def needed(lab: Lab) -> frozenset[str]:
     """Return the services that have to run. The lab can do without Grafana."""
     return frozenset(lab.settings.services) - {BOOTSTRAP, GRAFANA}
 
 
-def _found(lab: Deployed, services: Iterable[Service], codes: Mapping[str, int]) -> Iterator[Ending]:
-    nodes = {node.lower(): node for node in lab.settings.nodes}
-    redactor = Redactor(lab.settings.secrets())
-    form = "{{.RestartCount}} {{.State.OOMKilled}} {{.State.StartedAt}} {{.State.FinishedAt}}"
-    for service in services:
-        told = service.container.inspected(form).split()
-        if not told:
-            # It has just been removed.
-            continue
-        restarts, killed, started_at, finished_at = told
-        is_over = service.state in ("exited", "dead")
-        is_repeated = int(restarts) > RESTARTS_MAX and (service.state == "restarting" or not _has_stayed(started_at))
-        if not is_over and service.name not in codes and not is_repeated:
-            continue
+def _ending(lab: Lab, service: Service, codes: Mapping[str, int]) -> Ending | None:
+    """Return how a service has ended; None if it has not, or has just been removed."""
+    state = service.container.inspected(INSPECTED).split()
+    if not state:
+        return None
+    restarts, killed, started_at, finished_at = state
+    is_over = service.state in ("exited", "dead")
+    is_repeated = int(restarts) > RESTARTS_MAX and (service.state == "restarting" or not _has_stayed(started_at))
+    if not is_over and service.name not in codes and not is_repeated:
+        return None
+    code = service.exit_code if is_over else codes.get(service.name, service.exit_code)
+    node = next((node for node in lab.settings.nodes if node.lower() == service.name), "")
+    causes = []
+    if not is_over or code != 0:
         # The log of a container also has its earlier starts.
         since = ("--since", started_at) if is_over else ()
-        log = service.container.engine.run("logs", "--tail", str(LOG_LINES), *since, service.container.name)
-        lines = [redactor.line(line) for line in (log.stdout + log.stderr).splitlines()]
-        code = service.exit_code if is_over else codes.get(service.name, service.exit_code)
-        node = nodes.get(service.name, "")
-        causes = []
-        if not is_over or code != 0:
-            found = cause(lines, code, was_killed_for_memory=killed == "true")
-            causes.append(found.removeprefix(f"{service.name}: "))
-        if node and is_over and code == CORDA_FAILED:
-            # What tells more must not hide what is known.
-            with suppress(LabError):
-                causes.append(node_logs.root_cause(lab, node, [service], started_at))
-        yield Ending(
-            service=service.name,
-            node=node,
-            exit_code=code,
-            cause=": ".join(filter(None, causes)),
-            finished_at=finished_at,
-            is_repeated=not is_over,
-            logs=lab.shown("logs", service.name),
-        )
+        redactor = Redactor(lab.settings.secrets())
+        lines = map(redactor.line, service.container.log("--tail", str(LOG_LINES), *since).splitlines())
+        why = cause(lines, code, was_killed_for_memory=killed == "true")
+        causes.append(why.removeprefix(f"{service.name}: "))
+    if node and is_over and code == CORDA_FAILED:
+        # What tells more must not hide what is known.
+        with suppress(LabError):
+            causes.append(node_logs.root_cause(lab, node, [service], started_at))
+    return Ending(
+        service=service.name,
+        node=node,
+        exit_code=code,
+        cause=": ".join(filter(None, causes)),
+        finished_at=finished_at,
+        is_repeated=not is_over,
+        logs=lab.logs_command(service.name),
+    )
 
 
 def _has_stayed(started_at: str) -> bool:
@@ -163,8 +161,8 @@ def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool =
         return "its container reached its memory limit"
     if exit_code in STOPPED:
         return f"ended by {STOPPED[exit_code]}"
-    cleaned = [_TERMINAL.sub("", line).lstrip("#").rstrip() for line in lines]
-    said = [line for line in cleaned if line.strip() and not _STACK.match(line) and not _CONSEQUENCE.match(line)]
+    lines = [_TERMINAL.sub("", line).lstrip("#").rstrip() for line in lines]
+    said = [line for line in lines if line.strip() and not _STACK.match(line) and not _CONSEQUENCE.match(line)]
     telling = [index for index, line in enumerate(said) if _TELLS.search(line)]
     roots = [index for index in telling if _ROOT.match(said[index])]
     if not said:
@@ -177,19 +175,19 @@ def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool =
     return line if len(line) <= CAUSE_LENGTH_MAX else f"{line[:CAUSE_LENGTH_MAX]}…"
 
 
-def require_none(lab: Deployed, services: Iterable[Service] | None = None) -> None:
+def require_none(lab: Lab, services: Iterable[Service] | None = None) -> None:
     """Raise LabError if a service has ended although the lab needs it. Arguments are those of ``endings``."""
     if found := endings(lab, services):
         raise LabError(problems=[one.problem for one in found], exit_code=1)
 
 
-def pause(lab: Deployed, seconds: float) -> None:
+def pause(lab: Lab, seconds: float) -> None:
     """Let a wait for a lab pause. Raises LabError if a service of it has ended."""
     require_none(lab)
     time.sleep(seconds)
 
 
-def come_true(lab: Deployed, condition: Callable[[], bool], *, seconds_max: float) -> bool:
+def come_true(lab: Lab, condition: Callable[[], bool], *, seconds_max: float) -> bool:
     """Poll ``condition`` until it is true. Return False if it does not become true within the time.
 
     Raises LabError as soon as a service of the lab has ended.

@@ -7,12 +7,11 @@ import subprocess
 from pathlib import Path
 
 from bare import plugins
-from corda_lab.host import engine, frequency, machine
+from corda_lab.host import engine, machine
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, shape
-from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import inspect_all
-from corda_lab.lab.settings import Settings
+from corda_lab.lab.docker import inspect_all
+from corda_lab.lab.lab import Lab
 from corda_lab.paths import ROOT
 from corda_lab.results.manifest import Environment, GitState, Host, Image, MeasuredLink, Versions
 
@@ -39,20 +38,26 @@ def git_state(checkout: Path = ROOT) -> GitState:
     return GitState(commit=git("rev-parse", "HEAD"), has_changes=None if changes is None else bool(changes))
 
 
-def image_ids(compose: Deployed) -> dict[str, Image]:
+def image_ids(lab: Lab) -> dict[str, Image]:
     """Return the image of each service's container: service → name, as manifests have it, and id."""
-    containers = [service for service in compose.services() if service.state in {"running", "exited"}]
+    containers = [service for service in lab.services() if service.state in {"running", "exited"}]
     if not containers:
         return {}
-    found = inspect_all([service.container for service in containers], "{{.Config.Image}} {{.Image}}")
+    inspected = inspect_all([service.container for service in containers], "{{.Config.Image}} {{.Image}}")
+    named = {container: text.split() for container, text in inspected.items()}
     return {
         service.name: Image(
-            name=compose.recorded_image(service.name, found[service.container].split()[0]),
-            id=found[service.container].split()[1],
+            name=lab.recorded_image(service.name, named[service.container][0]), id=named[service.container][1]
         )
         for service in sorted(containers, key=lambda service: service.name)
-        if service.container in found
+        if service.container in named
     }
+
+
+def java_version(lab: Lab, service: str) -> str:
+    """Return the version of a service's Java; empty if it does not say."""
+    done = lab.exec(service, "java", "-version", check=False)
+    return parse_java_version(done.stderr + done.stdout)
 
 
 def parse_java_version(text: str) -> str:
@@ -60,58 +65,50 @@ def parse_java_version(text: str) -> str:
     return match[1] if match else ""
 
 
-def java_versions(compose: Deployed) -> dict[str, str]:
-    versions = {}
-    for name, service in (("node", "partya"), ("bridge", "bridge")):
-        done = compose.run("exec", "-T", service, "java", "-version", check=False)
-        versions[name] = parse_java_version(done.stderr + done.stdout)
-    return versions
-
-
-def versions(settings: Settings, compose: Deployed) -> Versions:
+def versions(lab: Lab) -> Versions:
     return Versions(
-        corda=settings["CORDA_VERSION"],
-        java=java_versions(compose),
+        corda=lab.settings["CORDA_VERSION"],
+        java={"node": java_version(lab, "partya"), "bridge": java_version(lab, "bridge")},
         engine=engine.probe().server_version,
         compose=plugins.version_of("compose"),
         python=platform.python_version(),
     )
 
 
-def measure_links(compose: Deployed) -> list[MeasuredLink]:
+def measure_links(lab: Lab) -> list[MeasuredLink]:
     """Measure the round-trip time of every link, directly and through its proxy, in milliseconds. Raises LabError."""
-    done = compose.run("exec", "-T", "links", "/opt/corda-lab/measure")
+    done = lab.exec("links", "/opt/corda-lab/measure")
     return [MeasuredLink(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def read_host() -> Host:
-    frequency_now = frequency.read()
+    frequency = machine.frequency()
     return Host(
         cpu_model=machine.cpu_model(),
         cpu_count=machine.cores(),
         memory_bytes=machine.memory_total_bytes(),
         kernel=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),
-        governor=frequency_now.governor,
-        turbo=frequency_now.turbo,
+        governor=frequency.governor,
+        turbo=frequency.turbo,
     )
 
 
-def read_environment(compose: Deployed) -> Environment:
+def read_environment(lab: Lab) -> Environment:
     """Return the part of the manifest that does not depend on the load.
 
     Call it before the load, so that it takes no CPU time from it.
     """
-    settings = compose.settings
+    settings = lab.settings
     return Environment(
         git=git_state(),
-        versions=versions(settings, compose),
-        images=image_ids(compose),
+        versions=versions(lab),
+        images=image_ids(lab),
         stand_ins=list(images.standins_present(settings)),
         host=read_host(),
         shape={name: settings[name] for name in SHAPE_VARIABLES} | {"CORDA_IMAGE": settings.recorded_image},
-        links_measured=measure_links(compose) if settings.values.get("LINKS") else [],
+        links_measured=measure_links(lab) if settings.values.get("LINKS") else [],
         settings=settings.public(),
         preset_sha256=shape.preset_sha256(settings["NODE_PRESET"]),
-        placement=compose.placement,
+        placement=lab.placement,
     )

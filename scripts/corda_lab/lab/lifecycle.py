@@ -1,30 +1,36 @@
 """Starts and stops the lab."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from bare.commands import last_words
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.host import engine
 from corda_lab.host.processes import follow, last_line, last_lines
-from corda_lab.lab import checks, cordapps, doctor, images, ownership, project, recovery, shape
+from corda_lab.lab import cordapps, doctor, images, project, shape
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Service
+from corda_lab.lab.docker import docker, output_of
 from corda_lab.lab.endings import endings
-from corda_lab.lab.engine import run_docker
 from corda_lab.lab.environment import measure_links
+from corda_lab.lab.lab import Service
 from corda_lab.lab.progress import StartProgress, events
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, PARTIES, Settings
 from corda_lab.paths import CACHE
 from corda_lab.text import ui
+from corda_lab.text.words import plural
 
 BUILD_SECONDS_MAX = 1800.0
 UP_SECONDS_MAX = 600.0
 DOWN_SECONDS_MAX = 300.0
 REPORT_EVERY_SECONDS = 15.0
 
+RECOVERY_SECONDS_MAX = 600.0
+
 DASHBOARD = "lab-overview"
+LEDGER = "/opt/corda/persistence"
+INTACT, LOST = 3, 4
+"""Exit statuses of ``recover-ledger``: the database is not damaged, or nothing whole was found in it."""
 
 ImageChoice = Literal["registry", "local"]
 
@@ -61,15 +67,9 @@ def check_machine(settings: Settings) -> None:
 def build(settings: Settings, *services: str) -> None:
     """Build the lab's own images, or only those of ``services``. Quick if nothing has changed. Raises LabError."""
     with ui.phase("Building the lab's images"):
-        compose = Compose(settings)
         log = CACHE / "build.log"
-        ui.note(compose.shown("build", *services))
-        status = follow(
-            compose.start("build", *services, log=log),
-            lambda: last_line(log),
-            seconds_max=BUILD_SECONDS_MAX,
-            every_seconds=REPORT_EVERY_SECONDS,
-        )
+        command = ("build", *services)
+        status = _follow(Compose(settings), command, log, lambda: last_line(log), seconds_max=BUILD_SECONDS_MAX)
         if status != 0:
             for line in last_lines(log.read_text(encoding="utf-8", errors="replace"), 20):
                 ui.note(f"| {line}")
@@ -77,6 +77,21 @@ def build(settings: Settings, *services: str) -> None:
             raise LabError(
                 f"Building the images {reason}", f"See the lines above; the whole log is in {log}.", exit_code=1
             )
+
+
+def _follow(
+    compose: Compose,
+    command: Sequence[str],
+    log: Path,
+    tell: Callable[[], str],
+    *,
+    seconds_max: float,
+    is_in_vain: Callable[[], bool] = lambda: False,
+) -> int | None:
+    """Print and run a command of Compose, and show its progress. Return its status; None if it was ended."""
+    ui.note(compose.shown(*command))
+    process = compose.start(*command, log=log)
+    return follow(process, tell, seconds_max=seconds_max, every_seconds=REPORT_EVERY_SECONDS, is_in_vain=is_in_vain)
 
 
 def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
@@ -119,8 +134,8 @@ def replace_network(settings: Settings) -> None:
     Compose may keep a network that exists. Ledgers are kept. Raises LabError.
     """
     name = f"{settings.project}_default"
-    found = run_docker(["network", "inspect", "--format", "{{.Internal}}", name]).stdout.strip()
-    wanted = "true" if checks.is_internal(settings) else "false"
+    found = docker("network", "inspect", "--format", "{{.Internal}}", name).stdout.strip()
+    wanted = "true" if doctor.is_internal(settings) else "false"
     if found in {"", wanted}:
         return
     compose = Compose(whole(settings))
@@ -164,17 +179,16 @@ def bring_up(compose: Compose, arguments: Sequence[str], expected: tuple[str, ..
 
     ``ready`` has the condition of services that are ready before. Raises LabError.
     """
-    command = ["up", "--detach", "--wait", *arguments]
-    ui.note(compose.shown(*command))
     log = CACHE / "up.log"
     with events(compose.project, CACHE / "events.ndjson") as stream:
         progress = StartProgress(expected, stream, dict(ready))
         try:
-            status = follow(
-                compose.start(*command, log=log),
+            status = _follow(
+                compose,
+                ("up", "--detach", "--wait", *arguments),
+                log,
                 progress.tell,
                 seconds_max=UP_SECONDS_MAX,
-                every_seconds=REPORT_EVERY_SECONDS,
                 is_in_vain=lambda: progress.has_failed,
             )
         except KeyboardInterrupt:
@@ -192,7 +206,7 @@ def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_o
         return LabError(problems=[one.problem for one in found], exit_code=1)
     if unhealthy := [service for service in services if service.has_failed]:
         names = ", ".join(f"{service.name} {service.condition}" for service in unhealthy)
-        remedy = f"See `{compose.shown('logs', unhealthy[0].name)}`. Then run `scripts/lab up` again."
+        remedy = f"See `{compose.logs_command(unhealthy[0].name)}`. Then run `scripts/lab up` again."
         return LabError(f"The lab did not start: {names}", remedy, exit_code=1)
     if progress.codes:
         # The engine has started them again since then.
@@ -234,13 +248,57 @@ def check_extra_cordapps(settings: Settings) -> None:
         ui.note(f"extra CorDapps: {len(jars)} in cordapps/extra/")
 
 
+def recoverable(settings: Settings, name: str) -> str:
+    """Return the node that ``name`` names. Raises LabError if the lab has no such node, or none on H2."""
+    node = chosen("--recover: unknown node", name, settings.nodes)
+    if settings.values.get("DATABASE") == "postgres":
+        raise LabError("--recover: the nodes of this lab are on PostgreSQL", "It recovers the files of H2 only.")
+    return node
+
+
+def recover_ledger(settings: Settings, node: str) -> None:
+    """Go back to the last whole state of a node's H2 file, and keep the damaged file beside it. Raises LabError.
+
+    The node must have stopped. A file that is not damaged, or of which nothing can be recovered, stays as it is.
+    """
+    if node.lower() in Compose(settings).running_containers():
+        raise LabError(f"--recover: {node} runs", "Stop it first, or leave the option out.")
+    volume = f"{settings.project}_{node.lower()}-persistence"
+    if docker("volume", "inspect", volume).returncode != 0:
+        raise LabError(f"--recover: {node} has no ledger yet", "Leave the option out.")
+    container = f"{settings.project}-recover-{node.lower()}"
+    with ui.phase(f"Recovering the database of {node}"):
+        try:
+            done = docker(
+                *("run", "--rm", f"--name={container}", "--network=none", "--user=1000:1000", "--cap-drop=ALL"),
+                *("--security-opt=no-new-privileges:true", "--pids-limit=256", "--memory=1g"),
+                *(f"--volume={volume}:{LEDGER}", "--entrypoint=recover-ledger", settings.own_node_image, LEDGER),
+                seconds_max=RECOVERY_SECONDS_MAX,
+            )
+        finally:
+            # An interrupted command leaves its container, which must not replace the file of a node that runs again.
+            docker("rm", "--force", container)
+        if done.returncode == INTACT:
+            ui.note(f"nothing to recover: H2 opens all of the database of {node}")
+        elif done.returncode == LOST:
+            raise LabError(
+                f"No whole state was found in the database of {node}",
+                "Its ledger is lost. Start a new network: `scripts/lab down --volumes`, then `scripts/lab up`.",
+                exit_code=1,
+            )
+        else:
+            damaged, count = output_of(done, f"The database of {node} was not recovered").split()
+            ui.note(f"{plural(int(count), 'transaction')} recovered; the damaged file is {damaged} in {volume}")
+            ui.note("`scripts/lab audit RUN` says whether a transaction of a run was lost")
+
+
 def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = None, recover: str | None = None) -> None:
     """Start the lab, whatever its current state, and wait until it is ready. Raises LabError.
 
-    ``mark`` is the record in ``ownership`` during the start. ``recover`` is a node whose database is damaged.
+    ``mark`` is the record of ``project.mark`` during the start. ``recover`` is a node whose database is damaged.
     """
     shape.require_possible(settings)
-    damaged = recovery.node_of(settings, recover) if recover else None
+    damaged = recoverable(settings, recover) if recover else None
     check_extra_cordapps(settings)
     prepare_engine()
     project.require_own(settings.project)
@@ -248,9 +306,9 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
     check_machine(settings)
     build(settings)
     if damaged:
-        recovery.recover(settings, damaged)
-    ownership.mark(settings.project, mark)
-    start(settings, ownership.files_of_start(mark))
+        recover_ledger(settings, damaged)
+    project.mark(settings.project, mark)
+    start(settings, project.files_of_start(mark))
     for link in measure_links(Compose(settings)) if settings.values.get("LINKS") else ():
         ui.note(
             f"{link.name:<20} round-trip time {link.through_ms:.1f} ms, {link.direct_ms:.1f} ms without the link's"
@@ -261,22 +319,16 @@ def up(settings: Settings, forced: ImageChoice | None, *, mark: str | None = Non
 def down(settings: Settings, *, volumes: bool, mark: str | None = None) -> None:
     """Stop the lab. With ``volumes``, also delete ledgers, identities and metrics. Raises LabError.
 
-    ``mark`` is the record in ``ownership`` for anything that remains.
+    ``mark`` is the record of ``project.mark`` for anything that remains.
     """
     project.require_own(settings.project)
-    ownership.mark(settings.project, mark)
+    project.mark(settings.project, mark)
     with ui.phase("Stopping the lab" + (" and deleting its volumes" if volumes else "")):
         # Include the services of all shapes: Compose does not stop services of inactive profiles.
         compose = Compose(whole(settings))
-        arguments = ["down", "--remove-orphans", *(["--volumes"] if volumes else [])]
-        ui.note(compose.shown(*arguments))
+        arguments = ("down", "--remove-orphans", *(("--volumes",) if volumes else ()))
         log = CACHE / "down.log"
-        status = follow(
-            compose.start(*arguments, log=log),
-            lambda: "stopping the containers",
-            seconds_max=DOWN_SECONDS_MAX,
-            every_seconds=REPORT_EVERY_SECONDS,
-        )
+        status = _follow(compose, arguments, log, lambda: "stopping the containers", seconds_max=DOWN_SECONDS_MAX)
         if status != 0:
             words = last_words(log.read_text(encoding="utf-8", errors="replace"))
             raise LabError(f"`{compose.shown(*arguments)}` failed: {words}", "Run it again by hand.", exit_code=1)

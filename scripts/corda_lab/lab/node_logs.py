@@ -24,9 +24,8 @@ from typing import IO
 
 from bare.commands import last_words
 from corda_lab.errors import LabError, chosen
-from corda_lab.lab.deployed import Deployed, Service
-from corda_lab.lab.engine import READER, Engine, output_of, run_docker, run_docker_to_file
-from corda_lab.paths import ROOT
+from corda_lab.lab.docker import READER, at, docker, docker_to_file, output_of, start_docker
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.text.redaction import Redactor, values_in
 
 BASE = "/opt/corda/persistence/base"
@@ -85,11 +84,11 @@ _ARCHIVE = re.compile(r"node-.*\.(\d{4}-\d\d-\d\d)-(\d+)\.log\.gz")
 
 @dataclass(frozen=True)
 class NodeLog:
-    """Where the log of a node can be read. ``prefix`` has the arguments of its engine's client before a command."""
+    """Where the log of a node can be read. ``prefix`` has the arguments of ``docker`` before a command."""
 
     node: str
     is_running: bool
-    engine: Engine
+    context: str
     prefix: tuple[str, ...]
     base: str
     settings: str | None = None
@@ -97,11 +96,11 @@ class NodeLog:
 
     def command(self, script: str, *words: str) -> list[str]:
         """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
-        return self.engine.arguments(*self.prefix, "sh", "-c", script, "logs", self.base, *words)
+        return [*self.prefix, "sh", "-c", script, "logs", self.base, *words]
 
     @property
     def shown(self) -> str:
-        return f"{shlex.join(['docker', *self.engine.arguments(*self.prefix[:2])])} … the log of {self.node}"
+        return f"{shlex.join(['docker', *at(self.context, *self.prefix[:2])])} … the log of {self.node}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ class About:
         return tuple(name for name in self.archives if (match := _ARCHIVE.fullmatch(name)) and match[1] >= day)
 
 
-def find(compose: Deployed, name: str, services: Sequence[Service] | None = None) -> NodeLog:
+def find(compose: Lab, name: str, services: Sequence[Service] | None = None) -> NodeLog:
     """Where the log of a node is. Raises LabError if there is no such node, or if it has no container.
 
     ``services`` are those of the project, if they are known; otherwise Compose is asked.
@@ -133,7 +132,7 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
             "Start the lab with `scripts/lab up`. Logs of failed runs are in logs/ of their folders.",
         )
     if service.state == "running":
-        return NodeLog(node, True, service.container.engine, ("exec", service.container.name), BASE)
+        return NodeLog(node, True, service.container.context, ("exec", service.container.name), BASE)
     volume = f"{compose.project}_{node.lower()}-persistence"
     options = (
         *("run", "--rm", f"--label={LABEL}={compose.project}", "--user=1000:1000", *READER),
@@ -142,16 +141,16 @@ def find(compose: Deployed, name: str, services: Sequence[Service] | None = None
     )
     prefix = (*options, "--entrypoint=env", compose.reader_image)
     # In that volume, the settings are a link to where only the node sees them.
-    return NodeLog(node, False, service.container.engine, prefix, VOLUME_BASE, compose.node_conf(node.lower()))
+    return NodeLog(node, False, service.container.context, prefix, VOLUME_BASE, compose.node_conf(node.lower()))
 
 
-def root_cause(compose: Deployed, node: str, services: Sequence[Service], since: str) -> str:
+def root_cause(compose: Lab, node: str, services: Sequence[Service], since: str) -> str:
     """Return the root of the last error that a node has logged since a time (RFC 3339); empty if there is none.
 
     The node has stopped. Corda prints only the outermost error. Raises LabError.
     """
     log = find(compose, node, services)
-    printed = run_docker(log.command(ROOT_SCRIPT, since[:19]), seconds_max=READ_SECONDS_MAX).stdout
+    printed = docker(*log.command(ROOT_SCRIPT, since[:19]), on=log.context, seconds_max=READ_SECONDS_MAX).stdout
     return Redactor(values_in(log.settings or "")).line(printed).strip().removeprefix("Caused by: ")
 
 
@@ -161,12 +160,12 @@ def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float 
     It is read until ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
     """
     command = log.command(ABOUT_SCRIPT, *(() if log.settings is None else ("names only",)))
-    done = run_docker(command, seconds_max=_seconds_left(log, deadline))
+    done = docker(*command, on=log.context, seconds_max=_seconds_left(log, deadline))
     printed, _, names = output_of(done, f"{log.node}: its log cannot be read").rpartition(f"\n{MARK}")
-    found = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
+    archives = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
     return About(
         values_in(printed if log.settings is None else log.settings) | known,
-        tuple(name for _, _, name in sorted(found)),
+        tuple(name for _, _, name in sorted(archives)),
     )
 
 
@@ -186,16 +185,19 @@ def copied(log: NodeLog, known: About, since: float, folder: Path, *, deadline: 
     """
     redactor = Redactor(known.secrets)
     older, current = folder / f"{log.node}.gz", folder / f"{log.node}.log"
+
+    def fetch(path: Path, *command: str) -> None:
+        seconds_max = _seconds_left(log, deadline)
+        docker_to_file(path, *log.command(*command), on=log.context, shown=log.shown, seconds_max=seconds_max)
+
     if names := known.archives_since(since):
-        command = log.command(ARCHIVE_SCRIPT, *names)
-        run_docker_to_file(older, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
+        fetch(older, ARCHIVE_SCRIPT, *names)
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
         except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-    command = log.command(CURRENT_SCRIPT)
-    run_docker_to_file(current, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
+    fetch(current, CURRENT_SCRIPT)
     with current.open(encoding="utf-8", errors="replace") as stream:
         yield from map(redactor.line, stream)
 
@@ -206,75 +208,50 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
     With ``follow``, it goes on with what the node logs until the node ends. An empty chunk says that nothing has come
     for a moment. Closing the iterator ends what runs in the container.
     """
-    with tempfile.TemporaryFile() as errors:
-        if names := known.archives_since(since):
-            with (
-                _started(log.command(ARCHIVE_SCRIPT, *names), errors) as process,
-                gzip.GzipFile(fileobj=_output(process)) as older,
-            ):
-                try:
-                    while chunk := older.read(CHUNK_BYTES):
-                        yield chunk
-                except _DAMAGED as error:
-                    raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-                _require_success(log, process, errors)
-        if follow and log.is_running:
-            command = ("exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base)
-            with _started(log.engine.arguments(*command), errors) as process:
-                yield from _as_they_come(process)
-                _require_success(log, process, errors, (0, *KILLED))
-            return
-        with _started(log.command(CURRENT_SCRIPT), errors) as process:
-            yield from _as_they_come(process)
-            _require_success(log, process, errors)
-
-
-def _require_success(
-    log: NodeLog, process: "subprocess.Popen[bytes]", errors: IO[bytes], statuses: Collection[int] = (0,)
-) -> None:
-    """Check that a command whose output has ended could read the log. Raises LabError."""
-    if process.wait(READ_SECONDS_MAX) not in statuses:
-        errors.seek(0)
-        why = last_words(errors.read().decode(errors="replace"))
-        raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
-
-
-def _as_they_come(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
-    output = _output(process).fileno()
-    while True:
-        ready, _, _ = select.select([output], [], [], IDLE_SECONDS)
-        if not ready:
-            yield b""
-        elif chunk := os.read(output, CHUNK_BYTES):
-            yield chunk
-        else:
-            return
+    if names := known.archives_since(since):
+        with _output(log, log.command(ARCHIVE_SCRIPT, *names)) as output, gzip.GzipFile(fileobj=output) as older:
+            try:
+                while chunk := older.read(CHUNK_BYTES):
+                    yield chunk
+            except _DAMAGED as error:
+                raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
+    command, statuses = log.command(CURRENT_SCRIPT), [0]
+    if follow and log.is_running:
+        command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
+        statuses += KILLED
+    with _output(log, command, statuses) as output:
+        while True:
+            ready, _, _ = select.select([output], [], [], IDLE_SECONDS)
+            if not ready:
+                yield b""
+            elif chunk := os.read(output.fileno(), CHUNK_BYTES):
+                yield chunk
+            else:
+                break
 
 
 @contextmanager
-def _started(command: Sequence[str], errors: IO[bytes]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A docker command in the background, which ends with the block: its input is closed then."""
-    process = subprocess.Popen(
-        ["docker", *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+def _output(log: NodeLog, command: Sequence[str], statuses: Collection[int] = (0,)) -> Iterator[IO[bytes]]:
+    """The output of a docker command in the background, which ends with the block: its input is closed then.
+
+    Raises LabError if the output was read to its end, and the command has another status than one of these.
+    """
+    with tempfile.TemporaryFile() as errors:
+        arguments = at(log.context, *command)
+        process = start_docker(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            process.wait(ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _output(process: "subprocess.Popen[bytes]") -> IO[bytes]:
-    assert process.stdout is not None
-    return process.stdout
+            yield process.stdout
+            if process.wait(READ_SECONDS_MAX) not in statuses:
+                errors.seek(0)
+                why = last_words(errors.read().decode(errors="replace"))
+                raise LabError(f"{log.node}: its log cannot be read ({why})", exit_code=1)
+        finally:
+            process.stdin.close()
+            process.stdout.close()
+            try:
+                process.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

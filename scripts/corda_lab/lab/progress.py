@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from corda_lab.host.processes import child
-from corda_lab.lab.deployed import Service
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import ONEOFF_LABEL, PROJECT_LABEL, SERVICE_LABEL, Container, labelled, start_docker
+from corda_lab.lab.lab import Service
 from corda_lab.text import ui
 
 EVENTS = ("start", "die", "health_status")
@@ -24,18 +24,12 @@ def events(project: str, log: Path) -> Iterator[IO[str]]:
 
     The events are stored in ``log``. Containers of one-off commands (``docker compose run``) are excluded.
     """
-    labels = (f"com.docker.compose.project={project}", "com.docker.compose.oneoff=False")
-    filters = ["type=container", *(f"label={label}" for label in labels), *(f"event={event}" for event in EVENTS)]
-    command = ["docker", "events", "--since", str(int(time.time())), "--format", "{{json .}}"]
+    filters = ["--filter=type=container", *labelled(f"{PROJECT_LABEL}={project}", f"{ONEOFF_LABEL}=False")]
+    filters += [f"--filter=event={event}" for event in EVENTS]
+    command = ("events", "--since", str(int(time.time())), "--format", "{{json .}}", *filters)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, *(word for each in filters for word in ("--filter", each))],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = start_docker(*command, stdout=output, stderr=subprocess.DEVNULL)
     with child(process), log.open(encoding="utf-8") as stream:
         yield stream
 
@@ -81,7 +75,7 @@ class StartProgress:
 
     def _take(self, event: dict[str, Any]) -> None:
         attributes = event["Actor"]["Attributes"]
-        name, container = attributes["com.docker.compose.service"], event["Actor"]["ID"]
+        name, container = attributes[SERVICE_LABEL], event["Actor"]["ID"]
         action, _, health = event["Action"].partition(": ")
         if name not in self.expected:
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from corda_lab.errors import LabError
-from corda_lab.knobs import checks
+from corda_lab.knobs import shape as knobs
 from corda_lab.knobs.shape import BY_VARIABLE, LAB_IMAGES
 from corda_lab.paths import ENV_FILE
 from lab_workload.load import PARTIES_MAX
@@ -162,7 +162,7 @@ class Settings:
         """The number of parties, without the notary: the variable PARTIES. Raises LabError."""
         knob = BY_VARIABLE["PARTIES"]
         text = self.values.get(knob.variable) or knob.default
-        if problem := checks.problem(knob, text, cores=0):
+        if problem := knobs.problem(knob, text, cores=0):
             raise LabError(problem)
         return int(text)
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from corda_lab.errors import LabError, chosen
-from corda_lab.knobs import checks
+from corda_lab.knobs import shape as knobs
 from corda_lab.knobs.shape import BRIDGE, BY_VARIABLE, CORDA_VERSIONS, FINANCE_CORDAPP, KNOBS, LEFT_OPEN, SIZES
 from corda_lab.lab.cordapps import platform_version
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import PROJECT_LABEL, SERVICE_LABEL, docker, labelled
 from corda_lab.lab.settings import SET, Settings, parse_size
 from corda_lab.paths import CONFIGS
 from corda_lab.text import words
@@ -82,16 +82,8 @@ def beside_shape(values: Mapping[str, str]) -> dict[str, str]:
 
 def running(project: str) -> dict[str, str]:
     """Return the shape of the existing lab, running or stopped; empty if it has no containers."""
-    filters = [f"label=com.docker.compose.project={project}", f"label={LABEL}"]
-    done = run_docker(
-        [
-            "ps",
-            "--all",
-            *(word for each in filters for word in ("--filter", each)),
-            "--format",
-            f'{{{{.Label "com.docker.compose.service"}}}} {{{{.Label "{LABEL}"}}}}',
-        ]
-    )
+    form = f'{{{{.Label "{SERVICE_LABEL}"}}}} {{{{.Label "{LABEL}"}}}}'
+    done = docker("ps", "--all", *labelled(f"{PROJECT_LABEL}={project}", LABEL), "--format", form)
     return parse_labels(done.stdout) if done.returncode == 0 else {}
 
 
@@ -146,7 +138,7 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
     ``cores`` is the number of CPU cores; the default is that of this machine.
     """
     cores = cores or os.cpu_count() or 1
-    of_values = (checks.problem(knob, settings[knob.variable], cores=cores) for knob in KNOBS)
+    of_values = (knobs.problem(knob, settings[knob.variable], cores=cores) for knob in KNOBS)
     try:
         nodes = [node.lower() for node in settings.nodes]
     except LabError:
@@ -201,7 +193,7 @@ def _postgres_problems(settings: Settings, nodes: int) -> Iterator[Problem]:
 def _bridge_problems(settings: Settings) -> Iterator[Problem]:
     heap, memory = settings["BRIDGE_HEAP"], settings["BRIDGE_MEMORY"]
     largest = settings["BRIDGE_MAX_ATTACHMENT_BYTES"]
-    if not checks.is_size(heap) or not checks.is_size(memory):
+    if not knobs.is_size(heap) or not knobs.is_size(memory):
         # An invalid size is reported separately.
         return
     if settings.size("BRIDGE_HEAP") >= settings.size("BRIDGE_MEMORY"):
@@ -217,7 +209,7 @@ def _bridge_problems(settings: Settings) -> Iterator[Problem]:
 def _memory_problems(settings: Settings) -> Iterator[Problem]:
     heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
     # An invalid size is reported separately.
-    is_known = checks.is_size(heap) and checks.is_size(memory)
+    is_known = knobs.is_size(heap) and knobs.is_size(memory)
     if is_known and settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
         remedy = f"Set NODE_MEMORY={memory_for(heap)}."
         yield Problem.of("NODE_HEAP", f"{heap} does not fit in NODE_MEMORY={memory}", remedy)

@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 
 from bare.commands import last_words
 from corda_lab.errors import LabError, chosen
-from corda_lab.lab.deployed import Deployed
-from corda_lab.lab.engine import Container, output_of
+from corda_lab.lab.docker import Container, output_of
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.profile.events import KINDS, Engine
 from corda_lab.results.profiles import Event
@@ -73,7 +73,7 @@ def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
     return chosen(f"{option}: unknown node", name, (*settings.nodes, BRIDGE))
 
 
-def find(name: str, compose: Deployed) -> Jvm:
+def find(name: str, compose: Lab) -> Jvm:
     """Return the JVM of a node or of the bridge. Raises LabError if it is not running, or has no async-profiler."""
     service = name.lower()
     states = {one.name: one for one in compose.services()}

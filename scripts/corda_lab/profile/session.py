@@ -13,7 +13,7 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
 from corda_lab.profile import jvm, stacks
@@ -168,7 +168,7 @@ def flows_between(first: Reading | None, last: Reading | None) -> Flows | None:
     return Flows(ended=last.ended - first.ended, started=last.started - first.started, seconds=last.at - first.at)
 
 
-def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callable[[str], None]) -> tuple[Path, Profile]:
+def take(name: str, event: Event, seconds: int, compose: Lab, tell: Callable[[str], None]) -> tuple[Path, Profile]:
     """Profile a node or the bridge. Returns the path of the flame graph, and the profile in words.
 
     ``tell`` is given the progress in words. Raises LabError if the JVM cannot be profiled. If the profile is

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, points, saturation, values, wording
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.report import (
     charts_run,
     commands,
@@ -175,7 +175,7 @@ def facts(manifest: Manifest, environment: Environment, step: StepEntry) -> list
             + (f" with {step.counterparty}" if step.counterparty else ""),
         ),
         ("Unit of work", ", ".join(dict.fromkeys(part.unit for part in step.parts))),
-        ("Shape of the lab", labels.describe(environment.shape)),
+        ("Shape of the lab", knobs.describe(environment.shape)),
         *(
             (f"Link {link.name}", f"round trip {link.through_ms:.1f} ms, without the proxy {link.direct_ms:.1f} ms")
             for link in environment.links_measured

@@ -15,7 +15,7 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.notes import Note
 from corda_lab.analysis.points import Point, known_metrics, measured_metrics, points
 from corda_lab.analysis.values import shown, with_interval
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.report import run as report_run
 from corda_lab.report import sweep as report_sweep
 from corda_lab.report import tables
@@ -75,7 +75,7 @@ def markdown(run: StoredRun) -> str:
         columns = ("point", "compared with", "ratio (interval)", "p", "n", "verdict")
         lines += tables.markdown(columns, [list(row.values()) for row in differences])
     lines += tables.trends_markdown(run)
-    shapes = labels.describe_all([one.shape for one in run.manifest.environments])
+    shapes = knobs.describe_all([one.shape for one in run.manifest.environments])
     lines += [
         "",
         f"{shapes}. Commit {environment.git.words}. {machines(environment)}.",

@@ -10,7 +10,7 @@ from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, tables
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import (
@@ -233,7 +233,7 @@ def environment_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "steps": wording.steps_words(steps) if steps else "no step",
                 "up_command": commands.up(environment),
                 "facts": [
-                    ("Shape of the lab", labels.describe(environment.shape)),
+                    ("Shape of the lab", knobs.describe(environment.shape)),
                     *link_facts(environments),
                     *environment_facts(environment),
                 ],

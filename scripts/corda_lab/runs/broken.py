@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SCRAPE_SECONDS
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.endings import endings
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import PARTIES
 from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
@@ -34,7 +34,7 @@ from lab_workload.workload import Workload
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
 
 
-def why_broken(compose: Deployed, since: float) -> str | None:
+def why_broken(compose: Lab, since: float) -> str | None:
     """Which nodes have ended, or have no heap left, since a time (unix seconds); None if none. Raises LabError."""
     services = compose.services()
     ended = {one.node: one for one in endings(compose, services) if one.node}

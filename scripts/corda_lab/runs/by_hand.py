@@ -17,7 +17,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import evidence, folders
 from corda_lab.runs.rows_volume import RowsVolume
@@ -265,7 +265,7 @@ def told_kept(loads: Sequence[UncollectedLoad]) -> None:
         ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
 
 
-def require_ended(compose: Deployed, identity: str) -> None:
+def require_ended(compose: Lab, identity: str) -> None:
     """Raise LabError if a load without an end may still be in progress.
 
     A web UI that does not answer may be too busy to. Only without its container has the load ended for certain.

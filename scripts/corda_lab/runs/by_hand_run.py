@@ -15,7 +15,6 @@ from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
-from corda_lab.lab.deployed import is_here
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands
@@ -221,7 +220,7 @@ class Maker:
             machine_use=lambda _: HostUse(),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
-            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=is_here(self._lab.compose)),
+            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=self._lab.compose.is_here),
             spans=own_spans,
             stage_rows=stage_table,
             measured_until=what.until,

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container, docker
 from corda_lab.runs.containers import LoadContainers, exit_codes, generator_error
 from corda_lab.steps import rows
 from corda_lab.steps.plan import RunPlan
@@ -40,7 +40,7 @@ def copy_rows(container: Container, name: str, target: Path) -> bool:
     It is in a volume of its host, which the container still has when it has ended.
     """
     path = f"{container.name}:{ROWS_DIRECTORY}/{name}"
-    return container.engine.run("cp", path, str(target), seconds_max=COPY_SECONDS_MAX).returncode == 0
+    return docker("cp", path, str(target), on=container.context, seconds_max=COPY_SECONDS_MAX).returncode == 0
 
 
 def collect(plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:

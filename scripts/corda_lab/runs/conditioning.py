@@ -85,7 +85,7 @@ def await_rest(lab: RunningLab, subject: Subject, identity: str) -> None:
     if not counters.await_rest(lab):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
-            f"Condition them with fewer users, or check `{lab.compose.shown('logs', 'bridge')}`.",
+            f"Condition them with fewer users, or check `{lab.compose.logs_command('bridge')}`.",
             exit_code=1,
         )
     for node in subject.nodes:

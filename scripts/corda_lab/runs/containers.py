@@ -7,9 +7,10 @@ the set-up, writes ``<run id>.ready.json`` and waits for ``<run id>.go``, so tha
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 from corda_lab.clients.bridge import Bridge
@@ -17,8 +18,8 @@ from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import endings
-from corda_lab.lab.deployed import RUN_LABEL, Deployed, LoadStart
-from corda_lab.lab.engine import Container, Engine, inspect_all, names_on, outcomes, problems_of
+from corda_lab.lab.docker import Container, at, docker, inspect_all, names_by_context, outcomes, problems_of
+from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.live import EarlyStop, LiveRate, Stall
 from corda_lab.runs.sampling import Timeline
@@ -62,37 +63,38 @@ class LoadContainers:
         return (self.driver, *self.workers)
 
 
-def containers_of(compose: Deployed, plan: RunPlan) -> LoadContainers:
+def containers_of(compose: Lab, plan: RunPlan) -> LoadContainers:
     """Return the containers of a run. They need not exist."""
     driver = f"{compose.project}-load-{plan.identity}"
-    own, *placed = compose.load_engines
+    own, *placed = compose.load_contexts
     count = plan.options.workers or 0
-    engines = placed[:count] or [own] * count
-    workers = (Container(f"{driver}-worker-{index}", engine) for index, engine in enumerate(engines, start=1))
+    contexts = placed[:count] or [own] * count
+    workers = (Container(f"{driver}-worker-{index}", context) for index, context in enumerate(contexts, start=1))
     return LoadContainers(Container(driver, own), tuple(workers))
 
 
 @contextmanager
-def generating(compose: Deployed, plan: RunPlan) -> Iterator[LoadContainers]:
+def generating(compose: Lab, plan: RunPlan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load, and remove them after the block. Their files stay in the volume."""
     names = containers_of(compose, plan)
     label = f"{RUN_LABEL}={plan.identity}"
     try:
         # Prometheus scrapes the containers that have the service's name as an alias: the driver, but not its workers.
         file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
-        start(compose, LoadStart(names.driver, label, driver, has_alias=True, workload=file))
+        start(compose, names.driver, driver, label, file, has_alias=True)
         for index, worker in enumerate(names.workers, start=1):
             # The short id is a host name too. The name of the container may be too long for DNS.
             master = names.driver.inspected("{{.Id}}").strip()[:12]
             arguments = plan.worker_arguments(index, master)
-            start(compose, LoadStart(worker, label, tuple(arguments), workload=file))
+            start(compose, worker, arguments, label, file)
         await_workers(names)
         yield names if plan.options.faults else replace(names, services=services_of(compose))
     except BaseException:
         # Rows are written within a second of the end of their request.
         with interrupts.held_back():
-            by_engine = names_on(names.all)
-            outcomes(by_engine, lambda engine: engine.run("stop", "-t", str(FLUSH_SECONDS), *by_engine[engine]))
+            by_context = names_by_context(names.all)
+            stop = ("stop", "-t", str(FLUSH_SECONDS))
+            outcomes(by_context, lambda context: docker(*stop, *by_context[context], on=context))
         raise
     finally:
         # A second Ctrl-C must not leave behind a container that still sends load.
@@ -105,24 +107,26 @@ def remove(names: LoadContainers, label: str) -> None:
 
     An engine that does not answer is a warning: what is left there is removed by the next command.
     """
-    by_engine = names_on(names.all)
+    by_context = names_by_context(names.all)
 
-    def remove_on(engine: Engine) -> None:
-        labelled = engine.run("ps", "--all", "--quiet", "--filter", f"label={label}").stdout.split()
+    def remove_on(context: str) -> None:
+        labelled = docker("ps", "--all", "--quiet", "--filter", f"label={label}", on=context).stdout.split()
         # On a host of a stack, the files of the load are in volumes without a name.
-        engine.run("rm", "--force", "--volumes", *by_engine[engine], *labelled)
+        docker("rm", "--force", "--volumes", *by_context[context], *labelled, on=context)
 
-    for problem in problems_of(outcomes(by_engine, remove_on)):
+    for problem in problems_of(outcomes(by_context, remove_on)):
         ui.warn(f"containers of the load may be left: {problem.finding}")
 
 
-def start(compose: Deployed, load: LoadStart) -> None:
+def start(
+    compose: Lab, container: Container, arguments: Sequence[str], label: str, workload: Path, *, has_alias: bool = False
+) -> None:
     """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
-        compose.start_load(load)
+        compose.start_load(container, arguments, label=label, has_alias=has_alias, workload=workload)
 
 
-def with_load_images(environment: Environment, names: LoadContainers, compose: Deployed) -> Environment:
+def with_load_images(environment: Environment, names: LoadContainers, compose: Lab) -> Environment:
     """Return the environment with the image of the driver as that of ``locust``, and every worker image that differs.
 
     Before, it had the image of the web UI's container, which generates none of the load. Raises LabError.
@@ -148,18 +152,18 @@ def exit_codes(containers: tuple[Container, ...]) -> dict[Container, int | None]
     return codes
 
 
-def services_of(compose: Deployed) -> dict[Container, str]:
+def services_of(compose: Lab) -> dict[Container, str]:
     found = compose.running_containers()
     return {container: service for service, container in found.items() if service in endings.needed(compose)}
 
 
-def check_services(compose: Deployed, names: LoadContainers, codes: Mapping[Container, int | None]) -> None:
+def check_services(compose: Lab, names: LoadContainers, codes: Mapping[Container, int | None]) -> None:
     """Raise LabError if a service has ended, with its cause: flows would only run into their time limits."""
     ended = [service for container, service in names.services.items() if codes[container] is not None]
     if ended:
         endings.require_none(compose)
         # The engine has started it again since then.
-        raise LabError(f"{ended[0]} ended during the load", f"See `{compose.shown('logs', ended[0])}`.", exit_code=1)
+        raise LabError(f"{ended[0]} ended during the load", f"See `{compose.logs_command(ended[0])}`.", exit_code=1)
 
 
 def await_workers(names: LoadContainers) -> None:
@@ -189,8 +193,7 @@ def check_workers(names: LoadContainers, codes: Mapping[Container, int | None]) 
 
 
 def show_log(container: Container) -> list[str]:
-    done = container.engine.run("logs", "--tail", "40", container.name)
-    lines = last_lines(done.stdout + done.stderr, 12)
+    lines = last_lines(container.log("--tail", "40"), 12)
     for line in lines:
         ui.note(f"| {line}")
     return lines
@@ -198,9 +201,8 @@ def show_log(container: Container) -> list[str]:
 
 def generator_error(container: Container, code: int, when: Literal["before", "during"] = "before") -> LabError:
     """Return the error for a generator that ended before or during its load: its own message if it printed one."""
-    done = container.engine.run("logs", "--tail", "40", container.name)
     # The generator's output ends with its error message, one line per problem.
-    _, mark, said = (done.stdout + done.stderr).rpartition("locust: error: ")
+    _, mark, said = container.log("--tail", "40").rpartition("locust: error: ")
     if mark:
         problems = [Problem(line.strip()) for line in last_lines(said, 12)]
         return LabError(problems=problems, exit_code=BAD_INPUT if code == BAD_INPUT else 1)
@@ -209,14 +211,14 @@ def generator_error(container: Container, code: int, when: Literal["before", "du
     return LabError(f"The load generator {how} {when} its load", "Its last log lines are above.", exit_code=1)
 
 
-def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
+def await_setup(compose: Lab, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
     started = time.monotonic()
     ready = f"{ROWS_DIRECTORY}/{plan.identity}.ready.json"
     with ui.Ticker(every_seconds=15) as ticker:
         while True:
-            done = compose.run("exec", "-T", "locust", "cat", ready, check=False)
+            done = compose.exec("locust", "cat", ready, check=False)
             if done.returncode == 0:
                 return [SetupEntry(**step) for step in json.loads(done.stdout)["setup"]]
             codes = exit_codes(names.watched)
@@ -236,12 +238,12 @@ def await_setup(compose: Deployed, plan: RunPlan, names: LoadContainers) -> list
             time.sleep(SETUP_POLL_SECONDS)
 
 
-def let_go(compose: Deployed, plan: RunPlan) -> None:
-    compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
+def let_go(compose: Lab, plan: RunPlan) -> None:
+    compose.exec("locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
-def end_early(compose: Deployed, plan: RunPlan) -> None:
-    compose.run("exec", "-T", "locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
+def end_early(compose: Lab, plan: RunPlan) -> None:
+    compose.exec("locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ class WatchedLoad:
     """The end of the warm-up if the load was ended early, because it had been measured for long enough; else None."""
 
 
-def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
+def generate_load(compose: Lab, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress. Raises LabError if it or a part of the lab fails."""
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
@@ -277,7 +279,7 @@ def generate_load(compose: Deployed, plan: RunPlan, bridge: Bridge, names: LoadC
             if elapsed > limit:
                 raise LabError(
                     f"The load did not end within {limit:.0f} s",
-                    f"Check `{compose.shown('logs', 'bridge')}`.",
+                    f"Check `{compose.logs_command('bridge')}`.",
                     exit_code=1,
                 )
             timeline.note()
@@ -309,7 +311,7 @@ class ContainerEnd:
 @contextmanager
 def end_of(container: Container) -> Iterator[ContainerEnd]:
     process = subprocess.Popen(
-        ["docker", *container.engine.arguments("wait", container.name)],
+        ["docker", *at(container.context, "wait", container.name)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

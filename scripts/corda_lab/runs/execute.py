@@ -12,8 +12,8 @@ from corda_lab.audit.requests import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.host.calibration import calibrate
-from corda_lab.lab.deployed import Deployed, hosts_of, is_here
 from corda_lab.lab.environment import read_environment
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
@@ -101,7 +101,7 @@ def measure(
             tell(lab.compose)
             planned = plan(run, lab.settings, lab.compose, lab.bridge)
             environment = environment or read_environment(lab.compose)
-            inject.check(planned.options.faults, lab.settings, hosts_of(lab.compose))
+            inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
             ui.note(describe(planned))
             recording.begin(lab.compose, planned, environment)
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
@@ -142,7 +142,7 @@ def _observe(
             environment = containers.with_load_images(environment, names, lab.compose)
             recording.note("environment.json", Environment, environment)
             observer = set_up_and_read(lab, plan, names, recording)
-            before = calibrate() if is_here(lab.compose) else None
+            before = calibrate() if lab.compose.is_here else None
             sampler.watch(lab.compose, names.all)
         with ui.phase(title_of(plan.options)):
             containers.let_go(lab.compose, plan)
@@ -171,7 +171,7 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if is_here(lab.compose) else lambda _: HostUse(),
+            machine_use=load.timeline.machine_use if lab.compose.is_here else lambda _: HostUse(),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
             if before
             else None,
@@ -208,7 +208,7 @@ def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recor
     return observer
 
 
-def set_up(compose: Deployed, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
+def set_up(compose: Lab, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
     """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
     prepared = containers.await_setup(compose, plan, names)
     for one in prepared:

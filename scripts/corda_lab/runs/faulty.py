@@ -9,8 +9,7 @@ from bare.commands import come_true
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
-from corda_lab.lab.deployed import is_here
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
@@ -112,7 +111,7 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
         time.sleep(POLL_SECONDS)
     raise LabError(
         f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
-        f"`scripts/lab status` shows what is missing, and `{lab.compose.shown('logs')}` of it why.",
+        f"`scripts/lab status` shows what is missing, and `{lab.compose.logs_command()}` of it why.",
         exit_code=1,
     )
 
@@ -127,7 +126,7 @@ def revive(lab: RunningLab) -> bool:
             with suppress(LabError):
                 lab.compose.start_again(service)
     # While Swarm replaces a container, there may be none.
-    is_whole = is_here(lab.compose) or {service.name for service in services} == needed
+    is_whole = lab.compose.is_here or {service.name for service in services} == needed
     return is_whole and all(service.is_ready for service in services)
 
 

@@ -15,8 +15,8 @@ from corda_lab.faults import inject
 from corda_lab.host import engine
 from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import RUN_LABEL, Deployed
-from corda_lab.lab.engine import Engine, outcomes, problems_of
+from corda_lab.lab.docker import docker, outcomes, problems_of
+from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.runs import node_logs as runs_node_logs
@@ -41,7 +41,7 @@ def start_lab(settings: Settings, images: lifecycle.ImageChoice | None, *, recov
     collect(Compose(settings))
 
 
-def collect(compose: Deployed) -> list[str]:
+def collect(compose: Lab) -> list[str]:
     """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
 
     Returns the ids of the runs whose rows could not be moved. Raises LabError if the lab is that of another checkout.
@@ -68,7 +68,7 @@ def collect(compose: Deployed) -> list[str]:
     return left
 
 
-def collect_before_removal(compose: Deployed) -> None:
+def collect_before_removal(compose: Lab) -> None:
     """Collect what the volumes of a lab have, which are about to be deleted. Raises LabError if rows could be lost."""
     if left := collect(compose):
         volume = rows_volume.name_of(compose.project)
@@ -80,7 +80,7 @@ def collect_before_removal(compose: Deployed) -> None:
         )
 
 
-def stop_loads(compose: Deployed) -> None:
+def stop_loads(compose: Lab) -> None:
     """Stop orphaned loads before the lab starts again. What is impossible now is tried again by ``collect``."""
     try:
         project.require_own(compose.project)
@@ -89,13 +89,13 @@ def stop_loads(compose: Deployed) -> None:
         ui.note(f"no look for what killed commands left: {error.message}")
 
 
-def stop_orphans(compose: Deployed) -> None:
+def stop_orphans(compose: Lab) -> None:
     """Remove the containers whose command has ended, whether there is a folder of their run or not.
 
     The folder may be gone, or be in another folder of results than the one of this command. A host that does not
     answer is a warning. Raises LabError if no engine answers.
     """
-    found = outcomes(compose.engines, lambda engine: _stop_on(engine, compose.load_label))
+    found = outcomes(compose.contexts, lambda context: _stop_on(context, compose.load_label))
     errors = [one for one in found.values() if isinstance(one, LabError)]
     if len(errors) == len(found):
         raise errors[0]
@@ -103,25 +103,25 @@ def stop_orphans(compose: Deployed) -> None:
         ui.warn(f"containers of killed commands may be left: {problem.finding}")
 
 
-def _stop_on(engine: Engine, label: str) -> None:
+def _stop_on(context: str, label: str) -> None:
     """Remove the containers with a label whose command has ended. Raises LabError if the engine does not answer."""
     form = f'{{{{.ID}}}} {{{{.Label "{RUN_LABEL}"}}}}'
     filters = (f"label={label}", f"label={RUN_LABEL}")
     listing = ("ps", "--all", *(word for each in filters for word in ("--filter", each)), "--format", form)
-    done = engine.run(*listing)
+    done = docker(*listing, on=context)
     if done.returncode != 0:
-        where = f"{engine.name}: " if engine.name else ""
+        where = f"{context}: " if context else ""
         raise LabError(f"{where}the engine did not list the containers: {last_words(done.stderr)}")
     for line in done.stdout.splitlines():
         container, _, identity = line.partition(" ")
         folder = evidence.find(identity)
         if folder is None or not locks.is_locked(folder):
             ui.warn(f"removed a container of {identity}, whose command has ended")
-            engine.run("stop", "-t", str(FLUSH_SECONDS), container)
-            engine.run("rm", "--force", "--volumes", container)
+            docker("stop", "-t", str(FLUSH_SECONDS), container, on=context)
+            docker("rm", "--force", "--volumes", container, on=context)
 
 
-def collect_one(compose: Deployed, volume: RowsVolume, identity: str) -> None:
+def collect_one(compose: Lab, volume: RowsVolume, identity: str) -> None:
     """Move the rows of one run to its evidence, which is created if it does not exist, with the logs of the nodes."""
     if is_stored(identity):
         volume.delete(identity)
@@ -139,7 +139,7 @@ def collect_one(compose: Deployed, volume: RowsVolume, identity: str) -> None:
     keep_logs(compose, folder, ended.reason)
 
 
-def keep_logs(compose: Deployed, folder: Path, why: str) -> None:
+def keep_logs(compose: Lab, folder: Path, why: str) -> None:
     """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
     if (folder / node_logs.FOLDER).is_dir() or evidence.identity_of(folder) is None:
         return

@@ -6,7 +6,7 @@ from operator import add
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.runs import node_logs
 from corda_lab.stats import steady
 from corda_lab.steps.build import warm_up_found
@@ -92,7 +92,7 @@ LOGS_SECONDS_MAX = 20.0
 class Stall:
     """Watches whether flows end. It says once that none does."""
 
-    def __init__(self, compose: Deployed, began_at: float) -> None:
+    def __init__(self, compose: Lab, began_at: float) -> None:
         """``began_at`` is when the load began, in unix seconds."""
         self._compose = compose
         self._began_at = began_at

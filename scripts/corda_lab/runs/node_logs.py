@@ -9,7 +9,7 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.node_logs import About, NodeLog
 from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
@@ -26,7 +26,7 @@ KEEP_SECONDS_MAX = 120.0
 """How long the logs of all nodes may take. Nodes that are left then are named as missing."""
 
 
-def with_logs(measured: Measured, compose: Deployed, folder: Path) -> Measured:
+def with_logs(measured: Measured, compose: Lab, folder: Path) -> Measured:
     """A copy of a step with the nodes' logs in ``folder``/logs, if they may say why it failed. Raises nothing."""
     step = measured.step
     if not validity.has_node_trouble(step):
@@ -37,7 +37,7 @@ def with_logs(measured: Measured, compose: Deployed, folder: Path) -> Measured:
         return replace(measured, logs=keep(compose, folder, why, since=since, until=rest))
 
 
-def keep(compose: Deployed, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
+def keep(compose: Lab, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
     """Store the logs of all nodes from a time to another (unix seconds; None is now) in ``folder``/logs.
 
     Returns that folder; None if no node has logged anything. Never raises: what failed is more important than its logs.
@@ -58,7 +58,7 @@ def keep(compose: Deployed, folder: Path, why: str, *, since: float, until: floa
     return folder / node_logs.FOLDER
 
 
-def errors_since(compose: Deployed, since: float, *, seconds_max: float) -> list[tuple[str, ErrorKind]]:
+def errors_since(compose: Lab, since: float, *, seconds_max: float) -> list[tuple[str, ErrorKind]]:
     """The most frequent error that each node has logged since a time (unix seconds), of those with an exception if any.
 
     Nodes without one, and those that do not answer within ``seconds_max``, are left out. Raises LabError if the engine
@@ -79,7 +79,7 @@ def errors_since(compose: Deployed, since: float, *, seconds_max: float) -> list
     return found
 
 
-def _keep(compose: Deployed, folder: Path, why: str, since: float, until: float) -> KeptLogs:
+def _keep(compose: Lab, folder: Path, why: str, since: float, until: float) -> KeptLogs:
     deadline = time.monotonic() + KEEP_SECONDS_MAX
     kept: list[KeptLog] = []
     missing: dict[str, str] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from prometheus_client.samples import Sample
 
 from corda_lab.clients.bridge import parse_metrics
-from corda_lab.lab.engine import output_of
+from corda_lab.lab.docker import output_of
 from corda_lab.runs.running import RunningLab
 
 NAMES = (
@@ -43,8 +43,8 @@ NodeMetrics = Mapping[str, Sequence[Sample]]
 def read(lab: RunningLab) -> NodeMetrics:
     """Return the metrics of the nodes that answer, from the addresses that Prometheus scrapes. Raises LabError."""
     addresses = lab.prometheus.addresses("corda")
-    command = ("exec", "-T", "locust", "python", "-c", _SCRIPT, ",".join(NAMES), *addresses.values())
-    done = lab.compose.run(*command, check=False, seconds_max=READ_SECONDS_MAX)
+    command = ("python", "-c", _SCRIPT, ",".join(NAMES), *addresses.values())
+    done = lab.compose.exec("locust", *command, check=False, seconds_max=READ_SECONDS_MAX)
     pages = json.loads(output_of(done, "The metrics of the nodes cannot be read from the container of locust"))
     return {node: parse_metrics(page) for node, page in zip(addresses, pages, strict=True) if page is not None}
 

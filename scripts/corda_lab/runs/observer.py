@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import is_here
 from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts
@@ -77,7 +76,7 @@ class Observer:
         paths = spans.collect(self._compose, self._offsets, directory)
         dropped = spans.dropped_over(spans.dropped(self._metrics), spans.dropped(self._metrics_after))
         unread = sorted({*self._offsets} - {*paths})
-        tracing = Tracing(bool(self._offsets), dropped, unread, has_one_clock=is_here(self._compose))
+        tracing = Tracing(bool(self._offsets), dropped, unread, has_one_clock=self._compose.is_here)
         return spans.read(paths.values(), self._nodes, requests), tracing
 
     def readings(self) -> tuple[costs.Reading, costs.Reading]:

@@ -8,7 +8,7 @@ from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.lab import endings, lifecycle, project
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import by_hand, leftovers
@@ -27,7 +27,7 @@ OUTSTANDING_PER_CORE = 64
 """The bridge's limit for each core of the machine, if the variable is empty."""
 
 
-def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
+def check_lab_is_up(compose: Lab, bridge: Bridge) -> dict[str, Node]:
     """Check that every service of the lab except Grafana is ready. Returns the nodes by name. Raises LabError."""
     project.require_own(compose.project)
     services = {service.name: service for service in compose.services()}
@@ -48,7 +48,7 @@ def check_lab_is_up(compose: Deployed, bridge: Bridge) -> dict[str, Node]:
     return nodes
 
 
-def check_no_other_load(compose: Deployed, bridge: Bridge, locust_url: str) -> None:
+def check_no_other_load(compose: Lab, bridge: Bridge, locust_url: str) -> None:
     """Raise LabError if there is any other load. A run counts all flows of the lab between its start and its end."""
     others = compose.load_containers()
     if others:
@@ -82,7 +82,7 @@ def prepare(options: LoadOptions) -> PreparedRun:
     return PreparedRun(folders.run_id(name), options, workload)
 
 
-def plan(run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge) -> RunPlan:
+def plan(run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> RunPlan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
     lifecycle.require_engine()
     inject.heal_left(compose.project)
@@ -91,9 +91,7 @@ def plan(run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge
     return plan_on(nodes, run, settings, compose, bridge)
 
 
-def plan_on(
-    nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Deployed, bridge: Bridge
-) -> RunPlan:
+def plan_on(nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> RunPlan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = with_workers(run.options, compose), run.workload
     check_uploads(workload, settings)
@@ -105,13 +103,13 @@ def plan_on(
     return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
 
 
-def with_workers(options: LoadOptions, compose: Deployed) -> LoadOptions:
+def with_workers(options: LoadOptions, compose: Lab) -> LoadOptions:
     """Return the options of a load with the workers that the lab has for it. Raises LabError if there are too few.
 
     Without ``workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
     single process does.
     """
-    placed = len(compose.load_engines) - 1
+    placed = len(compose.load_contexts) - 1
     if options.workers is not None:
         if 0 < placed < options.workers:
             raise LabError(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.runs.running import ask_all
 from corda_lab.steps.costs import DATABASE, Reading
 from corda_lab.steps.entry import DatabaseRead
@@ -78,17 +78,17 @@ def parse_processes(text: str) -> float | None:
     return ticks / CLOCK_TICKS_PER_SECOND if seen else None
 
 
-def read(compose: Deployed, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
+def read(compose: Lab, nodes: Sequence[str], database_size: DatabaseSize) -> Reading:
     """Take a reading now. What a node does not answer is left out. ``database_size`` matters with H2 only."""
 
     def read_node(node: str) -> NodeReading:
-        return parse_node(compose.run("exec", "-T", node.lower(), "sh", "-c", NODE_COMMAND, check=False).stdout)
+        return parse_node(compose.exec(node.lower(), "sh", "-c", NODE_COMMAND, check=False).stdout)
 
     seen = ask_all(read_node, nodes)
     written = {node: one.written for node, one in seen.items()}
     used: float | None = None
     if compose.settings.values.get("DATABASE") == "postgres":
-        done = compose.run("exec", "-T", "postgres", "sh", "-c", DATABASE_COMMAND, check=False)
+        done = compose.exec("postgres", "sh", "-c", DATABASE_COMMAND, check=False)
         used, written[DATABASE] = parse_processes(done.stdout), parse_written(done.stdout)
         stored = stored_in_postgres(compose, nodes)
     elif database_size == "compacted":
@@ -153,12 +153,12 @@ class Stored:
     read: DatabaseRead | None
 
 
-def stored_in_postgres(compose: Deployed, nodes: Sequence[str]) -> Stored:
+def stored_in_postgres(compose: Lab, nodes: Sequence[str]) -> Stored:
     """Return the size of every node's tables, indexes and large objects in PostgreSQL. Warns if it cannot be read."""
     options = ["--username=lab", "--dbname=corda", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]
     limit = f"SET statement_timeout = '{QUERY_SECONDS_MAX}s'"
     commands = [f"--command={limit}", f"--command={POSTGRES_QUERY}"]
-    done = compose.run("exec", "-T", "postgres", "psql", *options, *commands, check=False)
+    done = compose.exec("postgres", "psql", *options, *commands, check=False)
     if done.returncode != 0:
         ui.warn("the size of the databases is not known: PostgreSQL did not answer the query for it")
         return Stored({}, None)
@@ -171,7 +171,7 @@ def parse_sizes(text: str) -> dict[str, int]:
     return {name: int(size) for name, bar, size in (line.partition("|") for line in text.splitlines()) if bar}
 
 
-def compacted(compose: Deployed, nodes: Sequence[str]) -> Stored:
+def compacted(compose: Lab, nodes: Sequence[str]) -> Stored:
     """Return the size of every node's H2 file after the compaction of a copy. Nodes without one are left out.
 
     A file as it is tells little: H2 reuses its space late, and lets it grow in leaps. Call this at rest: it takes some
@@ -191,8 +191,8 @@ def compacted(compose: Deployed, nodes: Sequence[str]) -> Stored:
     return Stored(sizes, "compacted" if sizes else None)
 
 
-def _compact(compose: Deployed, node: str) -> int | None:
+def _compact(compose: Lab, node: str) -> int | None:
     """Return the size of a compacted copy of a node's H2 file; None if this copy cannot be compacted."""
-    command = ("exec", "-T", node.lower(), "bash", "-c", COMPACT_COMMAND)
-    done = compose.run(*command, check=False, seconds_max=COMPACT_SECONDS_MAX)
+    command = ("bash", "-c", COMPACT_COMMAND)
+    done = compose.exec(node.lower(), *command, check=False, seconds_max=COMPACT_SECONDS_MAX)
     return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdecimal() else None

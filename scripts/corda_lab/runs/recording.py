@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from corda_lab import errors
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.report import page
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.files import Measured
@@ -32,7 +32,7 @@ class Recording:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self._stack = stack
-        self._load: tuple[Deployed, str] | None = None
+        self._load: tuple[Lab, str] | None = None
         self._began_at = 0.0
         """When the load began, in unix seconds."""
 
@@ -40,7 +40,7 @@ class Recording:
     def rows(self) -> Path:
         return self.folder / evidence.ROWS
 
-    def begin(self, compose: Deployed, plan: RunPlan, environment: Environment) -> None:
+    def begin(self, compose: Lab, plan: RunPlan, environment: Environment) -> None:
         """Create the folder, with everything that is known before the load. Raises LabError if that is impossible."""
         load = evidence.LoadFile(
             id=plan.identity,

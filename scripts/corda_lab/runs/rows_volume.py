@@ -12,8 +12,8 @@ from typing import TypeVar
 from bare.commands import last_words
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed, is_here
-from corda_lab.lab.engine import READER, Engine, outcomes, problems_of, run_docker, run_docker_to_file
+from corda_lab.lab.docker import READER, at, docker, docker_to_file, outcomes, problems_of
+from corda_lab.lab.lab import Lab
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.text import ui
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
@@ -39,7 +39,7 @@ class RowsVolume:
     A lab on several hosts has a volume of this name on every host that has generated load.
     """
 
-    def __init__(self, compose: Deployed) -> None:
+    def __init__(self, compose: Lab) -> None:
         self._compose = compose
         self._places = self._find_places()
 
@@ -47,18 +47,18 @@ class RowsVolume:
         """Return the arguments of ``docker`` before a command that sees a volume, for each engine that has one."""
         own = None
         try:
-            own = self._compose.web_ui()
+            own = self._compose.container("locust")
         except LabError:
             # A host that does not answer is asked again below, and named. It decides nothing about the others.
-            if is_here(self._compose):
+            if self._compose.is_here:
                 raise
 
-        def place_on(engine: Engine) -> list[str] | None:
-            if own is not None and own.engine == engine:
-                return engine.arguments("exec", own.name)
-            return self._reader_on(engine)
+        def place_on(context: str) -> list[str] | None:
+            if own is not None and own.context == context:
+                return at(context, "exec", own.name)
+            return self._reader_on(context)
 
-        found = outcomes(self._compose.engines, place_on)
+        found = outcomes(self._compose.contexts, place_on)
         errors = [one for one in found.values() if isinstance(one, LabError)]
         if len(errors) == len(found):
             raise errors[0]
@@ -67,17 +67,18 @@ class RowsVolume:
             ui.warn(f"rows of loads may be left: {problem.finding}")
         return [one for one in found.values() if one is not None and not isinstance(one, LabError)]
 
-    def _reader_on(self, engine: Engine) -> list[str] | None:
+    def _reader_on(self, context: str) -> list[str] | None:
         volume = name_of(self._compose.project)
-        if engine.run("volume", "inspect", volume).returncode != 0:
+        if docker("volume", "inspect", volume, on=context).returncode != 0:
             return None
-        for image in self._compose.rows_images:
-            if engine.run("image", "inspect", image).returncode == 0:
+        # Which of them exist depends on what was built.
+        for image in (self._compose.helper_image, self._compose.reader_image):
+            if docker("image", "inspect", image, on=context).returncode == 0:
                 # The engine would store all that it prints once more, which is all rows.
                 options = ["--rm", "--user=10001:10001", *READER, "--log-driver=none", "--entrypoint=env"]
-                return engine.arguments("run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
-        where = f"{engine.name}: " if engine.name else ""
-        again = "`scripts/lab up`" if is_here(self._compose) else "`scripts/lab up --on PLACEMENT`"
+                return at(context, "run", *options, f"--volume={volume}:{ROWS_DIRECTORY}", image)
+        where = f"{context}: " if context else ""
+        again = "`scripts/lab up`" if self._compose.is_here else "`scripts/lab up --on PLACEMENT`"
         raise LabError(
             f"{where}The volume {volume} cannot be read, because no image with a shell exists", f"Run {again}."
         )
@@ -102,7 +103,7 @@ class RowsVolume:
         return "".join(self._at_each(lambda place: self._run_at(place, script)))
 
     def _run_at(self, place: list[str], script: str) -> str:
-        done = run_docker([*place, "sh", "-c", script])
+        done = docker(*place, "sh", "-c", script)
         if done.returncode != 0:
             raise LabError(f"The volume with the rows cannot be read: {last_words(done.stderr)}", exit_code=1)
         return done.stdout
@@ -144,12 +145,7 @@ class RowsVolume:
                     continue
                 command = ["cat", f"{ROWS_DIRECTORY}/{name}"]
                 with atomic.whole_file(directory / name) as partial:
-                    run_docker_to_file(
-                        partial,
-                        [*place, *command],
-                        shown=shlex.join(command),
-                        seconds_max=FETCH_SECONDS_MAX,
-                    )
+                    docker_to_file(partial, *place, *command, shown=shlex.join(command), seconds_max=FETCH_SECONDS_MAX)
 
         self._at_each(fetch_from)
 

@@ -11,7 +11,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Deployed, is_here
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import deployment
 from corda_lab.text import ui
@@ -41,7 +41,7 @@ def ask_all(ask: Callable[[Part], Answer], parts: Iterable[Part]) -> dict[Part, 
     return {part: answer.result() for part, answer in begin_asking(ask, parts).items()}
 
 
-def deployed(settings: Settings) -> Deployed:
+def deployed(settings: Settings) -> Lab:
     """The lab that is up, in its shape: a deployed stack, or that of this machine. Raises LabError if both are."""
     stack = deployment.find(settings)
     if stack is None:
@@ -49,7 +49,7 @@ def deployed(settings: Settings) -> Deployed:
     if Compose(settings).running_containers():
         raise LabError(
             f"Two labs are up: {settings.project} on this machine, and the stack {stack.project} on"
-            f" {listed([engine.name for engine in stack.engines])}",
+            f" {listed(list(stack.contexts))}",
             f"Stop one: `scripts/lab down`, or `scripts/lab down --on {stack.known.placement}`. Ledgers are kept.",
         )
     return stack
@@ -64,20 +64,20 @@ def machine_only(settings: Settings) -> None:
         )
 
 
-def tell(lab: Deployed) -> None:
-    if not is_here(lab):
-        ui.note(f"on the stack {lab.project}: {listed([engine.name for engine in lab.engines])}")
+def tell(lab: Lab) -> None:
+    if not lab.is_here:
+        ui.note(f"on the stack {lab.project}: {listed(list(lab.contexts))}")
 
 
 @dataclass(frozen=True)
 class RunningLab:
     settings: Settings
-    compose: Deployed
+    compose: Lab
     bridge: Bridge
     prometheus: Prometheus
 
     @classmethod
-    def of(cls, settings: Settings, compose: Deployed | None = None) -> "RunningLab":
+    def of(cls, settings: Settings, compose: Lab | None = None) -> "RunningLab":
         """The lab that runs, in its shape: that of ``compose``, or the one that ``deployed`` finds. Raises LabError."""
         compose = deployed(settings) if compose is None else compose
         settings = compose.settings

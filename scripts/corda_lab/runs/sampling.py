@@ -14,8 +14,8 @@ import polars as pl
 
 from corda_lab.host import control_groups, machine
 from corda_lab.host.control_groups import Meter
-from corda_lab.lab.deployed import Deployed, is_here
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Lab
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import HostUse
 from corda_lab.steps.rows import Window
@@ -38,9 +38,9 @@ class Sampler:
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def watch(self, lab: Deployed, generators: Sequence[Container]) -> None:
+    def watch(self, lab: Lab, generators: Sequence[Container]) -> None:
         """Begin to sample the nodes, PostgreSQL, the bridge, the load generators and Prometheus. Raises LabError."""
-        if is_here(lab):
+        if lab.is_here:
             self.start(meters_of(parts_of(lab, generators)))
 
     def start(self, watched: Mapping[str, Sequence[Meter]]) -> None:
@@ -88,7 +88,7 @@ def sampling() -> Iterator[Sampler]:
         sampler.stop()
 
 
-def parts_of(lab: Deployed, generators: Sequence[Container]) -> dict[Container, str]:
+def parts_of(lab: Lab, generators: Sequence[Container]) -> dict[Container, str]:
     """Return the name of the part of the lab of every container that is watched. ``generators`` are those of a load."""
     names = {node.lower(): node for node in lab.settings.nodes} | {
         "postgres": DATABASE,

@@ -10,7 +10,7 @@ import polars as pl
 
 from corda_lab.clients.bridge import Node
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.running import ask_all
 from corda_lab.steps.spans import SPAN_SCHEMA, with_traces
@@ -39,28 +39,28 @@ wc -c < "$LAB_TRACES_FILE"
 TAIL_COMMAND = '[ ! -f "$LAB_TRACES_FILE" ] || tail -c "+$1" "$LAB_TRACES_FILE"'
 
 
-def offsets(compose: Deployed, nodes: Sequence[str], *, bytes_max: int = sys.maxsize) -> dict[str, int]:
+def offsets(compose: Lab, nodes: Sequence[str], *, bytes_max: int = sys.maxsize) -> dict[str, int]:
     """Return the size in bytes of every node's spans, by node. Nodes that write none are left out.
 
     A file of more than ``bytes_max`` is emptied first.
     """
 
     def size_of(node: str) -> int | None:
-        command = ("exec", "-T", node.lower(), "sh", "-c", SIZE_COMMAND, "spans", str(bytes_max))
-        words = compose.run(*command, check=False).stdout.split()
+        command = ("sh", "-c", SIZE_COMMAND, "spans", str(bytes_max))
+        words = compose.exec(node.lower(), *command, check=False).stdout.split()
         return int(words[-1]) if words and words[-1].isdecimal() else None
 
     return {node: size for node, size in ask_all(size_of, nodes).items() if size is not None}
 
 
-def collect(compose: Deployed, before: Mapping[str, int], directory: Path) -> dict[str, Path]:
+def collect(compose: Lab, before: Mapping[str, int], directory: Path) -> dict[str, Path]:
     """Copy the spans of every node since ``before`` to ``directory``. Nodes that do not answer are left out."""
 
     def copy_of(node: str) -> Path | None:
         path = directory / f"spans.{node.lower()}.ndjson"
-        command = ("exec", "-T", node.lower(), "sh", "-c", TAIL_COMMAND, "spans", str(before[node] + 1))
+        command = ("sh", "-c", TAIL_COMMAND, "spans", str(before[node] + 1))
         try:
-            compose.run_to_file(path, *command, seconds_max=COLLECT_SECONDS_MAX)
+            compose.exec_to_file(path, node.lower(), *command, seconds_max=COLLECT_SECONDS_MAX)
         except LabError as error:
             ui.warn(f"no spans of {node}: {error.message}")
             return None

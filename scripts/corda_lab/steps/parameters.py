@@ -1,6 +1,6 @@
 """The values of the parameters that a sweep varies, in words. Point labels, groups and comparisons share them."""
 
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.knobs.options import Kind
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.load import LOAD_OPTIONS
@@ -22,7 +22,7 @@ def value_words(parameter: str, value: ParameterValue) -> str:
     if not name:
         return str(value)
     if group == "shape":
-        return labels.option_label(name, value)
+        return knobs.option_label(name, value)
     option = LOAD_OPTIONS.get(name) if group == "load" else None
     # A sweep file may give a number as text, which a label cannot format.
     if (

@@ -1,26 +1,44 @@
-"""Deploys a stack, and waits until every service runs. ``docker stack deploy`` with the same file does the same.
+"""Deploys a stack, in the order of its start: makes its network, hands it to Swarm, and opens the ports of the manager.
 
-Swarm says that a task is running when its health check has passed. A task that has ended is never started again: Swarm
-makes another one, if the service's restart policy says so.
+``docker stack deploy`` with the same file does the second. Swarm says that a task is running when its health check has
+passed. A task that has ended is never started again: Swarm makes another one, if the service's restart policy says so.
 """
 
 import json
 import shlex
+import shutil
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
+from bare.commands import last_words
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host.processes import last_lines
-from corda_lab.lab import replacing, shape
-from corda_lab.lab.engine import output_of, run_docker
+from corda_lab.lab import shape
+from corda_lab.lab.compose import Compose
+from corda_lab.lab.docker import ask, docker, labelled, output_of, replace_ended
+from corda_lab.lab.settings import BOOTSTRAP, Settings
+from corda_lab.paths import ROOT
 from corda_lab.swarm.folder import StackFolder
-from corda_lab.swarm.shared_files import Kind
-from corda_lab.swarm.stack import Stack
+from corda_lab.swarm.stack import Kind, NetworkFiles, Stack
 from corda_lab.text import ui
 
+BOOTSTRAP_FILE = ROOT / "deploy" / "swarm" / "bootstrap.yaml"
+BOOTSTRAP_SECONDS_MAX = 300.0
+COPY_SECONDS_MAX = 60.0
+PLACES = ("/network", "/nodes", "/secrets")
+"""The folders of its container in which the bootstrapper writes what services read."""
+ACCESS_FILE = ROOT / "deploy" / "swarm" / "access.yaml"
+PORTS = ("BRIDGE_PORT", "LOCUST_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")
+PAGES, API = "pages", "api"
+"""The services of that file: Locust, Prometheus and Grafana, and the bridge."""
+OPEN_SECONDS_MAX = 180.0
+CLOSE_SECONDS_MAX = 120.0
 DEPLOY_SECONDS_MAX = 300.0
 READY_SECONDS_MAX = 1200.0
 """A node may take 900 s until its health check has passed. It may wait for a database before."""
@@ -41,6 +59,55 @@ ENDED_SECONDS_MAX = 10.0
 READ_SECONDS_MAX = 30.0
 
 
+def bootstrap_container(stack: str) -> str:
+    return f"{stack}-{BOOTSTRAP}"
+
+
+def make_network(settings: Settings, folder: StackFolder) -> NetworkFiles:
+    """Run the bootstrapper once for a stack, and return a copy of what it has written. Raises LabError.
+
+    It knows itself whether the network exists already and fits the shape. It has a Compose project of the stack's name,
+    so that identities and ledgers of a lab on this machine are never touched.
+    """
+    folder.create()
+    compose = Compose(replace(settings, project=folder.stack), files=[BOOTSTRAP_FILE])
+    compose.environment["LAB_NODE_IMAGE"] = settings.own_node_image
+    container = bootstrap_container(folder.stack)
+    # A command that was killed may have left one.
+    _remove_container(container)
+    try:
+        command = ("run", "--no-deps", "--no-TTY", "--name", container, BOOTSTRAP)
+        done = compose.run(*command, check=False, seconds_max=BOOTSTRAP_SECONDS_MAX)
+        for line in done.stdout.splitlines():
+            ui.note(f"| {line}")
+        remedy = "Mend what it names, or delete stack and ledgers: `scripts/lab down --on PLACEMENT --volumes`."
+        output_of(done, "The bootstrapper failed", remedy)
+        _copy_network(container, folder)
+    finally:
+        _remove_container(container)
+    return NetworkFiles(folder.network)
+
+
+def _copy_network(container: str, folder: StackFolder) -> None:
+    """Replace the copy of the network's files by those of a container, which has ended. Raises LabError."""
+    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.root))
+    try:
+        for place in PLACES:
+            done = docker("cp", f"{container}:{place}", str(partial), seconds_max=COPY_SECONDS_MAX)
+            output_of(done, f"Copying {place} of the bootstrapper failed", "Run it again.")
+        if folder.network.exists():
+            shutil.rmtree(folder.network)
+        partial.rename(folder.network)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _remove_container(container: str) -> None:
+    # An engine that does not answer is the error of the command before.
+    with suppress(LabError):
+        docker("rm", "--force", container)
+
+
 @dataclass(frozen=True)
 class Task:
     """The newest task of a service: its container on a host, or what is to become one."""
@@ -59,26 +126,26 @@ class Task:
 
 def services_of(stack: str) -> dict[str, str]:
     """Return the label with the shape of each service of a stack; empty if it does not exist. Raises LabError."""
-    names = _checked(["service", "ls", "--format={{.Name}}", f"--filter=label={NAMESPACE}={stack}"]).split()
+    listing = ("service", "ls", "--format={{.Name}}", *labelled(f"{NAMESPACE}={stack}"))
+    names = ask(*listing, seconds_max=READ_SECONDS_MAX).split()
     form = f'{{{{.Spec.Name}}}}\t{{{{index .Spec.TaskTemplate.ContainerSpec.Labels "{shape.LABEL}"}}}}'
-    text = _checked(["service", "inspect", f"--format={form}", *names]) if names else ""
+    text = ask("service", "inspect", f"--format={form}", *names, seconds_max=READ_SECONDS_MAX) if names else ""
     labels = dict(line.split("\t") for line in text.splitlines())
     return {name.removeprefix(f"{stack}_"): labels[name] for name in sorted(labels)}
 
 
 def tasks_of(stack: str) -> dict[str, Task]:
     """Return the newest task of each service of a stack that has one. Raises LabError."""
-    done = run_docker(["stack", "ps", "--no-trunc", "--format={{json .}}", stack], seconds_max=READ_SECONDS_MAX)
+    done = docker("stack", "ps", "--no-trunc", "--format={{json .}}", stack, seconds_max=READ_SECONDS_MAX)
     if done.returncode != 0 and "nothing found in stack" not in done.stderr:
         output_of(done, f"`docker stack ps {stack}` failed")
-    found: dict[str, Task] = {}
-    for line in done.stdout.splitlines():
-        said = json.loads(line)
+    tasks: dict[str, Task] = {}
+    for entry in map(json.loads, done.stdout.splitlines()):
         # The name of a task is that of its service, with a number. The newest comes first.
-        service = said["Name"].removeprefix(f"{stack}_").rpartition(".")[0]
-        state, _, _ = said["CurrentState"].lower().partition(" ")
-        found.setdefault(service, Task(said["ID"], state, said["Node"], said["Error"].strip('"')))
-    return found
+        service = entry["Name"].removeprefix(f"{stack}_").rpartition(".")[0]
+        state, _, _ = entry["CurrentState"].lower().partition(" ")
+        tasks.setdefault(service, Task(entry["ID"], state, entry["Node"], entry["Error"].strip('"')))
+    return tasks
 
 
 @dataclass
@@ -112,14 +179,14 @@ class StackProgress:
     def failed(self) -> dict[str, str]:
         """The services that will not run, with the reason in Swarm's words."""
         now = time.monotonic()
-        found = {}
+        reasons = {}
         for name, task in self.tasks.items():
             seconds = now - self._since[task.id, task.state]
             if task.state in ENDED and seconds >= ENDED_SECONDS_MAX:
-                found[name] = task.trouble or f"its task has ended ({task.state})"
+                reasons[name] = task.trouble or f"its task has ended ({task.state})"
             elif task.state == "pending" and task.trouble and seconds >= PENDING_SECONDS_MAX:
-                found[name] = task.trouble
-        return found
+                reasons[name] = task.trouble
+        return reasons
 
     def words(self) -> str:
         states: dict[str, list[str]] = {}
@@ -130,15 +197,10 @@ class StackProgress:
         return "; ".join(f"{state}: {', '.join(names)}" for state, names in states.items()) or "all services run"
 
 
-def _checked(arguments: Sequence[str]) -> str:
-    done = run_docker(arguments, seconds_max=READ_SECONDS_MAX)
-    return output_of(done, f"`docker {' '.join(arguments[:3])}` failed")
-
-
 def has_left_swarm() -> bool:
     """Whether the engine of this machine answers that it is in no swarm, and so has no stack."""
-    asked = ["info", "--format", "{{.Swarm.LocalNodeState}}"]
-    return run_docker(asked, seconds_max=READ_SECONDS_MAX).stdout.strip() == "inactive"
+    state = ("info", "--format", "{{.Swarm.LocalNodeState}}")
+    return docker(*state, seconds_max=READ_SECONDS_MAX).stdout.strip() == "inactive"
 
 
 def command(stack: Stack, file: Path) -> list[str]:
@@ -157,7 +219,7 @@ def write(stack: Stack, folder: StackFolder) -> Path:
 def require_overlay(name: str, *, encrypted: bool) -> None:
     """Raise LabError if an overlay is there, and not of the kind that the placement wants."""
     form = '{{if index .Options "encrypted"}}encrypted{{else}}plain{{end}}'
-    found = run_docker(["network", "inspect", "--format", form, name])
+    found = docker("network", "inspect", "--format", form, name)
     needed, present = "encrypted" if encrypted else "plain", found.stdout.strip()
     if found.returncode == 0 and present != needed:
         raise LabError(
@@ -168,13 +230,13 @@ def require_overlay(name: str, *, encrypted: bool) -> None:
 
 def deploy(stack: Stack, file: Path) -> None:
     """Hand the stack to Swarm, and wait until every service runs. Raises LabError that names those that do not."""
-    done = run_docker(command(stack, file), seconds_max=DEPLOY_SECONDS_MAX)
+    done = docker(*command(stack, file), seconds_max=DEPLOY_SECONDS_MAX)
     by_hand = f"Run it by hand: {shlex.join(['docker', *command(stack, file)])}"
     output_of(done, "`docker stack deploy` failed", by_hand)
     for name, task in tasks_of(stack.name).items():
         if task.state in ENDED:
             # Swarm does not start it, if its service is as it was before.
-            replacing.replace_ended(f"{stack.name}_{name}")
+            replace_ended(f"{stack.name}_{name}")
     await_ready(stack.name, StackProgress(stack.services))
     _remove_old_files(stack)
 
@@ -204,7 +266,7 @@ def _start_error(stack: str, failed: Mapping[str, str]) -> LabError:
     for name in [*failed][:2]:
         ui.note(f"last lines of {name}:")
         logs = ["service", "logs", "--raw", f"--tail={2 * LOG_LINES}", f"{stack}_{name}"]
-        done = run_docker(logs, seconds_max=30)
+        done = docker(*logs, seconds_max=30)
         for line in last_lines(done.stdout + done.stderr, LOG_LINES):
             ui.note(f"| {line}")
     said = "; ".join(f"{name}: {trouble}" for name, trouble in failed.items())
@@ -217,9 +279,41 @@ def _remove_old_files(stack: Stack) -> None:
     """Delete secrets and configs of earlier forms of the stack: Swarm keeps them, with the keys of old nodes."""
     for kind in Kind:
         what = kind.value.removesuffix("s")
-        listed = run_docker([what, "ls", f"--filter=label={NAMESPACE}={stack.name}", "--format={{.Name}}"])
-        current = stack.file_names(kind)
-        old = [name for name in listed.stdout.split() if name not in current]
-        if old:
+        names = docker(what, "ls", *labelled(f"{NAMESPACE}={stack.name}"), "--format={{.Name}}").stdout.split()
+        if old := [name for name in names if name not in stack.file_names(kind)]:
             # One that a task still has is refused, and goes with the next start.
-            run_docker([what, "rm", *old])
+            docker(what, "rm", *old)
+
+
+def access_project(stack: str) -> str:
+    return f"{stack}-access"
+
+
+def open_ports(settings: Settings, stack: str, image: str, *, with_bridge: bool) -> None:
+    """Lead from 127.0.0.1 of the manager to the ports of a stack. So all clients of the lab work as on one machine.
+
+    Swarm publishes a port on all addresses of a host or not at all. So the proxies are plain containers on the manager,
+    which are made anew if the ports have changed. ``image`` is that of links. ``with_bridge`` is False if the bridge is
+    published for all and runs on this machine: it has the port already. Raises LabError with what a proxy last said.
+    """
+    values = {name: str(settings.port(name)) for name in PORTS}
+    values |= {"LAB_LINKS_IMAGE": image, "LAB_STACK_NETWORK": f"{stack}_default"}
+    services = (PAGES, API) if with_bridge else (PAGES,)
+    wait = ("--wait", "--wait-timeout", f"{OPEN_SECONDS_MAX:.0f}")
+    done = _access(stack, values, "up", "--detach", *wait, *services, seconds_max=OPEN_SECONDS_MAX + 30)
+    if done.returncode != 0:
+        log = _access(stack, values, "logs", "--no-color", "--tail=3", *services, seconds_max=30).stdout
+        said = " | ".join(filter(None, (last_words(done.stderr, 1), last_words(log, 3))))
+        raise LabError(f"the ports of this machine were not opened: {said}", exit_code=1)
+
+
+def close_ports(stack: str) -> None:
+    # The file needs values, even for what is only removed.
+    values = dict.fromkeys((*PORTS, "LAB_LINKS_IMAGE", "LAB_STACK_NETWORK"), "0")
+    done = _access(stack, values, "down", "--remove-orphans", "--timeout=5", seconds_max=CLOSE_SECONDS_MAX)
+    output_of(done, f"the project {access_project(stack)} was not removed")
+
+
+def _access(stack: str, values: dict[str, str], *arguments: str, seconds_max: float) -> CompletedProcess[str]:
+    command = ("compose", "--file", str(ACCESS_FILE), "--project-name", access_project(stack), *arguments)
+    return docker(*command, seconds_max=seconds_max, environment=values)

@@ -1,31 +1,31 @@
-"""A stack that runs: the record of it on the manager, and its services, as everything that measures asks for them."""
+"""A stack that runs: the record of it on the manager, and the lab that it is."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 
-from bare.commands import come_true, last_words
+from bare.commands import come_true
 from corda_lab.errors import LabError
-from corda_lab.lab import images, replacing, shape
-from corda_lab.lab.deployed import RUN_LABEL, LoadStart, Service, parse_services, service_format
-from corda_lab.lab.engine import (
+from corda_lab.lab import shape
+from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
     READER,
     Container,
-    Engine,
     addresses_in,
+    ask,
+    docker,
     inspect_all,
+    labelled,
     on_each,
-    run_docker_to_file,
+    replace,
+    replace_ended,
 )
+from corda_lab.lab.lab import LIST_SECONDS_MAX, Lab, Service, parse_services, service_format
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
 from corda_lab.swarm.deploy import LABEL, NAMESPACE, has_left_swarm, services_of
@@ -33,42 +33,36 @@ from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
 
-LIST_SECONDS_MAX = 30.0
 CREATE_SECONDS_MAX = 60.0
 """All rows of a worker may be hundreds of megabytes."""
 WORKLOADS = "/etc/corda-lab/workloads"
 """The folder of the workloads in the containers of the load generator."""
-EXEC = ("exec", "-T")
+STOP_SECONDS_MAX = 150.0
+"""How long a container may take to end before Swarm makes another one: as for the engine of one machine."""
 _CPU = re.compile(r"model name\s*:\s*(.+)")
 SERVICE_LABEL = "com.docker.swarm.service.name"
 
 
-@dataclass(frozen=True)
-class DeployedStack:
+class DeployedStack(Lab):
     """A stack that runs on several hosts. Methods raise LabError that names the host whose engine does not answer."""
 
-    settings: Settings
-    """With the shape of the stack."""
-    folder: StackFolder
-    known: Deployment
-    _containers: dict[str, Container] = field(default_factory=dict)
-    """The running containers that commands have run in, by their service."""
-
-    @property
-    def project(self) -> str:
-        return self.folder.stack
+    def __init__(self, settings: Settings, folder: StackFolder, known: Deployment) -> None:
+        """``settings`` are with the shape of the stack."""
+        super().__init__(settings, folder.stack)
+        self.folder = folder
+        self.known = known
 
     @cached_property
-    def engines(self) -> tuple[Engine, ...]:
-        """The engines of its hosts; of those of earlier deployments, too, if it is not known to run."""
+    def contexts(self) -> tuple[str, ...]:
+        """Those of its hosts; of the hosts of earlier deployments, too, if it is not known to run."""
         names = self.known.hosts
         if self.known.is_running:
             names = [*self.known.services.values(), *self.known.workers]
-        return tuple(Engine(name) for name in dict.fromkeys(names))
+        return tuple(dict.fromkeys(names))
 
     @property
-    def load_engines(self) -> tuple[Engine, ...]:
-        return tuple(Engine(host) for host in (self._host_of(SERVICE), *self.known.workers))
+    def load_contexts(self) -> tuple[str, ...]:
+        return (self._host_of(SERVICE), *self.known.workers)
 
     @property
     def load_label(self) -> str:
@@ -85,38 +79,26 @@ class DeployedStack:
         return document
 
     @property
-    def load_template(self) -> LoadTemplate:
-        return LoadTemplate(self.project, self.document)
-
-    @property
     def helper_image(self) -> str:
         return self.known.helper_image
 
     @property
     def reader_image(self) -> str:
-        return self._image_of(self.settings.nodes[0].lower())
-
-    @property
-    def rows_images(self) -> tuple[str, ...]:
-        return (self.helper_image,)
+        return str(self.document["services"][self.settings.nodes[0].lower()]["image"])
 
     def node_conf(self, node: str) -> str:
         return self.folder.node_conf(node)
 
-    def _image_of(self, service: str) -> str:
-        return str(self.document["services"][service]["image"])
-
     @cached_property
     def placement(self) -> PlacementEntry:
         """What runs on which host, and what each host is, as its engine says. Raises LabError."""
-        found = on_each(self.engines, self._described)
-        return self.known.entry(found)
+        return self.known.entry(on_each(self.contexts, self._described))
 
-    def _described(self, engine: Engine) -> PlacedHost:
-        facts = facts_of(engine)
+    def _described(self, host: str) -> PlacedHost:
+        facts = facts_of(host)
         read = ("run", "--rm", *READER, f"--label={self.load_label}", "--entrypoint=grep", self.helper_image)
         # Some processors have no name, and a host that was asked for it too late has one all the same.
-        named = _CPU.search(engine.run(*read, "--max-count=1", "model name", "/proc/cpuinfo").stdout)
+        named = _CPU.search(docker(*read, "--max-count=1", "model name", "/proc/cpuinfo", on=host).stdout)
         return PlacedHost(
             cores=facts.cores,
             memory_bytes=facts.memory,
@@ -124,157 +106,92 @@ class DeployedStack:
             kernel=facts.kernel,
             architecture=facts.architecture,
             cpu_model=named[1].strip() if named else None,
-            services=sorted(name for name, host in self.known.services.items() if host == engine.name),
-            workers=self.known.workers.count(engine.name),
+            services=sorted(name for name, where in self.known.services.items() if where == host),
+            workers=self.known.workers.count(host),
         )
 
     def services(self) -> list[Service]:
-        return self._listed("--all")
-
-    def running_containers(self) -> dict[str, Container]:
-        return {service.name: service.container for service in self._listed()}
-
-    def _listed(self, *options: str) -> list[Service]:
-        listing = (
-            "ps",
-            *options,
-            f"--filter=label={NAMESPACE}={self.project}",
-            f"--format={service_format(SERVICE_LABEL)}",
-        )
-        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
-        found: dict[str, Service] = {}
-        for engine in self.engines:
-            for service in parse_services(said[engine.name], engine, prefix=f"{self.project}_"):
+        listing = ("ps", "--all", *labelled(f"{NAMESPACE}={self.project}"), f"--format={service_format(SERVICE_LABEL)}")
+        texts = on_each(self.contexts, lambda host: ask(*listing, on=host, seconds_max=LIST_SECONDS_MAX))
+        present: dict[str, Service] = {}
+        for host, text in texts.items():
+            for service in parse_services(text, host, prefix=f"{self.project}_"):
                 # An engine names its newest container first. Older ones are those of tasks that have ended.
-                if self.known.services.get(service.name) == engine.name:
-                    found.setdefault(service.name, service)
-        return [found[name] for name in self.known.services if name in found]
+                if self.known.services.get(service.name) == host:
+                    present.setdefault(service.name, service)
+        return [present[name] for name in self.known.services if name in present]
 
-    def _container_of(self, service: str) -> Container | None:
-        """Return the running container of a service; None if there is none. Raises LabError."""
-        if service not in self._containers:
-            engine = Engine(self._host_of(service))
-            listing = ("ps", f"--filter=label={SERVICE_LABEL}={self.project}_{service}", "--format={{.Names}}")
-            names = engine.checked(*listing, seconds_max=LIST_SECONDS_MAX).split()
-            if not names:
-                return None
-            self._containers[service] = Container(names[0], engine)
-        return self._containers[service]
-
-    def web_ui(self) -> Container | None:
-        """Return the running container of the service ``locust``; None if it does not run. Only its host is asked."""
-        # Rows are read once, so a container that was replaced must not be known by its old name.
-        self._containers.pop(SERVICE, None)
-        return self._container_of(SERVICE)
+    def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
+        """Return the running container of a service; None if there is none. Only its host is asked."""
+        host, limit = self._host_of(service), min(seconds_max, LIST_SECONDS_MAX)
+        listing = ("ps", *labelled(f"{SERVICE_LABEL}={self.project}_{service}"), "--format={{.Names}}")
+        names = ask(*listing, on=host, seconds_max=limit).split()
+        return Container(names[0], host) if names else None
 
     def _host_of(self, service: str) -> str:
         if service not in self.known.services:
             raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status` shows all.")
         return self.known.services[service]
 
-    def shown(self, *arguments: str) -> str:
-        """Return a command such as ``exec -T partya ls`` or ``logs partya`` as it can be typed on the manager."""
-        if arguments[:2] == EXEC:
-            known = self._containers.get(arguments[2])
-            name = known.name if known else f"{self.project}_{arguments[2]}…"
-            return " ".join(["docker", *Engine(self._host_of(arguments[2])).arguments("exec", name, *arguments[3:])])
-        if arguments[:1] == ("logs",):
-            return " ".join(["docker", "service", "logs", *(f"{self.project}_{name}" for name in arguments[1:])])
-        return " ".join(["docker", *arguments])
-
-    def run(
-        self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
-    ) -> CompletedProcess[str]:
-        done = self._run(*arguments, seconds_max=seconds_max)
-        if done.returncode != 0 and is_gone(done.stderr):
-            # Swarm has replaced the container since, by one of another name.
-            self._containers.pop(arguments[2], None)
-            done = self._run(*arguments, seconds_max=seconds_max)
-        if check and done.returncode != 0:
-            words = last_words(done.stderr or done.stdout)
-            raise LabError(f"`{self.shown(*arguments)}` failed: {words}", "Run it by hand to see its whole output.")
-        return done
-
-    def _run(self, *arguments: str, seconds_max: float) -> CompletedProcess[str]:
-        service = _service_in(arguments)
-        container = self._container_of(service)
-        if container is None:
-            return CompletedProcess(arguments, 1, "", f"{service} has no running container")
-        return container.inside(*arguments[3:], seconds_max=seconds_max)
-
-    def run_to_file(self, path: Path, *arguments: str, seconds_max: float = COMMAND_SECONDS_MAX) -> None:
-        service = _service_in(arguments)
-        # Rows are read once, so a container that was replaced must not be known by its old name.
-        self._containers.pop(service, None)
-        container = self._container_of(service)
-        if container is None:
-            raise LabError(f"`{self.shown(*arguments)}` failed: {service} has no running container", exit_code=1)
-        command = container.engine.arguments("exec", container.name, *arguments[3:])
-        run_docker_to_file(path, command, shown=self.shown(*arguments), seconds_max=seconds_max)
-
-    def log_since(self, service: str, since: str) -> str:
-        found = next((one.container for one in self.services() if one.name == service), None)
-        return log_of(found, "--since", since) if found else ""
-
-    def log_tails(self, lines: int) -> str:
-        found = []
-        for service in self.services():
-            text = log_of(service.container, "--tail", str(lines))
-            found += [f"{service.name} | {line}\n" for line in text.splitlines()]
-        return "".join(found)
+    def logs_command(self, *services: str) -> str:
+        return " ".join(["docker", "service", "logs", *map(self.replacer, services)])
 
     def recorded_image(self, service: str, name: str) -> str:
-        source = self.known.images.get(service, name)
-        return self.settings.recorded_name(images.official_name(self.settings, source))
-
-    def load_containers(self) -> list[str]:
-        filters = (f"--filter=label={self.load_label}", f"--filter=label={RUN_LABEL}")
-        listing = ("ps", *filters, "--format={{.Names}}")
-        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
-        return [name for text in said.values() for name in text.split()]
+        return super().recorded_image(service, self.known.images.get(service, name))
 
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers in the overlay of the stack, those of a load too."""
         listing = ("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
-        said = on_each(self.engines, lambda engine: engine.checked(*listing, seconds_max=LIST_SECONDS_MAX))
-        found = [Container(name, engine) for engine in self.engines for name in said[engine.name].split()]
+        texts = on_each(self.contexts, lambda host: ask(*listing, on=host, seconds_max=LIST_SECONDS_MAX))
+        containers = [Container(name, host) for host, text in texts.items() for name in text.split()]
         # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
         form = f'{{{{with index .NetworkSettings.Networks "{self.folder.overlay}"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
-        return {one: addresses_in(text) for one, text in inspect_all(found, form).items()}
+        return {container: addresses_in(text) for container, text in inspect_all(containers, form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
         """Return the addresses of all other containers in the overlay of the stack, sorted."""
-        found = self.addresses()
-        return sorted({address for one in found if one != container for address in found[one]})
+        others = {one: addresses for one, addresses in self.addresses().items() if one != container}
+        return sorted({address for addresses in others.values() for address in addresses})
+
+    def replacer(self, service: str) -> str:
+        return f"{self.project}_{service}"
 
     def start_again(self, service: Service) -> None:
         """Let Swarm make a new container of a service that has ended, unless it is about to. Raises LabError."""
-        replacing.replace_ended(replacing.replacer_of(self, service.name))
+        replace_ended(self.replacer(service.name))
 
     def restart(self, service: Service) -> None:
         """Let Swarm end the container of a service, and make a new one. Wait until it has ended. Raises LabError.
 
         Otherwise the old one, which still answers, would be taken for the new one.
         """
-        replacer = replacing.replacer_of(self, service.name)
-        replacing.replace(replacer)
-        if not come_true(partial(has_ended, service.container), seconds_max=replacing.STOP_SECONDS_MAX):
-            words = f"{service.name} did not end within {replacing.STOP_SECONDS_MAX:.0f} s"
-            raise LabError(words, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
+        replacer = self.replacer(service.name)
+        replace(replacer)
+        if not come_true(lambda: has_ended(service.container), seconds_max=STOP_SECONDS_MAX):
+            text = f"{service.name} did not end within {STOP_SECONDS_MAX:.0f} s"
+            raise LabError(text, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
 
-    def start_load(self, load: LoadStart) -> None:
+    def start_load(
+        self,
+        container: Container,
+        arguments: Sequence[str],
+        *,
+        label: str,
+        has_alias: bool = False,
+        workload: Path | None = None,
+    ) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
-        engine, template = load.container.engine, self.load_template
+        host, template = container.context, LoadTemplate(self.project, self.document)
         files = dict(template.files)
-        if load.workload is not None:
-            files[f"{WORKLOADS}/{load.workload.name}"] = load.workload
-        create = create_arguments(template, load)
-        engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(template))
+        if workload is not None:
+            files[f"{WORKLOADS}/{workload.name}"] = workload
+        create = create_arguments(template, container.name, arguments, label=label, has_alias=has_alias)
+        ask(*create, on=host, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(template))
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(template.folders):
                 copies = copy_files(files, target, Path(folder) / str(place))
-                engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
-        engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)
+                ask("cp", f"{copies}/.", f"{container.name}:{target}", on=host, seconds_max=CREATE_SECONDS_MAX)
+        ask("start", container.name, on=host, seconds_max=CREATE_SECONDS_MAX)
 
 
 def find(settings: Settings) -> DeployedStack | None:
@@ -317,20 +234,5 @@ def former(settings: Settings) -> DeployedStack | None:
     return None if known is None else DeployedStack(settings, folder, known)
 
 
-def _service_in(arguments: Sequence[str]) -> str:
-    if tuple(arguments[:2]) != EXEC:
-        raise ValueError(f"only `exec -T` runs in a stack, not {json.dumps(list(arguments))}")
-    return arguments[2]
-
-
-def is_gone(detail: str) -> bool:
-    return "no such container" in detail.lower() or "is not running" in detail.lower()
-
-
 def has_ended(container: Container) -> bool:
     return container.inspected("{{.State.Status}}").strip() not in ("running", "paused")
-
-
-def log_of(container: Container, *options: str) -> str:
-    done = container.engine.run("logs", *options, container.name)
-    return done.stdout + done.stderr

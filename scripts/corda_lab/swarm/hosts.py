@@ -1,22 +1,57 @@
-"""The hosts of a swarm: its nodes as the manager knows them, and their engines as they describe themselves.
+"""The hosts of a swarm: its nodes as the manager knows them, their engines, and the checks of both before a start.
 
 An engine is reached by the docker context that has the name of its host: ``docker context create``.
 """
 
 import json
+import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import Engine, output_of, run_docker
+from corda_lab.host.engine import parse_version
+from corda_lab.lab.docker import READER, ask, docker, outcomes, output_of
+from corda_lab.lab.doctor import Check, engine_exposures, failure, ok, unknown, warning
+from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
+from corda_lab.swarm.placement import Fitted, Place
+from corda_lab.text import words
 
 NO_SWARM = (
     "Run this command on a manager of the swarm. To make one: `docker swarm init --advertise-addr ADDRESS` here, and"
     " the `docker swarm join` that it prints on every other host."
+)
+
+
+ANSWER_SECONDS_MAX = 30.0
+"""How long an engine may take to say what it is. A first connection over ssh takes a few seconds."""
+ENGINE_MIN = "20.10"
+CLOCK_SECONDS_MAX = 0.05
+"""Clocks that differ by more are a warning: rows of the generator and metrics of nodes are put on one axis of time."""
+SYNCHRONISE = "Let chrony or systemd-timesyncd set the clock of every host, from the same servers."
+READ_CLOCK = """
+import ctypes, struct
+read = ctypes.create_string_buffer(512)
+state = ctypes.CDLL(None).adjtimex(read)
+print(state, *struct.unpack_from("=q", read, 24))
+"""
+"""Prints what the kernel says of its clock, the state and the largest error in microseconds, as ``man adjtimex``."""
+TIME_ERROR = 5
+"""The state of a clock that is not synchronised."""
+REACHED = ("not found", "manifest unknown", "name unknown", "denied", "unauthorized")
+"""What engines say of an image that the registry does not have, or does not show to everybody."""
+REGISTRY_REMEDY = (
+    "Let this host reach it. An engine needs a certificate that it knows, or `insecure-registries` in its daemon.json."
+)
+CONNECT_SECONDS_MAX = 3.0
+GOSSIP_PORT = 7946
+"""The port at which engines of a swarm tell one another what is where. They connect by TCP and UDP."""
+OPEN = (
+    "Let the hosts reach one another at TCP and UDP 7946, UDP 4789, and the manager at TCP 2377. An encrypted overlay"
+    " also needs the IP protocol 50 (ESP), and a kernel that has it (CONFIG_INET_ESP, the module esp4)."
 )
 
 
@@ -41,11 +76,11 @@ class Member:
 
 def members() -> list[Member]:
     """Return the nodes of the swarm whose manager is this engine. Raises LabError if it is none."""
-    listed = run_docker(["node", "ls", "--quiet"])
+    listed = docker("node", "ls", "--quiet")
     ids = listed.stdout.split()
     if listed.returncode != 0 or not ids:
         raise LabError(f"The engine is no manager of a swarm: {last_words(listed.stderr, 2)}", NO_SWARM)
-    inspected = run_docker(["node", "inspect", *ids])
+    inspected = docker("node", "inspect", *ids)
     return parse_members(output_of(inspected, "`docker node inspect` failed", "Run it again."))
 
 
@@ -103,19 +138,6 @@ def _names(found: Iterable[Member]) -> str:
     return ", ".join(sorted(f"{member.hostname} ({member.id[:12]})" for member in found))
 
 
-ANSWER_SECONDS_MAX = 30.0
-"""How long an engine may take to say what it is. A first connection over ssh takes a few seconds."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How far the clock of a host is from that of this machine, in seconds: positive if it is ahead."""
-
-    offset_seconds: float
-    error_seconds: float
-    """The offset may be wrong by this much: half of the time that the answer took."""
-
-
 @dataclass(frozen=True)
 class EngineFacts:
     """What the engine of a host says about itself."""
@@ -128,12 +150,15 @@ class EngineFacts:
     """Bytes."""
     architecture: str
     kernel: str
-    clock: Clock
+    clock_offset_seconds: float
+    """How far its clock is from that of this machine: positive if it is ahead."""
+    clock_error_seconds: float
+    """The offset may be wrong by this much: half of the time that the answer took."""
 
 
-def facts_of(engine: Engine) -> EngineFacts:
+def facts_of(host: str) -> EngineFacts:
     before = time.time()
-    text = engine.checked("info", "--format", "{{json .}}", seconds_max=ANSWER_SECONDS_MAX)
+    text = ask("info", "--format", "{{json .}}", on=host, seconds_max=ANSWER_SECONDS_MAX)
     return parse_facts(text, before, time.time())
 
 
@@ -148,7 +173,8 @@ def parse_facts(text: str, before: float, after: float) -> EngineFacts:
         memory=facts["MemTotal"],
         architecture=facts["Architecture"],
         kernel=facts.get("KernelVersion", ""),
-        clock=Clock(now - (before + after) / 2, (after - before) / 2),
+        clock_offset_seconds=now - (before + after) / 2,
+        clock_error_seconds=(after - before) / 2,
     )
 
 
@@ -157,3 +183,147 @@ def _microseconds(time_text: str) -> str:
     seconds, _, rest = time_text.partition(".")
     digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
     return f"{seconds}.{digits[:6]:<06}{rest[len(digits) :]}" if digits else time_text
+
+
+@dataclass(frozen=True)
+class SwarmHosts:
+    """The hosts of a placement, as the swarm and their engines say."""
+
+    located: Mapping[str, Located]
+    facts: Mapping[str, EngineFacts | LabError]
+
+    @classmethod
+    def ask(cls, fitted: Fitted, members: Sequence[Member]) -> "SwarmHosts":
+        label = fitted.placement.fields.label
+        located = {name: locate(name, label, members) for name in fitted.hosts}
+        return cls(located, outcomes(fitted.hosts, facts_of))
+
+    @property
+    def node_names(self) -> dict[str, str]:
+        return {found.member.id: name for name, found in self.located.items() if found.member}
+
+
+def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
+    """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
+    for name in fitted.hosts:
+        found, facts = hosts.located[name], hosts.facts[name]
+        if found.trouble:
+            yield failure(f"host {name}", found.trouble, found.remedy)
+        elif isinstance(facts, LabError):
+            yield failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy)
+        elif found.member:
+            yield from _host_checks(name, found.member, facts, fitted)
+    answered = {name: one for name, one in hosts.facts.items() if isinstance(one, EngineFacts)}
+    yield from _versions(answered)
+    yield from _clocks(answered)
+
+
+def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) -> Iterator[Check]:
+    if facts.node != member.id:
+        yield failure(
+            f"host {name}",
+            f"the docker context {name} leads to another engine than that of {member.hostname}, which has its label",
+            f"See `docker context inspect {name}` and `docker node inspect {member.hostname}`; mend one of them.",
+        )
+        return
+    about = f"{member.hostname}, engine {facts.version}, {facts.cores} cores, {words.size(facts.memory)}"
+    services = [service for service, place in fitted.places.items() if place.host == name]
+    services += [words.plural(count, "worker")] if (count := fitted.workers.count(name)) else []
+    yield ok(f"host {name}", f"{about}: {words.listed(services)}")
+    if short := lacking(member, fitted.reserved_on(name)):
+        yield failure(
+            f"room of {name}", short, "Reserve less in the placement, or use a larger host: Swarm would start nothing."
+        )
+    if not is_open(member.address, GOSSIP_PORT):
+        yield failure(
+            f"port {GOSSIP_PORT} of {name}", f"this machine cannot connect to {member.address}:{GOSSIP_PORT}", OPEN
+        )
+
+
+def lacking(member: Member, reserved: Sequence[Place]) -> str:
+    """Return what a node of the swarm does not have of what is reserved on it; empty if it has all."""
+    cores, memory = sum(place.cores for place in reserved), sum(place.memory for place in reserved)
+    short = []
+    if cores > member.cores:
+        short.append(f"{cores:g} cores are reserved, and it has {member.cores:g}")
+    if memory > member.memory:
+        short.append(f"{words.size(memory)} of memory are reserved, and it has {words.size(member.memory)}")
+    return "; ".join(short)
+
+
+def is_open(address: str, port: int) -> bool:
+    try:
+        with socket.create_connection((address, port), timeout=CONNECT_SECONDS_MAX):
+            return True
+    except OSError:
+        return False
+
+
+def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
+    by_version = grouped({name: one.version for name, one in facts.items()})
+    minimum = parse_version(ENGINE_MIN)
+    for version, names in by_version.items():
+        number = parse_version(version)
+        if number and minimum and number < minimum:
+            yield failure(f"engine {version}", f"on {names}", f"Install Docker {ENGINE_MIN} or newer there.")
+        yield from engine_exposures(version)
+    if len(by_version) > 1:
+        which = "; ".join(f"{version} on {names}" for version, names in by_version.items())
+        yield warning("engines", f"they differ: {which}", "Install the same version on all hosts.")
+    by_architecture = grouped({name: one.architecture for name, one in facts.items()})
+    if len(by_architecture) > 1:
+        which = "; ".join(f"{one} on {names}" for one, names in by_architecture.items())
+        yield failure("architecture", f"the images run on one only: {which}", "Use hosts of the same kind.")
+
+
+def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of each value, as one text."""
+    names: dict[str, list[str]] = {}
+    for name, value in by_name.items():
+        names.setdefault(value, []).append(name)
+    return {value: ", ".join(names[value]) for value in names}
+
+
+def _clocks(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
+    for name, one in facts.items():
+        offset, error = one.clock_offset_seconds, one.clock_error_seconds
+        finding = f"{offset * 1000:+.1f} ms from this machine's (± {error * 1000:.1f} ms)"
+        # It is known only to its error.
+        apart = abs(offset) - error
+        if apart > CLOCKS_APART_SECONDS_MAX:
+            yield failure(f"clock of {name}", finding, SYNCHRONISE)
+        elif apart > CLOCK_SECONDS_MAX:
+            yield warning(f"clock of {name}", finding, SYNCHRONISE)
+        else:
+            yield ok(f"clock of {name}", finding)
+
+
+def examine_kernel_clocks(hosts: Sequence[str], image: str | None) -> Iterator[Check]:
+    """Check that the kernel of every host says that its clock is kept synchronised. ``image`` is one with Python."""
+    remedy = "Run `scripts/lab up` with this placement first: it brings an image with Python to every host."
+    if image is None:
+        yield unknown("synchronised clocks", "not read: the hosts have no image of the lab yet", remedy)
+        return
+    read = ("run", "--rm", "--pull=never", *READER, "--entrypoint=python3", image, "-c", READ_CLOCK)
+    for name, said in outcomes(hosts, lambda host: ask(*read, on=host)).items():
+        check = f"synchronised clock of {name}"
+        if isinstance(said, LabError):
+            yield unknown(check, f"not read: {said.message}", remedy)
+            continue
+        state, microseconds = map(int, said.split())
+        if state == TIME_ERROR:
+            yield warning(check, "nothing keeps it synchronised", SYNCHRONISE)
+        else:
+            yield ok(check, f"at most {microseconds / 1000:.1f} ms off")
+
+
+def examine_registry(registry: str, hosts: Sequence[str]) -> Iterator[Check]:
+    image = f"{registry}/corda-lab/reached:none"
+    for name, done in outcomes(hosts, lambda host: docker("pull", "--quiet", image, on=host)).items():
+        check = f"registry from {name}"
+        if isinstance(done, LabError):
+            yield failure(check, done.message, REGISTRY_REMEDY)
+        elif done.returncode == 0 or any(words in done.stderr.lower() for words in REACHED):
+            yield ok(check, f"{registry} answers")
+        else:
+            yield failure(check, last_words(done.stderr, 2), REGISTRY_REMEDY)

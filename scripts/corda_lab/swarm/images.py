@@ -1,73 +1,30 @@
-"""Images on their way to the hosts: their names in the registry, the push from this machine, and the pull by hosts."""
+"""Images on their way to the hosts: the push from this machine to the registry, and the pull by hosts."""
 
 import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from corda_lab.lab.engine import Engine, on_each, output_of, run_docker
+from corda_lab.lab.docker import ask, docker, on_each, output_of
 from corda_lab.paths import ROOT
-from corda_lab.swarm.placement import NODE_NAMES
-from corda_lab.swarm.shared_files import PUBLIC_VOLUME, NetworkFiles
+from corda_lab.swarm.stack import PUBLIC_VOLUME, ImageCommand, NetworkFiles, StackImage
 from corda_lab.text import ui, words
 
 DOCKERFILE = ROOT / "deploy" / "swarm" / "Dockerfile"
 BUILD_SECONDS_MAX = 300.0
 PUSH_SECONDS_MAX = 900.0
 PULL_SECONDS_MAX = 1200.0
-RUN_CORDAPPS = frozenset((*NODE_NAMES, "bridge"))
-"""Services that load CorDapps and agents from the public volume, and so need images that contain them."""
 NO_ATTESTATIONS = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 """They have times in them: the same image would have another id after every build."""
-
-
-@dataclass(frozen=True)
-class ImageCommand:
-    """What an image runs by itself: ``docker image inspect`` shows it."""
-
-    entrypoint: Sequence[str] = ()
-    command: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class StackImage:
-    """An image of the stack, and what it is made from."""
-
-    source: str
-    """The image that a lab on one machine uses."""
-    name: str
-    """Its name in the registry."""
-    has_network_files: bool
-    """Whether the public files of the network are added to it."""
-
-
-def stack_image(service: str, source: str, registry: str, network_hash: str) -> StackImage:
-    """Return the image of a service of the stack.
-
-    An image with files of the network has their hash in its tag, so that new CorDapps are a new image.
-    """
-    # A copy has another digest in another registry.
-    name = source.partition("@")[0]
-    host, slash, path = name.partition("/")
-    if slash and (":" in host or "." in host or host == "localhost"):
-        # A path may contain dots, but no colon.
-        name = f"{host.replace(':', '-')}/{path}"
-    if service not in RUN_CORDAPPS:
-        return StackImage(source, f"{registry}/{name}", has_network_files=False)
-    repository, colon, tag = name.rpartition(":")
-    if not colon or "/" in tag:
-        repository, tag = name, "latest"
-    return StackImage(source, f"{registry}/{repository}:{tag}-{network_hash}", has_network_files=True)
 
 
 def commands_of(sources: Iterable[str]) -> dict[str, ImageCommand]:
     """Return what images run by themselves. An image that is not here is left out."""
     found = {}
     for source in dict.fromkeys(sources):
-        done = run_docker(["image", "inspect", "--format", "{{json .Config}}", source])
+        done = docker("image", "inspect", "--format", "{{json .Config}}", source)
         if done.returncode == 0:
             config = json.loads(done.stdout)
             found[source] = ImageCommand(tuple(config.get("Entrypoint") or ()), tuple(config.get("Cmd") or ()))
@@ -109,20 +66,20 @@ def copy_image_files(network: NetworkFiles, target: Path) -> None:
 def _run(
     command: Sequence[str], what: str, *, seconds_max: float, environment: Mapping[str, str] | None = None
 ) -> None:
-    done = run_docker(command, seconds_max=seconds_max, environment=environment)
+    done = docker(*command, seconds_max=seconds_max, environment=environment)
     output_of(
         done, f"{what} failed", "The registry is that of the placement; `docker login` to it, if it asks for that."
     )
 
 
-def pull(by_host: Mapping[Engine, Sequence[str]]) -> None:
+def pull(by_host: Mapping[str, Sequence[str]]) -> None:
     """Let every host pull its images, all hosts at once. So what lasts is not part of the start. Raises LabError."""
 
-    def pull_here(host: Engine) -> None:
+    def pull_here(host: str) -> None:
         started = time.monotonic()
         for image in by_host[host]:
-            host.checked("pull", "--quiet", image, seconds_max=PULL_SECONDS_MAX)
+            ask("pull", "--quiet", image, on=host, seconds_max=PULL_SECONDS_MAX)
         count = words.plural(len(by_host[host]), "image")
-        ui.note(f"{host.name}: has {count} ({time.monotonic() - started:.0f} s)")
+        ui.note(f"{host}: has {count} ({time.monotonic() - started:.0f} s)")
 
     on_each(by_host, pull_here)

@@ -5,14 +5,13 @@ Swarm has no one-off containers.
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import LoadStart
 from corda_lab.swarm.deploy import LABEL, NAMESPACE
 
 SERVICE = "locust"
@@ -62,16 +61,18 @@ class LoadTemplate:
         return tuple(dict.fromkeys(str(PurePosixPath(target).parent) for target in self.files))
 
 
-def create_arguments(template: LoadTemplate, load: LoadStart) -> list[str]:
+def create_arguments(
+    template: LoadTemplate, name: str, arguments: Sequence[str], *, label: str, has_alias: bool = False
+) -> list[str]:
     """Return the arguments of ``docker`` that create a container for a load. Raises LabError."""
-    alias = [f"--network-alias={SERVICE}"] if load.has_alias else []
-    labels = [f"--label={load.label}", f"--label={LABEL}={template.stack}"]
+    alias = [f"--network-alias={SERVICE}"] if has_alias else []
+    labels = [f"--label={label}", f"--label={LABEL}={template.stack}"]
     # Nothing waits for its health. What the stack file cannot say, a plain container can.
     also = ["--no-healthcheck", "--security-opt=no-new-privileges:true"]
     first, *others = [_text(word) for word in template.service.get("entrypoint", ())] or [""]
     entrypoint = [f"--entrypoint={first}"] if first else []
-    named = ["create", f"--name={load.container.name}", *labels, *alias, *also, *entrypoint]
-    return [*named, *_options(template), *_mounts(template), template.image, *others, *load.arguments]
+    named = ["create", f"--name={name}", *labels, *alias, *also, *entrypoint]
+    return [*named, *_options(template), *_mounts(template), template.image, *others, *arguments]
 
 
 def environment_of(template: LoadTemplate) -> dict[str, str]:

@@ -1,19 +1,20 @@
-"""Placement files: their fields, and the checks of one on its own. ``fit`` checks how it fits a shape of the lab."""
+"""Placement files: their fields, the checks of one on its own, and how it fits one shape of the lab."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PlainValidator, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 from corda_lab.errors import LabError
-from corda_lab.knobs import checks
+from corda_lab.knobs import shape as knobs
 from corda_lab.lab.compose import OPTIONAL_SERVICES
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, NOTARY, PARTIES, parse_size
 from corda_lab.paths import CONFIGS
+from corda_lab.swarm.project import Project, Service
 from corda_lab.text import words
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -31,6 +32,11 @@ NODE_NAMES = (NOTARY.lower(), *(f"{NOTARY.lower()}{number}" for number in (2, 3,
 PLACEABLE = (NODES, *dict.fromkeys((*NODE_NAMES, *OPTIONAL_SERVICES, *BASE_SERVICES)))
 """What ``services`` of a host may name."""
 
+GENERATOR = "locust"
+"""The service from which workers are made."""
+CLUSTER = ("notary2", "notary3", "notary4")
+"""Members of a notary that is a cluster."""
+
 _HOST = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 CORES_MAX = 1024
@@ -41,7 +47,7 @@ LABEL = "corda-lab.host"
 
 
 def _size(value: Any) -> int:
-    if isinstance(value, str) and checks.is_size(value):
+    if isinstance(value, str) and knobs.is_size(value):
         return parse_size(value, option="")
     raise PydanticCustomError("size", "must be a memory size such as 1536m or 2g")
 
@@ -98,16 +104,6 @@ class PlacementFields(Fields):
 _MODELS: Mapping[str, type[BaseModel]] = {"hosts": HostFields, "services": ReservedFields, "workers": WorkersFields}
 
 
-class Reserved(Protocol):
-    """Anything that keeps cores, and memory in bytes, free on a host."""
-
-    @property
-    def cores(self) -> float: ...
-
-    @property
-    def memory(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Placement:
     """A valid placement file."""
@@ -154,30 +150,22 @@ def _read(path: Path) -> Placement:
 def _reworded(detail: Any, source: Source) -> Problem:
     location: Location = tuple(detail["loc"])
     if detail["type"] == "string_pattern_mismatch":
-        meant = (
-            "host, host:port or host:port/path"
-            if location[-1] == "registry"
-            else "lower-case letters, digits, dots and hyphens"
-        )
+        names = "lower-case letters, digits, dots and hyphens"
+        meant = "host, host:port or host:port/path" if location[-1] == "registry" else names
         return source.problem(location, f"must be {meant}, but is {detail['input']!r}")
     if detail["type"] in ("model_type", "dict_type"):
         return source.problem(location, "must consist of 'field: value' lines")
-    return field_problem(detail, source, _known_fields(location[:-1]))
-
-
-def _known_fields(parents: Location) -> Collection[str]:
-    model: type[BaseModel] = PlacementFields
-    for part in parents:
-        model = _MODELS.get(str(part), model)
-    return tuple(model.model_fields)
+    parents = [_MODELS[part] for part in map(str, location[:-1]) if part in _MODELS]
+    return field_problem(detail, source, tuple((parents or [PlacementFields])[-1].model_fields))
 
 
 def _host_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
+    for_each = [name for name, host in fields.hosts.items() if host.each]
     for name, host in fields.hosts.items():
         place = ("hosts", name)
         if not _HOST.fullmatch(name):
             yield source.problem(place, "the name of a host must be lower-case letters, digits and hyphens")
-        if host.each is None and name in NODE_NAMES and _is_for_each(fields):
+        if host.each is None and name in NODE_NAMES and for_each:
             yield source.problem(place, f"is also the name of the host that each: {EACH_NODE} stands for; rename it")
         if not host.services and host.workers is None:
             yield source.problem(
@@ -185,13 +173,8 @@ def _host_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]
             )
         if host.each and (set(host.services) != {NODES} or host.workers is not None):
             yield source.problem((*place, "each"), f"needs {NODES}, and nothing else, in services")
-    if sum(host.each is not None for host in fields.hosts.values()) > 1:
-        again = [name for name, host in fields.hosts.items() if host.each][1]
-        yield source.problem(("hosts", again, "each"), "is given for a second host; keep one of them")
-
-
-def _is_for_each(fields: PlacementFields) -> bool:
-    return any(host.each for host in fields.hosts.values())
+    if len(for_each) > 1:
+        yield source.problem(("hosts", for_each[1], "each"), "is given for a second host; keep one of them")
 
 
 def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
@@ -212,19 +195,117 @@ def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Probl
 def _room_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
     """Yield what is too much for a host whatever the shape. ``nodes`` count once: there is at least one."""
     for name, host in fields.hosts.items():
-        yield from over_room(host, host.services.values(), ("hosts", name), source)
+        yield from _over_room(name, host, host.services.values(), source)
 
 
-def over_room(host: HostFields, services: Iterable[Reserved], place: Location, source: Source) -> Iterator[Problem]:
+def _over_room(
+    name: str, host: HostFields, reserved: Iterable["ReservedFields | Place"], source: Source
+) -> Iterator[Problem]:
     """Yield a problem for cores, and one for memory, if a host has less than its services and workers reserve."""
-    reserved: list[Reserved] = [*services]
-    reserved += [host.workers] * host.workers.count if host.workers else []
-    cores = sum(one.cores for one in reserved)
-    memory = sum(one.memory for one in reserved)
+    all_reserved = [*reserved, *([host.workers] * host.workers.count if host.workers else [])]
+    cores, memory = sum(one.cores for one in all_reserved), sum(one.memory for one in all_reserved)
     if cores > host.cores:
         text = f"{cores:g} cores are reserved, but the host has {host.cores:g}; reserve fewer, or take a larger host"
-        yield source.problem((*place, "cores"), text)
+        yield source.problem(("hosts", name, "cores"), text)
     if memory > host.memory:
-        has = words.size(host.memory)
-        text = f"{words.size(memory)} are reserved, but the host has {has}; reserve less, or take a larger host"
-        yield source.problem((*place, "memory"), text)
+        text = f"{words.size(memory)} are reserved, but the host has {words.size(host.memory)}"
+        yield source.problem(("hosts", name, "memory"), f"{text}; reserve less, or take a larger host")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one service runs, and what the host keeps free for it."""
+
+    host: str
+    """The value of the label of its host."""
+    cores: float
+    memory: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A placement that fits a project."""
+
+    placement: Placement
+    places: Mapping[str, Place]
+    """The place of each service of the stack."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of all hosts, in the order of the file, each once. Those on which nothing runs are left out."""
+        used = {place.host for place in self.places.values()}
+        fields = self.placement.fields.hosts
+        used |= {name for name, host in fields.items() if host.workers is not None}
+        nodes = [place.host for place in self.places.values() if place.host not in fields]
+        return (*nodes, *(name for name in fields if name in used))
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The host of each worker of the load generator, in the order of the file."""
+        fields = self.placement.fields.hosts
+        return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
+
+    def reserved_on(self, host: str) -> list[Place]:
+        """What services, and each worker, reserve on a host."""
+        services = [place for place in self.places.values() if place.host == host]
+        workers = self.placement.fields.hosts[host].workers if host in self.placement.fields.hosts else None
+        return services + ([Place(host, workers.cores, workers.memory)] * workers.count if workers else [])
+
+
+def fit(placement: Placement, project: Project) -> Fitted:
+    """Give every service of a project its place. Raises LabError with everything that does not fit."""
+    hosts, source, running = placement.fields.hosts, placement.source, project.running
+    problems = []
+    if any(name in running for name in CLUSTER):
+        # The engine makes the name of a service known when its first health check has passed.
+        text = "the members of a notary cluster look for one another before Swarm knows their names"
+        problems.append(Problem.of("NOTARY", text, "Use simple, validating or jpa."))
+    places: dict[str, Place] = {}
+    for name, service in running.items():
+        if (found := _entry_of(name, placement)) is None:
+            group = f" ({NODES} for all nodes)" if name in NODE_NAMES else ""
+            remedy = f"Add {name}{group} to services of a host, with cores and memory."
+            text = f"the service {name} of this shape has no host"
+            problems.append(source.problem(("hosts",), text, remedy))
+            continue
+        host, entry = found
+        reserved = hosts[host].services[entry]
+        places[name] = Place(name if hosts[host].each else host, reserved.cores, reserved.memory)
+        # Nodes have the same limits, so one line says it for all of them.
+        whose = "each node" if entry == NODES else name
+        problems += _limit_problems(whose, service, ("hosts", host, "services", entry), reserved, source)
+    for host, fields in hosts.items():
+        if fields.workers is not None and GENERATOR in running:
+            # A worker has the limits of the generator.
+            where = ("hosts", host, "workers")
+            problems += _limit_problems("each worker", running[GENERATOR], where, fields.workers, source)
+        if fields.each is None:
+            here = [place for place in places.values() if place.host == host]
+            problems += _over_room(host, fields, here, source)
+    if problems:
+        raise LabError(problems=in_file_order(problems))
+    return Fitted(placement, places)
+
+
+def _entry_of(service: str, placement: Placement) -> tuple[str, str] | None:
+    """Return the host of a service, and the name of its entry there; None if it has none."""
+    for entry in (service, *((NODES,) if service in NODE_NAMES else ())):
+        for host, fields in placement.fields.hosts.items():
+            if entry in fields.services:
+                return host, entry
+    return None
+
+
+def _limit_problems(
+    whose: str, service: Service, where: Location, reserved: ReservedFields, source: Source
+) -> Iterator[Problem]:
+    """Yield where a service may use more than its host keeps free for it: then its neighbours could take it."""
+    limit, cores = int(service.get("mem_limit", 0)), service.get("cpus") or 0
+    if limit > reserved.memory:
+        text = f"{words.size(reserved.memory)} are reserved, but the limit of {whose} is {words.size(limit)}"
+        remedy = f"Reserve {-(-limit // 1024**2)}m, or lower the limit in .env."
+        yield source.problem((*where, "memory"), text, remedy)
+    if cores > reserved.cores:
+        text = f"{reserved.cores:g} cores are reserved, but the limit of {whose} is {cores:g}"
+        yield source.problem((*where, "cores"), text, f"Reserve {cores:g}, or lower the limit in .env.")

@@ -13,7 +13,7 @@ from corda_lab.analysis import circumstances, detection
 from corda_lab.analysis.comparison import parse_share
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.lab import lifecycle, lock
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.environment import read_environment
@@ -207,7 +207,7 @@ def _show_steps(sweep: SweepFile, steps: Sequence[PlannedStep], settings: Settin
         key = step.lab_key(sweep.fields.fresh)
         is_new, last = key != last, key
         wanted = plan.settings_of(step.variables, settings)
-        described = labels.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
+        described = knobs.describe({**wanted.values, "CORDA_IMAGE": wanted.recorded_image}) if is_new else ""
         measured = facts.until(step.measure) + (", may break" if step.may_break else "")
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, measured, described)
     tables.show(table)

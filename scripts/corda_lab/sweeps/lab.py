@@ -10,9 +10,9 @@ from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.faults import inject
 from corda_lab.host import machine
 from corda_lab.knobs.shape import LIVE_VARIABLES
-from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import run_docker
+from corda_lab.lab.docker import docker
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import Environment
@@ -50,7 +50,7 @@ class Machine:
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
         lifecycle.prepare_engine()
-        if not ownership.is_replaceable(settings.project):
+        if not project.is_replaceable(settings.project):
             raise LabError(
                 "A lab (or its volumes) already exists, but a sweep needs an empty ledger",
                 "Remove it with `scripts/lab down --volumes`, or pass --replace.",
@@ -58,12 +58,12 @@ class Machine:
 
     def start(self, wanted: Settings) -> None:
         """Start a lab in place of the existing one, if any. Raises LabError."""
-        if ownership.present(wanted.project) is not None:
+        if project.present(wanted.project) is not None:
             inject.heal_left(wanted.project)
             leftovers.collect_before_removal(Compose(wanted))
             by_hand.keep_all(wanted)
-            lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
-        lifecycle.up(wanted, self._images, mark=ownership.STARTING)
+            lifecycle.down(wanted, volumes=True, mark=project.STARTING)
+        lifecycle.up(wanted, self._images, mark=project.STARTING)
 
     def restart_bridge(self, wanted: Settings) -> None:
         """Start only the bridge again, with other knobs. Raises LabError."""
@@ -71,7 +71,7 @@ class Machine:
 
     def mark(self, wanted: Settings) -> None:
         """Record that what exists now belongs to the sweep. Raises LabError."""
-        ownership.mark(wanted.project, ownership.present(wanted.project))
+        project.mark(wanted.project, project.present(wanted.project))
 
 
 class Swarm:
@@ -103,7 +103,7 @@ class Swarm:
         """Raise LabError if there is a stack that no sweep started."""
         stack = StackFolder.of(settings.project).stack
         found = _stack_present(settings)
-        if found is not None and ownership.marked(stack) not in (found, ownership.STARTING):
+        if found is not None and project.marked(stack) not in (found, project.STARTING):
             raise LabError(
                 f"The stack {stack} (or its volumes) already exists, but a sweep needs an empty ledger",
                 f"Remove it with `scripts/lab down --on {self._placement} --volumes`, or pass --replace.",
@@ -116,16 +116,16 @@ class Swarm:
                 inject.heal_left(stack.project)
             if known := stack or deployment.former(wanted):
                 leftovers.collect_before_removal(known)
-            swarm.down(wanted, self._placement, volumes=True, mark=ownership.STARTING)
-        swarm.up(wanted, self._placement, self._images, mark=ownership.STARTING)
+            swarm.down(wanted, self._placement, volumes=True, mark=project.STARTING)
+        swarm.up(wanted, self._placement, self._images, mark=project.STARTING)
 
     def restart_bridge(self, wanted: Settings) -> None:
         """Start the services whose knobs differ again: the bridge, and the web UI for a time limit. Raises LabError."""
-        swarm.up(wanted, self._placement, self._images, mark=ownership.marked(StackFolder.of(wanted.project).stack))
+        swarm.up(wanted, self._placement, self._images, mark=project.marked(StackFolder.of(wanted.project).stack))
 
     def mark(self, wanted: Settings) -> None:
         """Record that what exists now belongs to the sweep. Raises LabError."""
-        ownership.mark(StackFolder.of(wanted.project).stack, _stack_present(wanted))
+        project.mark(StackFolder.of(wanted.project).stack, _stack_present(wanted))
 
 
 Site = Machine | Swarm
@@ -137,7 +137,7 @@ def _stack_present(settings: Settings) -> str | None:
     folder = StackFolder.of(settings.project)
     if folder.known() is None:
         return None
-    overlay = run_docker(["network", "inspect", "--format={{.Id}}", folder.overlay])
+    overlay = docker("network", "inspect", "--format={{.Id}}", folder.overlay)
     return overlay.stdout.strip() or "volumes"
 
 

@@ -12,8 +12,8 @@ from corda_lab.audit.requests import Load
 from corda_lab.audit.tables import Request, Window
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.deployed import Service
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Service
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
@@ -77,11 +77,11 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Compose:
 def test_the_time_of_a_network_is_read_from_its_volume(lab: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def stat(arguments: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    def stat(*arguments: str, **_: object) -> subprocess.CompletedProcess[str]:
         asked.extend(arguments)
         return subprocess.CompletedProcess(arguments, 0, "1700000000\n", "")
 
-    monkeypatch.setattr(sources, "run_docker", stat)
+    monkeypatch.setattr(sources, "docker", stat)
     assert sources.network_created_at(lab) == 1_700_000_000.0
     assert "--volume=my-lab_network:/network:ro" in asked
     assert asked[-3:] == ["my-lab/node:4.10", "--format=%Y", "/network/network-parameters"]
@@ -89,7 +89,7 @@ def test_the_time_of_a_network_is_read_from_its_volume(lab: Compose, monkeypatch
 
 def test_a_network_without_the_file_or_a_lab_is_an_error(lab: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = subprocess.CompletedProcess([], 1, "", "stat: cannot statx '/network/network-parameters'")
-    monkeypatch.setattr(sources, "run_docker", lambda *_, **__: wrong)
+    monkeypatch.setattr(sources, "docker", lambda *_, **__: wrong)
     with pytest.raises(LabError, match="when the network was made cannot be read: stat: cannot statx"):
         sources.network_created_at(lab)
     monkeypatch.setattr(lab, "services", list)

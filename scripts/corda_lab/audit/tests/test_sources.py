@@ -9,7 +9,7 @@ from corda_lab.audit import Audit, audit_lab, sources
 from corda_lab.audit.queries import Deadline, Wanted
 from corda_lab.audit.sources import Answers
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import HERE
+from corda_lab.lab.docker import HERE
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 

@@ -15,7 +15,7 @@ from corda_lab.faults import inject, wounds
 from corda_lab.faults.inside import files, routes
 from corda_lab.faults.wound import heal, make
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container, NoAnswerError
+from corda_lab.lab.docker import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
 from lab_workload import shown_faults
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers

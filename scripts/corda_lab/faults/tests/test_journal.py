@@ -14,7 +14,7 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject, journal, wounds
 from corda_lab.faults.journal import Journal
 from corda_lab.faults.wound import make
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.steps.faults import FaultKind
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
@@ -22,7 +22,7 @@ COMMAND = """
 import sys, time
 from corda_lab.faults import inject
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.steps.faults import Fault

@@ -2,18 +2,18 @@
 
 import pytest
 
-from corda_lab.knobs import labels
+from corda_lab.knobs import shape as knobs
 from corda_lab.knobs.shape import BY_VARIABLE
 
 DEFAULTS = {variable: knob.default for variable, knob in BY_VARIABLE.items()}
 
 
 def test_a_shape_is_described_in_one_line() -> None:
-    assert labels.describe(DEFAULTS) == (
+    assert knobs.describe(DEFAULTS) == (
         "Corda 4.10, H2, simple notary, 3 parties, production mode, preset stock, heap 1g"
     )
     values = DEFAULTS | {"NODE_CORES": "0.5", "LINKS": "partya-partyb=+40ms", "DEV_MODE": "true"}
-    assert labels.describe(values).endswith(
+    assert knobs.describe(values).endswith(
         "development mode, preset stock, heap 1g, 0.5 cores a node, link partya-partyb=+40ms"
     )
 
@@ -27,7 +27,7 @@ def test_knobs_of_the_bridge_and_of_postgresql_are_mentioned_if_they_differ_from
         "BRIDGE_MAX_ATTACHMENT_BYTES": "67108864",
         "BRIDGE_FLOW_TIMEOUT_SECONDS": "900",
     }
-    assert labels.describe(values).removeprefix(f"{labels.describe(DEFAULTS)}, ") == (
+    assert knobs.describe(values).removeprefix(f"{knobs.describe(DEFAULTS)}, ") == (
         "PostgreSQL on 0.25 cores, bridge heap 1g, an RPC connection left open by every flow start,"
         " at most 100,000 outstanding flows, attachments up to 64 MiB, flows time out after 900 s"
     )
@@ -35,18 +35,18 @@ def test_knobs_of_the_bridge_and_of_postgresql_are_mentioned_if_they_differ_from
 
 def test_of_several_shapes_what_they_share_is_said_once() -> None:
     far = DEFAULTS | {"DATABASE": "postgres", "LINKS": "partya-postgres=+4ms"}
-    assert labels.describe_all([DEFAULTS, DEFAULTS]) == labels.describe(DEFAULTS)
-    assert labels.describe_all([DEFAULTS, far]) == (
+    assert knobs.describe_all([DEFAULTS, DEFAULTS]) == knobs.describe(DEFAULTS)
+    assert knobs.describe_all([DEFAULTS, far]) == (
         "H2; PostgreSQL, link partya-postgres=+4ms; "
         "each with Corda 4.10, simple notary, 3 parties, production mode, preset stock, heap 1g"
     )
     near = DEFAULTS | {"LINKS": "partya-partyb=+4ms"}
-    assert labels.describe_all([DEFAULTS, near]).startswith("nothing else; link")
+    assert knobs.describe_all([DEFAULTS, near]).startswith("nothing else; link")
 
 
 def test_a_run_from_before_there_was_a_knob_is_described_without_it() -> None:
     old = {variable: value for variable, value in DEFAULTS.items() if variable not in ("NODE_PRESET", "NODE_CORES")}
-    assert labels.describe(old) == "Corda 4.10, H2, simple notary, 3 parties, production mode, heap 1g"
+    assert knobs.describe(old) == "Corda 4.10, H2, simple notary, 3 parties, production mode, heap 1g"
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_a_run_from_before_there_was_a_knob_is_described_without_it() -> None:
     ],
 )
 def test_one_option_is_said_in_words(name: str, value: object, words: str) -> None:
-    assert labels.option_label(name, value) == words
+    assert knobs.option_label(name, value) == words

@@ -43,21 +43,24 @@ def test_shows_the_command_that_a_person_would_type() -> None:
     assert compose.arguments("up")[-3:] == ["--project-name", compose.project, "up"]
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [("echo my-partya-1", ["exec", "my-partya-1", "id", "-u"]), ("true", ["exec", "-T", "partya", "id", "-u"])],
-    ids=["its container", "no container"],
-)
-def test_a_command_in_a_service_is_the_engine_s_if_it_has_a_container(
-    names: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_command_runs_in_the_container_of_a_service_which_is_looked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    docker_client(tmp_path, monkeypatch, f'echo "$@" >> "{tmp_path}/calls"\n{names}')
+    answers = "case $1 in ps) echo my-partya-1;; exec) echo 1000;; esac"
+    docker_client(tmp_path, monkeypatch, f'echo "$@" >> "{tmp_path}/calls"\n{answers}')
     compose = Compose(load_settings(ENV_FILE, {}))
-    for _ in range(2):
-        assert compose.arguments("exec", "-T", "partya", "id", "-u")[-len(expected) :] == expected
-    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    assert "label=com.docker.compose.service=partya" in calls[0]
-    assert len(calls) == (1 if names.startswith("echo") else 2), "a container that was found is not asked for again"
+    assert [compose.exec("partya", "id", "-u").stdout for _ in range(2)] == ["1000\n"] * 2
+    listed, *executed = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert "label=com.docker.compose.service=partya" in listed
+    assert executed == ["exec my-partya-1 id -u"] * 2
+
+
+def test_a_command_in_a_service_without_a_container_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docker_client(tmp_path, monkeypatch, "true")
+    compose = Compose(load_settings(ENV_FILE, {}))
+    assert compose.exec("partya", "true", check=False).returncode == 1
+    with pytest.raises(LabError, match="partya has no running container"):
+        compose.exec("partya", "true")
 
 
 def test_the_limit_of_a_command_holds_for_finding_its_container_too(
@@ -65,7 +68,7 @@ def test_the_limit_of_a_command_holds_for_finding_its_container_too(
 ) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 30")
     with pytest.raises(LabError, match="did not answer within 0 s"):
-        Compose(load_settings(ENV_FILE, {})).run("exec", "-T", "partya", "true", seconds_max=0.2)
+        Compose(load_settings(ENV_FILE, {})).exec("partya", "true", seconds_max=0.2)
 
 
 def test_last_lines_leave_blank_ones_out() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import cordapps, doctor
-from corda_lab.lab.checks import Check, Examined, Finding, Level, Row, failure, ok
-from corda_lab.lab.doctor import GIB, Publisher
+from corda_lab.lab.doctor import GIB, Check, Examined, Finding, Level, Publisher, Row, failure, ok
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host import frequency
+from corda_lab.host import machine
 from corda_lab.lab import environment
 
 
@@ -22,7 +22,7 @@ def test_reads_java_s_version(text: str, version: str) -> None:
 
 
 def test_the_host_has_the_governor_and_turbo_of_this_machine() -> None:
-    seen = frequency.read()
+    seen = machine.frequency()
     host = environment.read_host()
     assert (host.governor, host.turbo) == (seen.governor, seen.turbo)
     assert host.cpu_count

@@ -1,14 +1,13 @@
 """What a person is told of a lab before it starts: holes of old versions, and an open network."""
 
 import subprocess
-from collections.abc import Sequence
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import checks, lifecycle
-from corda_lab.lab.checks import Level
+from corda_lab.lab import doctor, lifecycle
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.doctor import Level
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -18,7 +17,7 @@ def settings_with(**changes: str) -> Settings:
 
 
 def warnings_of(settings: Settings) -> list[str]:
-    return [check.name for check in checks.exposures(settings) if check.level is Level.WARNING]
+    return [check.name for check in doctor.exposures(settings) if check.level is Level.WARNING]
 
 
 @pytest.mark.parametrize(
@@ -30,14 +29,14 @@ def test_versions_with_log4shell_are_called_out(version: str, expected: bool) ->
     assert warnings_of(settings) == ([f"Corda {version}"] if expected else [])
     own = settings.with_values({"CORDA_IMAGE": "own:1"})
     assert warnings_of(own) == warnings_of(settings)
-    findings = [check.finding for check in checks.exposures(own)]
+    findings = [check.finding for check in doctor.exposures(own)]
     assert any("does not know whether this image has it" in finding for finding in findings) is expected
 
 
 def test_an_open_network_is_called_out() -> None:
     assert warnings_of(settings_with(INTERNAL_NETWORK="false")) == ["network"]
     with pytest.raises(LabError, match="INTERNAL_NETWORK: 'no' is neither true nor false"):
-        list(checks.exposures(settings_with(INTERNAL_NETWORK="no")))
+        list(doctor.exposures(settings_with(INTERNAL_NETWORK="no")))
 
 
 @pytest.mark.parametrize(
@@ -49,13 +48,13 @@ def test_a_network_of_the_other_kind_is_removed_before_the_start(
 ) -> None:
     calls: list[tuple[str, ...]] = []
 
-    def answer(_arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def answer(*_arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess([], 0, f"{found}\n", "")
 
     def record(_self: Compose, *arguments: str, seconds_max: float) -> None:
         calls.append(arguments)
 
-    monkeypatch.setattr(lifecycle, "run_docker", answer)
+    monkeypatch.setattr(lifecycle, "docker", answer)
     monkeypatch.setattr(Compose, "run", record)
     lifecycle.replace_network(settings_with(INTERNAL_NETWORK=wanted))
     assert calls == [("down", "--remove-orphans")] * removed
@@ -78,6 +77,6 @@ def test_a_network_of_the_other_kind_is_removed_before_the_start(
     ],
 )
 def test_holes_of_old_engines_are_called_out(engine: str, loopback: bool, names: bool) -> None:
-    findings = [check.finding for check in checks.engine_exposures(engine)]
+    findings = [check.finding for check in doctor.engine_exposures(engine)]
     assert any("127.0.0.1" in finding for finding in findings) == loopback
     assert any("CVE-2024-29018" in finding for finding in findings) == names

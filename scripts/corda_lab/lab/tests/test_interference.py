@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host import frequency, neighbours
-from corda_lab.lab.checks import DISTORTIONS, Check, Examined, Level
+from corda_lab.host import machine, neighbours
+from corda_lab.lab.doctor import DISTORTIONS, Check, Examined, Level
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from support.docker import docker_client
@@ -28,13 +28,13 @@ def write(path: Path, text: str) -> None:
 
 def cpus(root: Path, governors: list[str]) -> Path:
     """A tree with a governor for each core. Returns the folder of all cores."""
-    folder = root / frequency.CPUS
+    folder = root / machine.CPUS
     for core, governor in enumerate(governors):
         write(folder / f"cpu{core}" / "cpufreq" / "scaling_governor", f"{governor}\n")
     return folder
 
 
-def machine(root: Path, *, total: int, stolen: int | None = 0, cores: int = 2) -> None:
+def cpu_times(root: Path, *, total: int, stolen: int | None = 0, cores: int = 2) -> None:
     """The CPU times of a machine in ticks, of which none was guest time."""
     fields = [total - (stolen or 0), 0, 0, 0, 0, 0, 0, *([] if stolen is None else [stolen, 50, 50])]
     lines = [f"cpu  {' '.join(map(str, fields))}", *(f"cpu{core} 1 2 3" for core in range(cores)), "intr 1 2 3"]
@@ -94,29 +94,29 @@ def test_a_governor_that_follows_the_load_is_a_warning_with_what_it_means_and_a_
 def test_turbo_is_read_from_the_switch_of_any_driver(
     tmp_path: Path, switch: str, text: str, turbo: bool | None
 ) -> None:
-    write(tmp_path / frequency.CPUS / switch, text)
-    assert frequency.read(tmp_path).turbo is turbo
+    write(tmp_path / machine.CPUS / switch, text)
+    assert machine.frequency(tmp_path).turbo is turbo
     level = {True: Level.WARNING, False: Level.OK, None: Level.UNKNOWN}[turbo]
     assert examined(tmp_path)["CPU turbo"].level is level
 
 
 def test_cpu_steal_is_that_between_the_readings(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000, stolen=500)
-    assert examined(tmp_path, lambda: machine(tmp_path, total=1200, stolen=501))["CPU steal"].level is Level.OK
-    machine(tmp_path, total=1000, stolen=500)
-    seen = examined(tmp_path, lambda: machine(tmp_path, total=1200, stolen=525))["CPU steal"]
+    cpu_times(tmp_path, total=1000, stolen=500)
+    assert examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=501))["CPU steal"].level is Level.OK
+    cpu_times(tmp_path, total=1000, stolen=500)
+    seen = examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=525))["CPU steal"]
     assert seen.level is Level.WARNING
     assert seen.finding.startswith("12.5 % now: other virtual machines")
 
 
 def test_a_kernel_without_steal_is_not_one_with_none(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000, stolen=None)
-    later = examined(tmp_path, lambda: machine(tmp_path, total=1200, stolen=None))
+    cpu_times(tmp_path, total=1000, stolen=None)
+    later = examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=None))
     assert later["CPU steal"].level is Level.UNKNOWN
 
 
 def test_names_the_programs_and_containers_that_use_the_cpu(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000)
+    cpu_times(tmp_path, total=1000)
     process(tmp_path, 10, "firefox", 100)
     process(tmp_path, 11, "firefox", 100)
     process(tmp_path, 12, "java", 100, container=CONTAINER)
@@ -125,7 +125,7 @@ def test_names_the_programs_and_containers_that_use_the_cpu(tmp_path: Path) -> N
     process(tmp_path, 15, "idle", 100)
 
     def later() -> None:
-        machine(tmp_path, total=1200)
+        cpu_times(tmp_path, total=1200)
         process(tmp_path, 10, "firefox", 120)
         process(tmp_path, 11, "firefox", 120)
         process(tmp_path, 12, "java", 150, container=CONTAINER)
@@ -143,10 +143,10 @@ def test_names_the_programs_and_containers_that_use_the_cpu(tmp_path: Path) -> N
 
 
 def test_a_process_with_the_id_of_one_that_ended_begins_at_nothing(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000)
+    cpu_times(tmp_path, total=1000)
     process(tmp_path, 10, "old", 900, started=7)
     before = neighbours.read(tmp_path)
-    machine(tmp_path, total=1200)
+    cpu_times(tmp_path, total=1200)
     process(tmp_path, 10, "new", 30, started=1900)
     after = neighbours.read(tmp_path)
     assert before is not None
@@ -156,18 +156,18 @@ def test_a_process_with_the_id_of_one_that_ended_begins_at_nothing(tmp_path: Pat
 
 
 def test_a_quiet_machine_has_no_neighbours(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000)
+    cpu_times(tmp_path, total=1000)
     process(tmp_path, 10, "idle", 100)
-    assert examined(tmp_path, lambda: machine(tmp_path, total=1200))["neighbours"].level is Level.OK
+    assert examined(tmp_path, lambda: cpu_times(tmp_path, total=1200))["neighbours"].level is Level.OK
 
 
 def test_only_the_busiest_neighbours_are_named(tmp_path: Path) -> None:
-    machine(tmp_path, total=1000)
+    cpu_times(tmp_path, total=1000)
     for pid in range(8):
         process(tmp_path, pid + 1, f"program-{pid}", 100)
 
     def later() -> None:
-        machine(tmp_path, total=1200)
+        cpu_times(tmp_path, total=1200)
         for pid in range(8):
             process(tmp_path, pid + 1, f"program-{pid}", 110 + pid)
 

@@ -1,14 +1,13 @@
 """Which lab a sweep may replace: the one that a sweep started last, and none that a person started since."""
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from corda_lab import paths
 from corda_lab.errors import FinalError, LabError
-from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab import lifecycle, project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import COMPOSE_FILE, ENV_FILE
@@ -31,7 +30,7 @@ class Engine:
         """The Compose files with which PartyA's container was made. Plain Compose has these."""
         self.volumes: dict[str, str] = {}
 
-    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         said = {
             "ps --all --quiet": self.container,
             "ps": self.files if self.container else "",
@@ -46,42 +45,42 @@ class Engine:
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     found = Engine()
-    monkeypatch.setattr(ownership, "run_docker", found.run)
+    monkeypatch.setattr(project, "docker", found.run)
     return found
 
 
 def test_where_nothing_is_there_is_nothing_to_lose(engine: Engine) -> None:
-    assert ownership.is_replaceable(PROJECT)
+    assert project.is_replaceable(PROJECT)
 
 
 def test_a_sweep_replaces_the_lab_that_a_sweep_started_and_no_other(engine: Engine) -> None:
     engine.container = "first"
-    assert not ownership.is_replaceable(PROJECT)
-    ownership.mark(PROJECT, ownership.present(PROJECT))
-    assert ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
+    project.mark(PROJECT, project.present(PROJECT))
+    assert project.is_replaceable(PROJECT)
     engine.container = "second"
-    assert not ownership.is_replaceable(PROJECT)
-    assert not ownership.is_replaceable("another")
+    assert not project.is_replaceable(PROJECT)
+    assert not project.is_replaceable("another")
 
 
 def test_what_a_killed_start_made_is_the_sweep_s_and_what_plain_compose_made_is_not(engine: Engine) -> None:
-    ownership.mark(PROJECT, ownership.STARTING)
-    files = ("/checkout/compose.yaml", *map(str, ownership.files_of_start(ownership.STARTING)))
+    project.mark(PROJECT, project.STARTING)
+    files = ("/checkout/compose.yaml", *map(str, project.files_of_start(project.STARTING)))
     engine.container, engine.files = "made by the sweep", ",".join(files)
-    assert ownership.is_replaceable(PROJECT)
+    assert project.is_replaceable(PROJECT)
     engine.container, engine.files = "made by a person", "/checkout/compose.yaml,/checkout/compose.override.yaml"
-    assert not ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
 
 
 def test_volumes_without_containers_are_nobody_s_after_a_killed_start(engine: Engine) -> None:
-    ownership.mark(PROJECT, ownership.STARTING)
+    project.mark(PROJECT, project.STARTING)
     engine.volumes = {"lab_ledger": "2026-01-02T03:04:05Z"}
-    assert not ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
 
 
 def test_only_a_sweep_starts_with_the_file_of_sweeps(engine: Engine) -> None:
-    assert ownership.files_of_start(None) == ()
-    (file,) = ownership.files_of_start(ownership.STARTING)
+    assert project.files_of_start(None) == ()
+    (file,) = project.files_of_start(project.STARTING)
     assert file.is_file()
     started = Compose(SETTINGS, files=(file,)).arguments("up")
     assert started[:3] == ["compose", "--file", str(COMPOSE_FILE)]
@@ -90,10 +89,10 @@ def test_only_a_sweep_starts_with_the_file_of_sweeps(engine: Engine) -> None:
 
 def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) -> None:
     engine.volumes = {"lab_ledger": "2026-01-02T03:04:05Z"}
-    ownership.mark(PROJECT, ownership.present(PROJECT))
-    assert ownership.is_replaceable(PROJECT)
+    project.mark(PROJECT, project.present(PROJECT))
+    assert project.is_replaceable(PROJECT)
     engine.volumes = {"lab_ledger": "2026-01-02T03:05:06Z"}
-    assert not ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
 
 
 def first_step(folder: Path) -> PlannedStep:
@@ -122,19 +121,19 @@ def test_a_lab_that_a_person_starts_after_a_sweep_s_start_broke_is_the_person_s(
     stub_start(monkeypatch, engine, error)
     with pytest.raises(type(error)):
         execute.Lab(SETTINGS, Machine(None), fresh="shape").prepare(first_step(tmp_path))
-    assert ownership.is_replaceable(PROJECT)
+    assert project.is_replaceable(PROJECT)
     engine.container = "started by docker compose"
-    assert not ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
 
 
 def test_a_lab_that_a_person_starts_after_a_sweep_was_killed_is_the_person_s(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ownership.mark(PROJECT, ownership.STARTING)
+    project.mark(PROJECT, project.STARTING)
     stub_start(monkeypatch, engine, LabError("not ready yet", exit_code=1))
     with pytest.raises(LabError):
         lifecycle.up(SETTINGS, None)
-    assert not ownership.is_replaceable(PROJECT)
+    assert not project.is_replaceable(PROJECT)
 
 
 def test_a_machine_that_is_not_fit_ends_the_sweep_before_its_first_lab(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.knobs.checks import names
+from corda_lab.knobs.shape import names
 from corda_lab.lab import shape
 from corda_lab.paths import CONFIGS
 

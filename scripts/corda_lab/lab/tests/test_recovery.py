@@ -3,7 +3,7 @@
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import recovery
+from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -15,8 +15,8 @@ from corda_lab.paths import ENV_FILE
 def test_a_node_of_the_lab_on_h2_can_be_recovered(node: str, database: str, refused: bool) -> None:
     settings = load_settings(ENV_FILE, {"DATABASE": database})
     if not refused:
-        assert recovery.node_of(settings, node.lower()) == node
+        assert lifecycle.recoverable(settings, node.lower()) == node
         return
     with pytest.raises(LabError) as raised:
-        recovery.node_of(settings, node)
+        lifecycle.recoverable(settings, node)
     assert raised.value.exit_code == 2

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import jvm
 from corda_lab.profile.jvm import AlreadyProfiledError, Jvm

@@ -16,7 +16,7 @@ from prometheus_client.samples import Sample
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results.manifest import Image

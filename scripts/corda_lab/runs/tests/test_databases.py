@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from corda_lab.lab.deployed import Deployed
+from corda_lab.lab.lab import Lab
 from corda_lab.runs import readings
 
 
@@ -55,9 +55,9 @@ class Node:
 
 def test_a_copy_that_was_made_while_the_node_wrote_is_made_again(capsys: pytest.CaptureFixture[str]) -> None:
     node = Node(bad=readings.COMPACT_TRIES - 1)
-    assert readings.compacted(cast(Deployed, node), ["PartyA"]).bytes == {"PartyA": 4950}
+    assert readings.compacted(cast(Lab, node), ["PartyA"]).bytes == {"PartyA": 4950}
     assert "not known" not in capsys.readouterr().out
     node = Node(bad=readings.COMPACT_TRIES)
-    assert readings.compacted(cast(Deployed, node), ["PartyA"]) == readings.Stored({}, None)
+    assert readings.compacted(cast(Lab, node), ["PartyA"]) == readings.Stored({}, None)
     assert node.copies == readings.COMPACT_TRIES
     assert "no copy of its file could be compacted" in capsys.readouterr().out

@@ -12,8 +12,7 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, wounds
 from corda_lab.faults.wound import Wound, heal, make
-from corda_lab.lab.deployed import hosts_of
-from corda_lab.lab.engine import Container, Engine
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
@@ -73,8 +72,8 @@ def test_a_host_is_cut_off_by_what_each_of_its_containers_loses(
 ) -> None:
     docker(ADDRESSES)
     fault = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
-    wound = wounds.wound_of(fault, stack, Container("driver", Engine("one")))
-    assert [command.place for command in wound.make] == [Container(name, Engine("two")) for name in "bc"]
+    wound = wounds.wound_of(fault, stack, Container("driver", "one"))
+    assert [command.place for command in wound.make] == [Container(name, "two") for name in "bc"]
     make(wound)
     # It is healed by another process too, which has only what was written.
     heal(Wound.model_validate_json(wound.model_dump_json()))
@@ -100,7 +99,7 @@ def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
         esac"""
     )
     fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0)
-    wound = wounds.wound_of(fault, stack, Container("driver", Engine("three")))
+    wound = wounds.wound_of(fault, stack, Container("driver", "three"))
     make(wound)
     assert calls(tmp_path)[-1] == "--context one kill --signal KILL lab-swarm_partya.1.x"
     heal(Wound.model_validate_json(wound.model_dump_json()))
@@ -121,7 +120,7 @@ def test_a_kill_lasts_until_swarm_starts_the_service_again(
     def seconds(policy: str, wanted: float) -> float:
         monkeypatch.setenv("POLICY", policy)
         fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=wanted)
-        return wounds.wound_of(fault, stack, Container("driver", Engine("three"))).seconds
+        return wounds.wound_of(fault, stack, Container("driver", "three")).seconds
 
     assert [seconds(*given) for given in (("none", 30), ("on-failure", 30), ("on-failure", 2))] == [30, 5, 2]
 
@@ -165,7 +164,7 @@ def test_all_services_of_a_host_end_and_start_again(
 ) -> None:
     docker(TWO)
     fault = Fault(kind=kind, target="two", at_seconds=5, for_seconds=5)
-    wound = wounds.wound_of(fault, stack, Container("driver", Engine("one")))
+    wound = wounds.wound_of(fault, stack, Container("driver", "one"))
     before = len(calls(tmp_path))
     make(wound)
     heal(Wound.model_validate_json(wound.model_dump_json()))
@@ -180,9 +179,9 @@ def test_all_services_of_a_host_end_and_start_again(
 def test_a_host_has_faults_of_its_own(stack: DeployedStack) -> None:
     cut = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
     for kind in ("partition", "kill", "restart"):
-        inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, hosts_of(stack))
+        inject.check([cut.model_copy(update={"kind": kind})], SETTINGS, stack.hosts)
         inject.check([cut.model_copy(update={"kind": kind, "target": "host-a"})], SETTINGS, ["host-a", "host-b"])
     with pytest.raises(LabError, match="two is a host, not a service"):
-        inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, hosts_of(stack))
+        inject.check([cut.model_copy(update={"kind": "pause"})], SETTINGS, stack.hosts)
     with pytest.raises(LabError, match="the lab has no 'two'"):
         inject.check([cut], SETTINGS)

@@ -14,7 +14,7 @@ from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import faults

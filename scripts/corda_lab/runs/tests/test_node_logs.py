@@ -93,7 +93,7 @@ def test_no_read_goes_on_behind_the_end_of_the_time_for_all_nodes(
 
     began_at = time.monotonic()
     monkeypatch.setattr("corda_lab.lab.node_logs.time.monotonic", lambda: began_at)
-    monkeypatch.setattr(lab_logs, "run_docker_to_file", fetched)
+    monkeypatch.setattr(lab_logs, "docker_to_file", fetched)
     node_logs.keep(compose, tmp_path / "run", "why", since=BEGAN, until=ENDED)
     assert allowed == [lab_logs.READ_SECONDS_MAX, 7, 7]
     log = lab_logs.find(compose, "PartyA")

@@ -7,7 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import HERE, Engine
+from corda_lab.lab.docker import HERE
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
@@ -66,7 +66,7 @@ def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.Mo
     lab = Compose(load_settings(ENV_FILE, {}))
     options = LoadOptions("iou", users=2)
     assert with_workers(options, lab).workers is None
-    monkeypatch.setattr(Compose, "load_engines", (HERE, Engine("one"), Engine("one"), Engine("two")))
+    monkeypatch.setattr(Compose, "load_contexts", (HERE, "one", "one", "two"))
     assert with_workers(options, lab).workers == 2, "no more than it has users"
     assert with_workers(replace(options, users=50), lab).workers == 3
     assert with_workers(replace(options, users=50, workers=1), lab).workers == 1

@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session

@@ -10,7 +10,7 @@ from corda_lab.faults.journal import Journal
 from corda_lab.faults.wound import make
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.engine import Container
+from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers

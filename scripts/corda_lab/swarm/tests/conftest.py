@@ -9,12 +9,9 @@ import pytest
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.swarm.fit import fit
-from corda_lab.swarm.images import ImageCommand
-from corda_lab.swarm.placement import find_placement
+from corda_lab.swarm.placement import find_placement, fit
 from corda_lab.swarm.project import Project, parse_project
-from corda_lab.swarm.shared_files import NetworkFiles
-from corda_lab.swarm.stack import Derivation
+from corda_lab.swarm.stack import Derivation, ImageCommand, NetworkFiles
 
 FULL = {
     "DATABASE": "postgres",

@@ -8,7 +8,7 @@ from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.swarm import bootstrap
+from corda_lab.swarm.deploy import make_network
 from corda_lab.swarm.folder import StackFolder
 from support.docker import docker_client
 
@@ -42,7 +42,7 @@ def calls(home: Path) -> list[str]:
 
 
 def test_it_has_a_project_of_its_own_and_the_image_of_the_lab(home: Path, settings: Settings) -> None:
-    bootstrap.run(settings, FOLDER)
+    make_network(settings, FOLDER)
     (started,) = [call for call in calls(home) if " run " in call]
     assert started.startswith("lab/node:4.10 compose ")
     assert "--project-name lab-swarm run --no-deps --no-TTY --name lab-swarm-bootstrap bootstrap" in started
@@ -51,7 +51,7 @@ def test_it_has_a_project_of_its_own_and_the_image_of_the_lab(home: Path, settin
 def test_what_it_wrote_is_copied_in_place_of_an_earlier_copy(home: Path, settings: Settings) -> None:
     FOLDER.create()
     (FOLDER.network / "old").mkdir(parents=True)
-    network = bootstrap.run(settings, FOLDER)
+    network = make_network(settings, FOLDER)
     assert {path.name for path in network.root.iterdir()} == {"network", "nodes", "secrets"}
     assert [path.name for path in network.of("/secrets").iterdir()] == ["file"]
     assert FOLDER.root.stat().st_mode & 0o077 == 0
@@ -60,9 +60,9 @@ def test_what_it_wrote_is_copied_in_place_of_an_earlier_copy(home: Path, setting
 
 
 def test_its_failure_is_shown_and_leaves_no_container_and_the_earlier_copy(home: Path, settings: Settings) -> None:
-    bootstrap.run(settings, FOLDER)
+    make_network(settings, FOLDER)
     (home / "fails").touch()
     with pytest.raises(LabError, match="The bootstrapper failed: bootstrap: NOTARY is jpa"):
-        bootstrap.run(settings, FOLDER)
+        make_network(settings, FOLDER)
     assert calls(home)[-1].endswith("rm --force lab-swarm-bootstrap")
     assert (FOLDER.network / "network" / "file").is_file()

@@ -8,9 +8,8 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab import replacing
-from corda_lab.lab.deployed import Deployed, LoadStart, Service, hosts_of, is_here, parse_services
-from corda_lab.lab.engine import Container, Engine
+from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Lab, Service, parse_services
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.collect import copy_rows
@@ -114,19 +113,19 @@ def calls(tmp_path: Path) -> list[str]:
 
 
 def test_it_is_a_lab_like_that_of_one_machine(stack: DeployedStack) -> None:
-    lab: Deployed = stack
+    lab: Lab = stack
     assert lab.project == "lab-swarm"
-    assert not is_here(lab)
-    assert hosts_of(lab) == ("one", "two", "three")
+    assert not lab.is_here
+    assert lab.hosts == ("one", "two", "three")
     assert stack.helper_image == "images.lab/lab/locust"
     ended = DeployedStack(SETTINGS, stack.folder, KNOWN.model_copy(update={"is_running": False}))
-    assert hosts_of(ended) == ("gone", "one", "two", "three"), "where rows may be"
+    assert ended.hosts == ("gone", "one", "two", "three"), "where rows may be"
 
 
 def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docker: Install) -> None:
     docker()
     found = {service.name: service for service in stack.services()}
-    assert found["partya"].container == Container("lab-swarm_partya.1.new", Engine("one"))
+    assert found["partya"].container == Container("lab-swarm_partya.1.new", "one")
     assert found["partya"].is_ready
     assert (found["notary"].state, found["notary"].exit_code) == ("exited", 1)
     assert found["partyb"].state == "paused"
@@ -134,28 +133,27 @@ def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docke
 
 
 def test_what_is_no_service_of_the_record_is_left_out() -> None:
-    (other,) = parse_services("x.1.y\tdead\tDead\tother_service\n", Engine("one"), prefix="lab-swarm_")
+    (other,) = parse_services("x.1.y\tdead\tDead\tother_service\n", "one", prefix="lab-swarm_")
     assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
 
 
 def test_a_command_runs_in_the_container_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker()
-    assert stack.run("exec", "-T", "partya", "true").returncode == 0
-    stack.run("exec", "-T", "partya", "true")
+    assert stack.exec("partya", "true").returncode == 0
+    stack.exec("partya", "true")
     listed, *executed = calls(tmp_path)
     assert "--context one ps --filter=label=com.docker.swarm.service.name=lab-swarm_partya" in listed
     # The container is looked for once.
     assert executed == ["--context one exec lab-swarm_partya.1.new true"] * 2
-    assert stack.shown("exec", "-T", "partya", "id") == "docker --context one exec lab-swarm_partya.1.new id"
-    assert stack.shown("logs", "partya") == "docker service logs lab-swarm_partya"
+    assert stack.logs_command("partya") == "docker service logs lab-swarm_partya"
 
 
 def test_a_container_that_swarm_has_replaced_is_looked_for_again(
     stack: DeployedStack, docker: Install, tmp_path: Path
 ) -> None:
     docker('case "$*" in *"exec lab-swarm_partya.1.older"*) echo "No such container: x" >&2; exit 1;; esac')
-    stack._containers["partya"] = Container("lab-swarm_partya.1.older", Engine("one"))
-    assert stack.run("exec", "-T", "partya", "true").returncode == 0
+    stack._containers["partya"] = Container("lab-swarm_partya.1.older", "one")
+    assert stack.exec("partya", "true").returncode == 0
     assert calls(tmp_path)[-1] == "--context one exec lab-swarm_partya.1.new true"
 
 
@@ -163,10 +161,10 @@ def test_a_service_without_a_container_fails_like_one_that_has_stopped(
     stack: DeployedStack, docker: Install, tmp_path: Path
 ) -> None:
     docker()
-    done = stack.run("exec", "-T", "partyb", "true", check=False)
+    done = stack.exec("partyb", "true", check=False)
     assert (done.returncode, done.stderr) == (1, "partyb has no running container")
     with pytest.raises(LabError, match="partyb has no running container"):
-        stack.run_to_file(tmp_path / "rows", "exec", "-T", "partyb", "cat")
+        stack.exec_to_file(tmp_path / "rows", "partyb", "cat")
 
 
 def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Install) -> None:
@@ -182,8 +180,8 @@ def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: In
             *" create "*) echo "$PRICE" > {tmp_path}/price;;
         esac"""
     )
-    load = LoadStart(Container("load", stack.load_engines[0]), "org.cordalab.run=x", ("--headless",), has_alias=True)
-    stack.start_load(load)
+    load = Container("load", stack.load_contexts[0])
+    stack.start_load(load, ["--headless"], label="org.cordalab.run=x", has_alias=True)
     created, copied, started = calls(tmp_path)
     assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
     assert "--env=PRICE " in created
@@ -201,7 +199,7 @@ def test_a_load_gets_a_workload_that_is_newer_than_the_lab(
     docker(f'case "$*" in *" cp "*) ls "${{4%.}}" > {tmp_path}/copied;; esac')
     newer = tmp_path / "newer.yaml"
     newer.write_text("flow: newer\n")
-    stack.start_load(LoadStart(Container("load", stack.load_engines[0]), "a=b", (), workload=newer))
+    stack.start_load(Container("load", stack.load_contexts[0]), [], label="a=b", workload=newer)
     assert (tmp_path / "copied").read_text().split() == ["iou.yaml", "newer.yaml"]
 
 
@@ -211,30 +209,29 @@ def test_a_file_that_was_deleted_since_the_start_is_named(
     docker()
     (tmp_path / "iou.yaml").unlink()
     with pytest.raises(LabError, match=r"iou.yaml: cannot be read \(No such file") as caught:
-        stack.start_load(LoadStart(Container("load", stack.load_engines[0]), "a=b", ()))
+        stack.start_load(Container("load", stack.load_contexts[0]), [], label="a=b")
     assert "`scripts/lab up --on PLACEMENT`" in caught.value.remedy
 
 
 def test_rows_are_copied_from_the_host_on_which_they_were_written(docker: Install, tmp_path: Path) -> None:
     docker('case "$*" in *missing*) exit 1;; esac')
-    worker = Container("load-worker-1", Engine("two"))
+    worker = Container("load-worker-1", "two")
     assert copy_rows(worker, "x.1.ndjson", tmp_path / "x")
     assert not copy_rows(worker, "missing", tmp_path / "x")
     assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
 
 
 def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
-    assert stack.load_engines == (Engine("three"),)
+    assert stack.load_contexts == ("three",)
     placed = KNOWN.model_copy(update={"workers": ["two", "two", "four"]})
     spread = DeployedStack(SETTINGS, stack.folder, placed)
-    assert [engine.name for engine in spread.load_engines] == ["three", "two", "two", "four"]
-    assert Engine("four") in spread.engines
+    assert spread.load_contexts == ("three", "two", "two", "four")
+    assert "four" in spread.contexts
 
 
 def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
     assert stack.recorded_image("partya", "images.lab/lab/node:4.10-abc") == "corda-lab/node:4.10"
     assert stack.reader_image == "images.lab/lab/node:4.10-abc"
-    assert stack.rows_images == ("images.lab/lab/locust",)
 
 
 def test_the_settings_of_a_node_are_those_that_the_bootstrapper_wrote(stack: DeployedStack) -> None:
@@ -279,12 +276,12 @@ def test_a_service_is_replaced_when_its_old_container_has_ended(
             *State.Status*) [ -f {tmp_path}/asked ] && echo exited || echo running; : > {tmp_path}/asked;;
         esac"""
     )
-    bridge = Service("bridge", Container("lab-swarm_bridge.1.x", Engine("two")), "running", "healthy", 0)
+    bridge = Service("bridge", Container("lab-swarm_bridge.1.x", "two"), "running", "healthy", 0)
     stack.restart(bridge)
     update, *asked = calls(tmp_path)
     assert update == "service update --detach --force --quiet lab-swarm_bridge"
     assert asked == ["--context two container inspect --format {{.State.Status}} lab-swarm_bridge.1.x"] * 2
-    monkeypatch.setattr(replacing, "STOP_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(deployment, "STOP_SECONDS_MAX", 0.0)
     (tmp_path / "asked").unlink()
     with pytest.raises(LabError, match="bridge did not end within 0 s"):
         stack.restart(bridge)
@@ -304,7 +301,7 @@ ADDRESSES = """
 
 def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker(ADDRESSES)
-    assert stack.neighbours(Container("b", Engine("two"))) == ["10.0.0.1", "10.0.0.2", "10.0.0.4"]
+    assert stack.neighbours(Container("b", "two")) == ["10.0.0.1", "10.0.0.2", "10.0.0.4"]
     asked = [call for call in calls(tmp_path) if "container inspect" in call]
     assert len(asked) == 2
     assert all('{{with index .NetworkSettings.Networks "lab-swarm_default"}}' in call for call in asked)

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab.checks import Check, Level
-from corda_lab.lab.engine import Engine
-from corda_lab.swarm import doctor
-from corda_lab.swarm.doctor import SwarmHosts, examine
-from corda_lab.swarm.fit import Fitted, fit
-from corda_lab.swarm.hosts import Clock, EngineFacts, Located, Member
-from corda_lab.swarm.placement import find_placement
+from corda_lab.lab.doctor import Check, Level
+from corda_lab.swarm import hosts
+from corda_lab.swarm.hosts import EngineFacts, Located, Member, SwarmHosts, examine
+from corda_lab.swarm.placement import Fitted, find_placement, fit
 from corda_lab.swarm.project import Project
 from support.docker import docker_client
 
@@ -30,15 +27,15 @@ def fitted(default_project: Project) -> Fitted:
 @pytest.fixture
 def found(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> Found:
     """Return a function that examines two sound hosts, but for the values that are given for the first."""
-    monkeypatch.setattr(doctor, "is_open", lambda _address, port: port != 1)
+    monkeypatch.setattr(hosts, "is_open", lambda _address, port: port != 1)
 
     def examined(*, located: Located | None = None, facts: EngineFacts | LabError | None = None) -> dict[str, Check]:
         members = {name: member(name) for name in fitted.hosts}
-        hosts = SwarmHosts(
+        swarm_hosts = SwarmHosts(
             {name: Located(one) for name, one in members.items()} | ({"network": located} if located else {}),
             {name: facts_of(name) for name in fitted.hosts} | ({"network": facts} if facts else {}),
         )
-        return {check.name: check for check in examine(fitted, hosts)}
+        return {check.name: check for check in examine(fitted, swarm_hosts)}
 
     return examined
 
@@ -50,7 +47,7 @@ def member(name: str, *, cores: float = 16, memory: int = 32 * GIB) -> Member:
 def facts_of(
     name: str, *, version: str = "28.2.2", clock: float = 0.0, architecture: str = "x86_64", node: str = ""
 ) -> EngineFacts:
-    return EngineFacts(version, node or f"id-{name}", 16, 32 * GIB, architecture, "6.1.0", Clock(clock, 0.01))
+    return EngineFacts(version, node or f"id-{name}", 16, 32 * GIB, architecture, "6.1.0", clock, 0.01)
 
 
 def test_sound_hosts_pass(found: Found) -> None:
@@ -84,7 +81,7 @@ def test_a_host_must_have_what_is_reserved_on_it(found: Found) -> None:
 
 
 def test_a_closed_port_is_a_failure(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "is_open", lambda _address, _port: False)
+    monkeypatch.setattr(hosts, "is_open", lambda _address, _port: False)
     check = found()["port 7946 of network"]
     assert (check.level, check.finding) == (Level.FAILURE, "this machine cannot connect to 192.0.2.1:7946")
 
@@ -96,12 +93,12 @@ def test_engines_that_differ_are_a_warning(found: Found) -> None:
 
 
 def test_an_engine_that_is_too_old_is_a_failure(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "is_open", lambda _address, _port: True)
-    hosts = SwarmHosts(
+    monkeypatch.setattr(hosts, "is_open", lambda _address, _port: True)
+    swarm_hosts = SwarmHosts(
         {name: Located(member(name)) for name in fitted.hosts},
         {name: facts_of(name, version="19.03.5") for name in fitted.hosts},
     )
-    failed = [check for check in examine(fitted, hosts) if check.level is Level.FAILURE]
+    failed = [check for check in examine(fitted, swarm_hosts) if check.level is Level.FAILURE]
     assert [(check.name, check.finding) for check in failed] == [("engine 19.03.5", "on network, generator")]
 
 
@@ -117,14 +114,14 @@ def test_clocks_are_judged_beyond_their_error(found: Found, offset: float, level
     assert (check.level, check.finding) == (level, f"{offset * 1000:+.1f} ms from this machine's (± 10.0 ms)")
 
 
-ENGINES = [Engine("a"), Engine("b"), Engine("c")]
+ENGINES = ["a", "b", "c"]
 
 
 def test_a_clock_is_synchronised_if_the_kernel_of_its_host_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docker_client(tmp_path, monkeypatch, "case $2 in a) echo 0 1500;; b) echo 5 16000000;; c) exit 125;; esac")
-    checks = {check.name[-1]: check for check in doctor.examine_kernel_clocks(ENGINES, "lab/locust")}
+    checks = {check.name[-1]: check for check in hosts.examine_kernel_clocks(ENGINES, "lab/locust")}
     assert {name: check.level for name, check in checks.items()} == {
         "a": Level.OK,
         "b": Level.WARNING,
@@ -132,14 +129,14 @@ def test_a_clock_is_synchronised_if_the_kernel_of_its_host_says_so(
     }
     assert checks["a"].finding == "at most 1.5 ms off"
     assert "chrony" in checks["b"].remedy
-    (check,) = doctor.examine_kernel_clocks(ENGINES, None)
+    (check,) = hosts.examine_kernel_clocks(ENGINES, None)
     assert (check.level, "scripts/lab up" in check.remedy) == (Level.UNKNOWN, True)
 
 
 def test_the_program_reads_the_clock_of_this_kernel() -> None:
-    done = subprocess.run([sys.executable, "-c", doctor.READ_CLOCK], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", hosts.READ_CLOCK], capture_output=True, text=True, check=True)
     state, microseconds = map(int, done.stdout.split())
-    assert 0 <= state <= doctor.TIME_ERROR
+    assert 0 <= state <= hosts.TIME_ERROR
     assert microseconds >= 0
 
 
@@ -156,7 +153,7 @@ def test_a_host_reaches_the_registry_if_that_says_what_it_does_not_have(
         esac >&2
         exit 1""",
     )
-    checks = {check.name: check for check in doctor.examine_registry("r", ENGINES)}
+    checks = {check.name: check for check in hosts.examine_registry("r", ENGINES)}
     assert [check.level for check in checks.values()] == [Level.OK, Level.FAILURE, Level.FAILURE]
     assert "HTTP response to HTTPS client" in checks["registry from b"].finding
     assert "insecure-registries" in checks["registry from b"].remedy

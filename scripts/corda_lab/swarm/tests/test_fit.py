@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.fit import Place, fit
-from corda_lab.swarm.placement import PLACEMENTS, Placement, find_placement, read_placement
+from corda_lab.swarm.placement import PLACEMENTS, Place, Placement, find_placement, fit, read_placement
 from corda_lab.swarm.project import Project
 from support.stacks import with_service
 

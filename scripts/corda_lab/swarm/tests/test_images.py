@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.swarm import images
-from corda_lab.swarm.images import ImageCommand, StackImage, copy_image_files, stack_image
-from corda_lab.swarm.shared_files import NetworkFiles
+from corda_lab.swarm.images import copy_image_files
+from corda_lab.swarm.stack import ImageCommand, NetworkFiles, StackImage, stack_image
 from support.docker import docker_client
 
 

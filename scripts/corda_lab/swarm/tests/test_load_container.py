@@ -1,21 +1,18 @@
 """The containers that generate the load of a stack: derived from its service, with nothing left to chance."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import LoadStart
-from corda_lab.lab.engine import Container, Engine
 from corda_lab.paths import ROOT
 from corda_lab.swarm.load_container import SERVICE, LoadTemplate, create_arguments, environment_of
 from corda_lab.swarm.project import Project
 from corda_lab.swarm.stack import Derivation, derive
 from lab_workload.row import ROWS_DIRECTORY
 
-LOAD = LoadStart(Container("lab-load", Engine("generator")), "org.cordalab.run=x", ("--headless", "--run-id", "x"))
+ARGUMENTS = ("--headless", "--run-id", "x")
 
 
 @pytest.fixture
@@ -25,13 +22,13 @@ def template(project: Project, derivation_of: Callable[..., Derivation]) -> Load
 
 
 def options(template: LoadTemplate) -> list[str]:
-    return create_arguments(template, LOAD)
+    return create_arguments(template, "lab-load", ARGUMENTS, label="org.cordalab.run=x")
 
 
 def test_it_has_the_environment_and_the_limits_of_the_service(template: LoadTemplate, project: Project) -> None:
     found = options(template)
     service = project.services[SERVICE]
-    assert found[-4:] == [template.image, *LOAD.arguments]
+    assert found[-4:] == [template.image, *ARGUMENTS]
     for name, value in service["environment"].items():
         # The values are not on the command line, which others can read.
         assert f"--env={name}" in found
@@ -70,7 +67,7 @@ def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(template: 
 def test_only_the_driver_has_the_name_of_the_service(template: LoadTemplate) -> None:
     alias = f"--network-alias={SERVICE}"
     assert alias not in options(template)
-    assert alias in create_arguments(template, replace(LOAD, has_alias=True))
+    assert alias in create_arguments(template, "lab-load", ARGUMENTS, label="a=b", has_alias=True)
 
 
 def test_its_files_are_those_of_the_service_in_volumes_of_their_own(template: LoadTemplate) -> None:

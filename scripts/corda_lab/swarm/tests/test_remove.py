@@ -6,13 +6,12 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab.engine import Engine
-from corda_lab.swarm import remove
+from corda_lab.swarm import lifecycle
 from corda_lab.swarm.folder import StackFolder
 from support.docker import docker_client
 from support.stacks import deployment
 
-HOSTS = [Engine("a"), Engine("b")]
+HOSTS = ["a", "b"]
 CLIENT = """\
 echo "$*" >> {home}/calls
 case "$*" in
@@ -36,8 +35,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     docker_client(tmp_path, monkeypatch, CLIENT.format(home=folder))
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    for name in ("POLL_SECONDS", "NETWORK_POLL_SECONDS"):
-        monkeypatch.setattr(remove, name, 0.01)
+    for name in ("GONE_POLL_SECONDS", "NETWORK_POLL_SECONDS"):
+        monkeypatch.setattr(lifecycle, name, 0.01)
     return folder
 
 
@@ -48,7 +47,7 @@ def calls(home: Path, part: str) -> list[str]:
 def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path) -> None:
     folder = StackFolder("lab-swarm")
     folder.note(deployment("one", ["a", "b"]))
-    remove.remove(folder, HOSTS, volumes=False)
+    lifecycle.remove(folder, HOSTS, volumes=False)
     assert calls(home, "stack rm") == ["stack rm lab-swarm"]
     assert calls(home, "network rm") == ["network rm lab-swarm_default"]
     assert calls(home, "volume") == []
@@ -59,7 +58,7 @@ def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path) -> 
 def test_volumes_of_every_host_and_of_the_manager_are_deleted(home: Path) -> None:
     folder = StackFolder("lab-swarm")
     folder.note(deployment("one", ["a", "b"]))
-    remove.remove(folder, HOSTS, volumes=True)
+    lifecycle.remove(folder, HOSTS, volumes=True)
     deleted = sorted(calls(home, "volume rm"))
     assert deleted == [
         *(f"--context {name} volume rm --force lab-swarm_partya-persistence" for name in "ab"),
@@ -73,7 +72,7 @@ def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Pa
     folder = StackFolder("lab-swarm")
     folder.note(deployment("one", ["a", "b"]))
     with pytest.raises(LabError, match="b: its engine does not answer") as caught:
-        remove.remove(folder, HOSTS, volumes=True)
+        lifecycle.remove(folder, HOSTS, volumes=True)
     assert len(caught.value.problems) == 1
     assert len(calls(home, "--context a volume rm")) == 1
     # Later, they can still be found there.
@@ -81,7 +80,7 @@ def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Pa
 
 
 def test_containers_that_stay_are_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remove, "GONE_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(lifecycle, "GONE_SECONDS_MAX", 0.05)
     (home / "left").touch()
     with pytest.raises(LabError, match="still there: partya on a, partya on b"):
-        remove.remove(StackFolder("lab-swarm"), HOSTS, volumes=False)
+        lifecycle.remove(StackFolder("lab-swarm"), HOSTS, volumes=False)

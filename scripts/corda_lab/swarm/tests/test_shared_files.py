@@ -8,7 +8,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.paths import CONFIGS
 from corda_lab.swarm.project import Project
-from corda_lab.swarm.shared_files import BYTES_MAX, Kind, NetworkFiles, StackFile, files_of
+from corda_lab.swarm.stack import BYTES_MAX, Kind, NetworkFiles, StackFile, files_of
 
 NAME_MAX = 64
 """Swarm's limit of the name of a secret or config."""

@@ -11,9 +11,17 @@ import pytest
 import yaml
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.images import ImageCommand
 from corda_lab.swarm.project import CARRIED, LEFT_OUT, Project
-from corda_lab.swarm.stack import AWAIT_SECONDS_MAX, AWAIT_TARGET, RETRIES, Derivation, DerivedService, Stack, derive
+from corda_lab.swarm.stack import (
+    AWAIT_SECONDS_MAX,
+    AWAIT_TARGET,
+    RETRIES,
+    Derivation,
+    DerivedService,
+    ImageCommand,
+    Stack,
+    derive,
+)
 from support.stacks import with_service
 
 DerivationOf = Callable[..., Derivation]

@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab import paths
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, ownership
+from corda_lab.lab import lifecycle, project
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
@@ -65,7 +65,7 @@ def test_a_stack_of_a_person_is_not_replaced(
         Swarm(None, "three").require_replaceable(SETTINGS)
     assert "--on three --volumes" in caught.value.remedy
     Swarm(None, "three").mark(SETTINGS)
-    assert ownership.marked(folder.stack) == "overlay-1"
+    assert project.marked(folder.stack) == "overlay-1"
     Swarm(None, "three").require_replaceable(SETTINGS)
 
 
@@ -143,7 +143,7 @@ def test_each_lab_begins_on_empty_ledgers(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(swarm, "down", lambda _, name, **how: done.append(("down", name, how)))
     monkeypatch.setattr(swarm, "up", lambda _, name, images, **how: done.append(("up", name, images, how)))
     Swarm(None, "three").start(SETTINGS)
-    starting = ownership.STARTING
+    starting = project.STARTING
     assert done == [
         ("down", "three", {"volumes": True, "mark": starting}),
         ("up", "three", None, {"mark": starting}),

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import engine
-from corda_lab.lab.engine import HERE, Container, Engine, inspect_all, on_each, outcomes, problems_of
+from corda_lab.lab import docker as docker_module
+from corda_lab.lab.docker import Container, ask, at, docker, inspect_all, on_each, outcomes, problems_of
 from support.docker import docker_client
 
 MISSING = 'Failed to initialize: unable to resolve docker endpoint: context "partya": context not found'
@@ -15,7 +15,7 @@ SILENT = "error during connect: Get http://docker.example/v1.41/info: exit statu
 
 def test_a_command_runs_on_the_context_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, 'echo "$@"')
-    assert Engine("partya").checked("volume", "ls") == "--context partya volume ls\n"
+    assert ask("volume", "ls", on="partya") == "--context partya volume ls\n"
 
 
 def test_a_missing_context_is_named_with_the_command_that_creates_it(
@@ -23,18 +23,18 @@ def test_a_missing_context_is_named_with_the_command_that_creates_it(
 ) -> None:
     docker_client(tmp_path, monkeypatch, f"echo '{MISSING}' >&2; exit 1")
     with pytest.raises(LabError, match="partya: there is no docker context of this name") as caught:
-        Engine("partya").run("info")
+        docker("info", on="partya")
     assert "docker context create partya" in caught.value.remedy
 
 
 def test_an_engine_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, f"echo '{SILENT}' >&2; exit 1")
     with pytest.raises(LabError, match="partya: its engine does not answer: error during connect"):
-        Engine("partya").run("info")
+        docker("info", on="partya")
 
 
 def test_a_command_for_a_container_can_be_typed() -> None:
-    assert Container("a", Engine("partya")).shown("exec", "cat", "/x") == "docker --context partya exec a cat /x"
+    assert Container("a", "partya").shown("exec", "cat", "/x") == "docker --context partya exec a cat /x"
     assert Container("a").shown("logs") == "docker logs a"
 
 
@@ -42,49 +42,48 @@ def test_an_engine_that_its_user_may_not_use_is_named(tmp_path: Path, monkeypatc
     said = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
     docker_client(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
     with pytest.raises(LabError, match="partya: its engine does not answer: permission denied"):
-        Engine("partya").run("info")
+        docker("info", on="partya")
 
 
 def test_a_host_gets_no_more_than_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
     with pytest.raises(LabError, match=r"^partya: its engine did not answer within 0 s") as caught:
-        Engine("partya").run("info", seconds_max=0.2)
+        docker("info", seconds_max=0.2, on="partya")
     assert "docker --context partya version" in caught.value.remedy
-    monkeypatch.setattr(engine, "POLL_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(docker_module, "POLL_SECONDS_MAX", 0.2)
     with pytest.raises(LabError, match=r"^partya: its engine did not answer within 0 s"):
-        inspect_all([Container("a", Engine("partya"))], "{{.State.Status}}")
+        inspect_all([Container("a", "partya")], "{{.State.Status}}")
     with pytest.raises(LabError, match=r"^`docker info` did not answer within 0 s"):
-        HERE.run("info", seconds_max=0.2)
+        docker("info", seconds_max=0.2)
 
 
 def test_a_command_that_fails_is_shown_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 'no such volume' >&2; exit 1")
     with pytest.raises(LabError, match="partya: `docker volume rm x` failed: no such volume"):
-        Engine("partya").checked("volume", "rm", "x")
-    assert Engine("partya").run("volume", "rm", "x").returncode == 1
+        ask("volume", "rm", "x", on="partya")
+    assert docker("volume", "rm", "x", on="partya").returncode == 1
 
 
 def test_what_is_wrong_with_any_host_is_said_at_once() -> None:
-    def act(engine: Engine) -> str:
-        if engine.name != "b":
-            raise LabError(f"{engine.name}: broken")
+    def act(context: str) -> str:
+        if context != "b":
+            raise LabError(f"{context}: broken")
         return "fine"
 
-    engines = [Engine("a"), Engine("b"), Engine("c")]
-    found = outcomes(engines, act)
+    found = outcomes("abc", act)
     assert found["b"] == "fine"
     assert [problem.finding for problem in problems_of(found)] == ["a: broken", "c: broken"]
     with pytest.raises(LabError, match="a: broken\nc: broken"):
-        on_each(engines, act)
+        on_each("abc", act)
 
 
 def test_the_engine_of_this_machine_needs_no_context() -> None:
-    assert HERE.arguments("ps") == ["ps"]
+    assert at("", "ps") == ["ps"]
 
 
 def test_what_a_container_says_is_no_problem_of_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 'failed to connect to server: permission denied' >&2; exit 2")
-    assert Container("db", Engine("partya")).inside("psql").returncode == 2
+    assert Container("db", "partya").inside("psql").returncode == 2
 
 
 def test_containers_are_inspected_with_one_call_on_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +94,7 @@ def test_containers_are_inspected_with_one_call_on_each_engine(tmp_path: Path, m
             *) echo "/x exited 1"; echo; echo "/y running 0" ;;
         esac"""
     docker_client(tmp_path, monkeypatch, script)
-    there = Engine("b")
+    there = "b"
     asked = [Container("x"), Container("gone"), Container("x", there), Container("y")]
     assert inspect_all(asked, "{{.State}}") == {
         Container("x"): "exited 1",
@@ -111,4 +110,4 @@ def test_an_engine_that_is_lost_ends_the_question_with_its_name(
 ) -> None:
     docker_client(tmp_path, monkeypatch, f"case $2 in b) echo '{SILENT}' >&2; exit 1;; esac; echo /x running")
     with pytest.raises(LabError, match=r"^b: its engine does not answer"):
-        inspect_all([Container("x", Engine("a")), Container("x", Engine("b"))], "{{.State}}")
+        inspect_all([Container("x", "a"), Container("x", "b")], "{{.State}}")
