@@ -12,9 +12,10 @@ from typing import Any
 from corda_lab.errors import LabError
 from corda_lab.host import control_groups
 from corda_lab.lab.docker import ask
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs import counters
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import deployed
 from corda_lab.stats.difference import Difference, paired
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +41,7 @@ def store(name: str, record: Mapping[str, Any]) -> None:
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def circumstances(lab: RunningLab, name: str) -> Record:
+def circumstances(lab: Lab, name: str) -> Record:
     """Return what every measurement of one command stores: its id, the commit, and the settings of the nodes."""
     commit = subprocess.run(
         ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"], capture_output=True, text=True
@@ -53,12 +54,12 @@ def circumstances(lab: RunningLab, name: str) -> Record:
     }
 
 
-def running_lab() -> RunningLab:
+def running_lab() -> Lab:
     """Return the lab that is up. Raises LabError."""
-    return RunningLab.of(load_settings())
+    return deployed(load_settings())
 
 
-def await_rest(lab: RunningLab) -> None:
+def await_rest(lab: Lab) -> None:
     """Wait until no flow is in flight. Raises LabError."""
     if not counters.await_rest(lab):
         raise LabError("Flows are still in flight", "Wait until `scripts/lab status` shows none.", exit_code=1)

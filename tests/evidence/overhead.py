@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.lab import RUN_LABEL
+from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.runs import unknown
-from corda_lab.runs.running import RunningLab
 from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 from measured import NODE, Record, await_rest, circumstances, docker, in_words, print_table, ratio, running_lab, store
@@ -64,8 +63,8 @@ def off_parts(subject: str, state: str) -> set[str]:
 class Switches:
     """The switch of monitoring. Recording and traces need none: they are options of each load."""
 
-    def __init__(self, lab: RunningLab) -> None:
-        containers = {service.name: service.container.name for service in lab.compose.services()}
+    def __init__(self, lab: Lab) -> None:
+        containers = {service.name: service.container.name for service in lab.services()}
         self._prometheus = containers["prometheus"]
 
     @contextmanager
@@ -97,7 +96,7 @@ class Switches:
                 docker("unpause", self._prometheus)
 
 
-def count(lab: RunningLab) -> Count:
+def count(lab: Lab) -> Count:
     """Read the bridge's counters."""
     before, totals = time.time(), {"bridge_flows_started_total": 0.0, "bridge_flows_completed_total": 0.0}
     for sample in lab.bridge.metrics():
@@ -107,10 +106,10 @@ def count(lab: RunningLab) -> Count:
 
 
 @contextmanager
-def load(lab: RunningLab, asked: Record, off: set[str]) -> Iterator[str]:
+def load(lab: Lab, asked: Record, off: set[str]) -> Iterator[str]:
     """Start a closed load, and remove its container and its rows after the block."""
     seconds = asked["warm_up_seconds"] + asked["duration_seconds"] + TAIL_SECONDS
-    name, run_id = f"{lab.compose.project}-overhead", "overhead"
+    name, run_id = f"{lab.project}-overhead", "overhead"
     container = ("run", "--detach", "--no-deps", "--use-aliases", "--label", f"{RUN_LABEL}={run_id}", "--name", name)
     extent = ("--run-time", f"{seconds}s", "--stop-timeout", str(FLOW_SECONDS_MAX + 5))
     users = ("--users", str(asked["users"]), "--spawn-rate", str(max(1, asked["users"] // 5)))
@@ -122,11 +121,11 @@ def load(lab: RunningLab, asked: Record, off: set[str]) -> Iterator[str]:
     finally:
         subprocess.run(["docker", "rm", "--force", "--volumes", name], capture_output=True, check=False)
         remove = f"rm -f {ROWS_DIRECTORY}/{run_id}.*"
-        lab.compose.exec("locust", "sh", "-c", remove, check=False)
+        lab.exec("locust", "sh", "-c", remove, check=False)
         unknown.forget(lab.bridge, NODE, run_id)
 
 
-def pause(lab: RunningLab, name: str, seconds: float, *, watches: bool) -> None:
+def pause(lab: Lab, name: str, seconds: float, *, watches: bool) -> None:
     """Let time pass. With monitoring, look at the load meanwhile, as ``lab run`` does."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
@@ -136,7 +135,7 @@ def pause(lab: RunningLab, name: str, seconds: float, *, watches: bool) -> None:
         time.sleep(min(WATCH_SECONDS if watches else left, max(0.0, until - time.monotonic())))
 
 
-def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -> Record:
+def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Record:
     """Measure one load with some parts off. Raises LabError."""
     spans, before, work = spans_written(lab), count(lab), calibrate()
     watches = "monitoring" not in off
@@ -151,9 +150,9 @@ def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -
         pause(lab, name, asked["duration_seconds"], watches=watches)
         last = count(lab)
         docker("wait", name)
-        end = RunEnd.read(lab.compose.exec("locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
+        end = RunEnd.read(lab.exec("locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
         lines = f"cat {ROWS_DIRECTORY}/overhead.ndjson | wc -l"
-        rows = int(lab.compose.exec("locust", "sh", "-c", lines).stdout)
+        rows = int(lab.exec("locust", "sh", "-c", lines).stdout)
     slowdown = statistics.fmean(calibrate().core_ms.values()) / statistics.fmean(work.core_ms.values())
     await_rest(lab)
     failed = end.outcomes["failed"] + end.outcomes["unknown"]
@@ -172,7 +171,7 @@ def counted(lab: RunningLab, asked: Record, switches: Switches, off: set[str]) -
     }
 
 
-def spans_written(lab: RunningLab) -> int:
+def spans_written(lab: Lab) -> int:
     """Return the number of spans that all nodes have written since their start."""
     return sum(int(value.value) for value in lab.prometheus.latest('corda_spans_total{outcome="written",to="file"}'))
 

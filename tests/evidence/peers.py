@@ -23,12 +23,10 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle
-from corda_lab.lab.compose import Compose
-from corda_lab.lab.lab import RUN_LABEL
+from corda_lab.lab import Compose, lifecycle
+from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.paths import RESULTS
 from corda_lab.results import stored as runs
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from measured import (
     NODE,
@@ -68,9 +66,9 @@ def order_of(turn: int, peers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @contextmanager
-def container(lab: RunningLab, name: str, *arguments: str) -> Iterator[str]:
+def container(lab: Lab, name: str, *arguments: str) -> Iterator[str]:
     """Start a container of a service in the background, and remove it after the block."""
-    full = f"{lab.compose.project}-{name}"
+    full = f"{lab.project}-{name}"
     try:
         options = ("--detach", "--no-deps", "--label", f"{RUN_LABEL}={name}", "--name", full)
         Compose(lab.settings).run("run", *options, *arguments)
@@ -86,7 +84,7 @@ def last_words(name: str) -> str:
     return "it used more memory than its container may have" if killed else (logs.stdout + logs.stderr).strip()
 
 
-def direct(lab: RunningLab, asked: Record) -> Record:
+def direct(lab: Lab, asked: Record) -> Record:
     """The bridge's RPC client without bridge and Locust. It computes its own values, and prints them as JSON."""
     flow, arguments = FLOWS[asked["workload"]]
     times = ("--warm-up", str(asked["warm_up_seconds"]), "--duration", str(asked["duration_seconds"]))
@@ -114,7 +112,7 @@ def direct(lab: RunningLab, asked: Record) -> Record:
     }
 
 
-def jmeter(lab: RunningLab, asked: Record) -> Record:
+def jmeter(lab: Lab, asked: Record) -> Record:
     """JMeter, with the results file that its own listener writes. It opens all connections before the load."""
     flow, arguments = FLOWS[asked["workload"]]
     seconds = asked["warm_up_seconds"] + asked["duration_seconds"]
@@ -189,10 +187,10 @@ def measured_run(asked: Record) -> Record:
     }
 
 
-def measure(peer: str, lab: RunningLab, asked: Record) -> Record:
+def measure(peer: str, lab: Lab, asked: Record) -> Record:
     """Measure a peer. If it fails, which is a result too, the measurement says why."""
     nodes = {name.lower() for name in lab.settings.nodes}
-    usage = Usage([service.container.name for service in lab.compose.services() if service.name in nodes])
+    usage = Usage([service.container.name for service in lab.services() if service.name in nodes])
     begun = asked | {"peer": peer}
     try:
         found = measured_run(asked) if peer == "lab" else {"direct": direct, "jmeter": jmeter}[peer](lab, asked)

@@ -6,11 +6,11 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from corda_lab.lab.environment import read_environment
+from corda_lab.lab.lab import Lab
 from corda_lab.results import files, folders
 from corda_lab.runs import preflight
 from corda_lab.runs.execute import Observation, observe
 from corda_lab.runs.recording import recorded, store
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LoadOptions
@@ -70,18 +70,17 @@ def remove_results() -> None:
 
 def measure_load(lab: StubLab, options: LoadOptions) -> tuple[Observation, StepEntry]:
     """Measure a load on the stub nodes that run now, and store it as a run. Raises LabError."""
-    with closing(RunningLab.of(lab.settings, lab.compose)) as running:
-        return _measure_load(lab, running, options)
+    with closing(lab.compose):
+        return _measure_load(lab.compose, options)
 
 
-def _measure_load(lab: StubLab, running: RunningLab, options: LoadOptions) -> tuple[Observation, StepEntry]:
+def _measure_load(lab: Lab, options: LoadOptions) -> tuple[Observation, StepEntry]:
     run = preflight.prepare(options)
-    nodes = running.bridge.nodes()
-    planned = preflight.plan_on(nodes, run, lab.settings, lab.compose, running.bridge)
-    environment = read_environment(lab.compose)
+    planned = preflight.plan_on(lab.bridge.nodes(), run, lab.settings, lab, lab.bridge)
+    environment = read_environment(lab)
     with recorded(folders.unfinished_folder(results=RESULTS) / run.identity) as recording:
-        recording.begin(lab.compose, planned, environment)
-        seen = observe(running, planned, environment, recording)
+        recording.begin(lab, planned, environment)
+        seen = observe(lab, planned, environment, recording)
         measured = seen.measured()
         store(files.single(run.identity, measured, run.options), measured, results=RESULTS)
     folders.remove_unfinished(recording.folder)

@@ -11,6 +11,7 @@ from corda_lab.chaos.model import DOUBLED, LOST, VALUE, Trial, audit_problems
 from corda_lab.chaos.trial import Made
 from corda_lab.errors import LabError, chosen, reason_of
 from corda_lab.faults import inject
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
@@ -18,7 +19,7 @@ from corda_lab.results.audits import Audit, ViolationKind
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import deployed
 from corda_lab.steps.faults import KINDS, Choice, FaultKind, choices, drawn, known_targets, links_of, load_seconds
 from corda_lab.steps.load import SEED_LIMIT, LoadOptions
 from corda_lab.text import tables, ui
@@ -80,7 +81,7 @@ def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
 
     ``options`` has the workload, the users and the first seed. Raises LabError.
     """
-    lab = RunningLab.of(settings)
+    lab = deployed(settings)
     if options.seed + asked.trials > SEED_LIMIT:
         raise LabError(f"--seed: {options.seed} leaves no room for {asked.trials} seeds", "Use a smaller one.")
     among = choices_of(lab.settings, asked)
@@ -92,7 +93,7 @@ def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
 def replay(identity: str, settings: Settings) -> bool:
     unfinished = evidence.find(identity)
     folder = folders.find_run(identity) if unfinished is None else unfinished
-    return run([options_of(folder)], RunningLab.of(settings))
+    return run([options_of(folder)], deployed(settings))
 
 
 def options_of(folder: Path) -> LoadOptions:
@@ -106,7 +107,7 @@ def options_of(folder: Path) -> LoadOptions:
     return load
 
 
-def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
+def run(loads: Sequence[LoadOptions], lab: Lab) -> bool:
     """Make a trial of each load, and audit all of them together. Returns whether all passed. Raises LabError."""
     subject = checked(loads, lab)
     made: list[Made] = []
@@ -128,13 +129,13 @@ def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
     return not problems and not any(one.problems for one in trials)
 
 
-def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
+def checked(loads: Sequence[LoadOptions], lab: Lab) -> Subject:
     """Make all checks of the loads before the first of them, and return their flows and nodes. Raises LabError."""
     folders.require_writable()
     with ui.phase("Checking the trials"):
         for load in loads:
-            inject.check(load.faults, lab.settings, lab.compose.hosts)
-        subject = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab.compose, lab.bridge).subject
+            inject.check(load.faults, lab.settings, lab.hosts)
+        subject = preflight.plan(preflight.prepare(loads[0]), lab.settings, lab, lab.bridge).subject
         nodes = lab.bridge.nodes()
         if not all(nodes[node].keeps_client_ids for node in subject.nodes):
             raise LabError(
@@ -144,10 +145,10 @@ def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
     return subject
 
 
-def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: RunningLab) -> list[str]:
+def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: Lab) -> list[str]:
     """What an audit of everything since the first trial says: what one was told of, and a later one lost."""
     try:
-        found = audit_loads(lab.compose, loads, TOGETHER_SECONDS_MAX)
+        found = audit_loads(lab, loads, TOGETHER_SECONDS_MAX)
     except Exception as error:
         # What the trials have seen must not be lost with it.
         found = Audit(verdict="cannot tell", reasons=(reason_of(error),))

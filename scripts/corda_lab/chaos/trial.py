@@ -17,6 +17,7 @@ from corda_lab.chaos.stranded import Logs, explained_by
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
 from corda_lab.results import faults as stored_faults
@@ -24,7 +25,6 @@ from corda_lab.results.audits import Audit
 from corda_lab.results.faults import LoadFaults
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS, Resolution, Resolved, with_resolutions
@@ -58,7 +58,7 @@ class Made:
     load: Load | None = None
 
 
-def make(lab: RunningLab, subject: Subject, options: LoadOptions, number: int) -> Made:
+def make(lab: Lab, subject: Subject, options: LoadOptions, number: int) -> Made:
     """Make one trial with the seed and the faults of ``options``, and store it. ``number`` tells trials apart.
 
     What cannot be counted or audited is a problem of the trial.
@@ -110,9 +110,7 @@ def judged_run(trial: Trial, folder: Path) -> tuple[Trial, pl.DataFrame]:
     return with_problems(found, differing), requests
 
 
-def judged_rows(
-    trial: Trial, folder: Path, lab: RunningLab, subject: Subject, users: int
-) -> tuple[Trial, pl.DataFrame]:
+def judged_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: int) -> tuple[Trial, pl.DataFrame]:
     """The trial of a run without results: its nodes are asked about open flows, and the ledgers audited.
 
     Returns the rows with the answers, too. Raises LabError.
@@ -147,17 +145,17 @@ def judged_rows(
     return with_problems(found, problems), requests
 
 
-def audited(lab: RunningLab, subject: Subject, requests: pl.DataFrame) -> Audit:
+def audited(lab: Lab, subject: Subject, requests: pl.DataFrame) -> Audit:
     """Audit what a load without results has recorded. Without any row, the whole ledgers. Raises LabError."""
     if not requests.height:
-        return audit_lab(lab.compose, deadline_seconds=AUDIT_SECONDS_MAX)
+        return audit_lab(lab, deadline_seconds=AUDIT_SECONDS_MAX)
     stateful = frozenset(part.name for _, part in subject.starts if part.changes)
-    return audit_load(lab.compose, requests, AUDIT_SECONDS_MAX, stateful=stateful, slack_seconds=slack_seconds(lab))
+    return audit_load(lab, requests, AUDIT_SECONDS_MAX, stateful=stateful, slack_seconds=slack_seconds(lab))
 
 
-def slack_seconds(lab: RunningLab) -> float:
+def slack_seconds(lab: Lab) -> float:
     """By how much a clock of the lab may differ from that of the load generator."""
-    return 0.0 if lab.compose.is_here else CLOCKS_APART_SECONDS_MAX
+    return 0.0 if lab.is_here else CLOCKS_APART_SECONDS_MAX
 
 
 def told(trial: Trial, requests: pl.DataFrame) -> Trial:

@@ -11,7 +11,7 @@ from corda_lab.lab.lock import locks_lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.runs import counters, preflight
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import deployed
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 from corda_lab.workloads import flows as node_flows
@@ -116,10 +116,10 @@ def _try_workload(name: str, node: str, flow: Flow) -> None:
 
     Raises LabError if the file is not accepted or the flow fails; the file stays as it is.
     """
-    lab = RunningLab.of(load_settings())
+    lab = deployed(load_settings())
     workload = resolve.read_workload(name)
     trial.check_kind(workload, node, flow)
-    preflight.check_no_other_load(lab.compose, lab.bridge, lab.settings.url("LOCUST_PORT"))
+    preflight.check_no_other_load(lab, lab.bridge, lab.settings.url("LOCUST_PORT"))
     try:
         with ui.phase(f"Starting {flow.short_name} once on {node}"):
             made = trial.make(

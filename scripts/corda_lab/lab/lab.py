@@ -7,10 +7,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from subprocess import CompletedProcess
 
 from bare.commands import last_words
+from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import images
 from corda_lab.lab.docker import COMMAND_SECONDS_MAX, HERE, Container, ask, docker_to_file, labelled, on_each
@@ -90,6 +93,21 @@ class Lab(ABC):
         """What the names of its volumes and of its load containers begin with."""
         self._containers: dict[str, Container] = {}
         """The running containers that commands have run in, by their service."""
+
+    @cached_property
+    def bridge(self) -> Bridge:
+        """The client of its bridge. Raises LabError if its address must not be published."""
+        return Bridge(self.settings.bridge_url, self.settings.bridge_token)
+
+    @cached_property
+    def prometheus(self) -> Prometheus:
+        return Prometheus(self.settings.url("PROMETHEUS_PORT"))
+
+    def close(self) -> None:
+        """Close the clients that were used."""
+        for name in ("bridge", "prometheus"):
+            if name in self.__dict__:
+                self.__dict__.pop(name).close()
 
     @property
     def contexts(self) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ from corda_lab.results import evidence, folders
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.files import Measured, iso
 from corda_lab.results.manifest import Environment
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.entry import SetupEntry
@@ -65,7 +64,7 @@ def memory_error(log: str) -> str | None:
 
 
 def measured(
-    lab: RunningLab,
+    lab: Lab,
     options: LoadOptions,
     environment: Environment,
     folder: Path | None,
@@ -128,7 +127,7 @@ def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> S
     return replace(first, others=tuple(others))
 
 
-def _metrics(lab: RunningLab, started_at: float) -> pl.DataFrame:
+def _metrics(lab: Lab, started_at: float) -> pl.DataFrame:
     """Return the samples over the load. They are not needed, so there are none if Prometheus does not answer."""
     with suppress(LabError):
         return lab.prometheus.run_metrics(started_at=started_at - 3 * SCRAPE_SECONDS, ended_at=time.time())

@@ -16,6 +16,7 @@ from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
@@ -35,7 +36,7 @@ from corda_lab.runs import (
 from corda_lab.runs.by_hand import UncollectedLoad
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import deployed
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows
 from corda_lab.steps.build import Observed, build_step
@@ -106,20 +107,20 @@ def report(wanted: Wanted, settings: Settings) -> list[Made]:
     lifecycle.require_engine()
     folders.require_writable()
     with ui.phase("Looking for loads of the web UI"):
-        lab = RunningLab.of(settings)
-        nodes = check_lab_is_up(lab.compose, lab.bridge)
-        leftovers.collect(lab.compose)
+        lab = deployed(settings)
+        nodes = check_lab_is_up(lab, lab.bridge)
+        leftovers.collect(lab)
         url = lab.settings.url("LOCUST_PORT")
         status = by_hand.await_idle(url, COUNTED_SECONDS_MAX)
-        check_no_other_load(lab.compose, lab.bridge, url)
-        volume = RowsVolume(lab.compose)
+        check_no_other_load(lab, lab.bridge, url)
+        volume = RowsVolume(lab)
         chosen = by_hand.uncollected(volume, status).chosen(wanted.load)
         if wanted.name is not None:
             folders.check_name(wanted.name, option="--name")
         if wanted.name is not None and len(chosen) > 1:
             raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
         ui.note(listed([one.identity for one in chosen]))
-        environment = read_environment(lab.compose)
+        environment = read_environment(lab)
     with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
         maker = Maker(lab, nodes, volume, environment, status, Path(scratch))
         return [maker.make(one, wanted) for one in chosen]
@@ -130,7 +131,7 @@ class Maker:
 
     def __init__(
         self,
-        lab: RunningLab,
+        lab: Lab,
         nodes: Mapping[str, Node],
         volume: RowsVolume,
         environment: Environment,
@@ -147,10 +148,10 @@ class Maker:
     def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
         if one.end is None:
-            by_hand.require_ended(self._lab.compose, one.identity)
+            by_hand.require_ended(self._lab, one.identity)
         if one.load is None or one.end is None:
             kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
-            leftovers.keep_logs(self._lab.compose, kept, by_hand.CUT_OFF)
+            leftovers.keep_logs(self._lab, kept, by_hand.CUT_OFF)
             return Made(kept, None)
         identity = one.run_id(wanted.name)
         if leftovers.is_stored(identity) and is_of(identity, one.identity):
@@ -169,9 +170,9 @@ class Maker:
                 measured = self._measured(load, what, folder)
             with ui.phase("Auditing the ledgers"):
                 stateful = stateful_parts(measured.step)
-                found = audit_load(self._lab.compose, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
+                found = audit_load(self._lab, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
                 ui.note(found.summary)
-            measured = node_logs.with_logs(measured.with_audit(found), self._lab.compose, folder)
+            measured = node_logs.with_logs(measured.with_audit(found), self._lab, folder)
             with ui.phase("Storing the results"):
                 run = recording.store(manifest_of(identity, measured, load.about, what), measured)
         self._volume.delete(one.identity)
@@ -220,7 +221,7 @@ class Maker:
             machine_use=lambda _: HostUse(),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
-            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=self._lab.compose.is_here),
+            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=self._lab.is_here),
             spans=own_spans,
             stage_rows=stage_table,
             measured_until=what.until,
@@ -260,8 +261,8 @@ class Maker:
     @cached_property
     def _span_files(self) -> Mapping[str, Path]:
         """All spans since the containers of the nodes began. Every load had ended before the first run is made."""
-        begins = dict.fromkeys(spans.offsets(self._lab.compose, list(self._nodes)), 0)
-        return spans.collect(self._lab.compose, begins, self._scratch)
+        begins = dict.fromkeys(spans.offsets(self._lab, list(self._nodes)), 0)
+        return spans.collect(self._lab, begins, self._scratch)
 
     def _metrics(self, load: _Load) -> pl.DataFrame:
         """Return the series over a load."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.environment import read_environment
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results.folders import NAME_LENGTH_MAX
 from corda_lab.results.manifest import Environment
@@ -19,7 +20,7 @@ from corda_lab.runs import containers, counters, unknown
 from corda_lab.runs.collect import Collected, collect
 from corda_lab.runs.preflight import PreparedRun, describe, plan
 from corda_lab.runs.recording import recorded
-from corda_lab.runs.running import RunningLab
+from corda_lab.runs.running import deployed
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.build import warm_up_found
@@ -63,15 +64,15 @@ def condition(
     with (
         ui.phase("Conditioning the nodes"),
         recorded(folder) as recording,
-        closing(RunningLab.of(settings)) as lab,
+        closing(deployed(settings)) as lab,
     ):
-        planned = plan(run, lab.settings, lab.compose, lab.bridge)
+        planned = plan(run, lab.settings, lab, lab.bridge)
         ui.note(f"{describe(planned)}, at most {run.options.total_seconds} s")
-        recording.begin(lab.compose, planned, environment or read_environment(lab.compose))
-        with containers.generating(lab.compose, planned) as names:
-            containers.await_setup(lab.compose, planned, names)
-            containers.let_go(lab.compose, planned)
-            load = containers.generate_load(lab.compose, planned, lab.bridge, names)
+        recording.begin(lab, planned, environment or read_environment(lab))
+        with containers.generating(lab, planned) as names:
+            containers.await_setup(lab, planned, names)
+            containers.let_go(lab, planned)
+            load = containers.generate_load(lab, planned, lab.bridge, names)
             collected = collect(planned, names, recording.rows)
         await_rest(lab, planned.subject, planned.identity)
         entry = entry_of(run, collected, load.warm_up)
@@ -80,12 +81,12 @@ def condition(
     return Conditioned(entry, run.workload.source.path.read_text(encoding="utf-8"))
 
 
-def await_rest(lab: RunningLab, subject: Subject, identity: str) -> None:
+def await_rest(lab: Lab, subject: Subject, identity: str) -> None:
     """Wait until no flow is in flight any more, and let the nodes forget the outcomes. Raises LabError if it lasts."""
     if not counters.await_rest(lab):
         raise LabError(
             f"Flows are still in flight {counters.REST_SECONDS_MAX:g} s after the nodes were conditioned",
-            f"Condition them with fewer users, or check `{lab.compose.logs_command('bridge')}`.",
+            f"Condition them with fewer users, or check `{lab.logs_command('bridge')}`.",
             exit_code=1,
         )
     for node in subject.nodes:

@@ -8,9 +8,10 @@ from typing import TypeVar
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
+from corda_lab.lab.lab import Lab
 from corda_lab.runs import node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
-from corda_lab.runs.running import RunningLab, ask_all, begin_asking
+from corda_lab.runs.running import ask_all, begin_asking
 from corda_lab.steps import counts
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.reasons import Reason, reason
@@ -80,7 +81,7 @@ def snapshot(
     )
 
 
-def awaited(lab: RunningLab) -> str:
+def awaited(lab: Lab) -> str:
     """Return what a lab has to do until it is at rest; empty if it is: no flow is in flight, at bridge or nodes.
 
     A lab that does not answer is not at rest: a bridge that was killed may still be starting again.
@@ -98,7 +99,7 @@ def awaited(lab: RunningLab) -> str:
     return f"the metrics of {listed(silent)}" if silent else ""
 
 
-def await_rest(lab: RunningLab, *, seconds_max: float = REST_SECONDS_MAX) -> bool:
+def await_rest(lab: Lab, *, seconds_max: float = REST_SECONDS_MAX) -> bool:
     """Wait until the lab is at rest, and say what for. Return False if it is not, or does not answer, within the limit.
 
     Raises LabError if a service of the lab has ended.
@@ -113,7 +114,7 @@ def await_rest(lab: RunningLab, *, seconds_max: float = REST_SECONDS_MAX) -> boo
                 ticker.show(f"waiting for {waits_for}, for at most {left:.0f} s; {GO_ON}")
             return not waits_for
 
-        return endings.come_true(lab.compose, is_at_rest, seconds_max=seconds_max)
+        return endings.come_true(lab, is_at_rest, seconds_max=seconds_max)
 
 
 def rest_seconds_max(places: int) -> float:
@@ -138,7 +139,7 @@ class Rest:
     def seconds(self) -> float:
         return round(max(0.0, time.time() - self.ended_at), 3)
 
-    def wait(self, lab: RunningLab) -> bool:
+    def wait(self, lab: Lab) -> bool:
         """Wait until the lab is at rest, and return whether it is. After the limit, it is looked at once.
 
         Raises LabError if a service of the lab has ended.

@@ -28,7 +28,7 @@ from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
 from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
-from corda_lab.runs.running import RunningLab, tell
+from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
@@ -97,13 +97,13 @@ def measure(
     """
     with ExitStack() as stack:
         with ui.phase("Checking the run"):
-            lab = stack.enter_context(closing(RunningLab.of(settings)))
-            tell(lab.compose)
-            planned = plan(run, lab.settings, lab.compose, lab.bridge)
-            environment = environment or read_environment(lab.compose)
-            inject.check(planned.options.faults, lab.settings, lab.compose.hosts)
+            lab = stack.enter_context(closing(deployed(settings)))
+            tell(lab)
+            planned = plan(run, lab.settings, lab, lab.bridge)
+            environment = environment or read_environment(lab)
+            inject.check(planned.options.faults, lab.settings, lab.hosts)
             ui.note(describe(planned))
-            recording.begin(lab.compose, planned, environment)
+            recording.begin(lab, planned, environment)
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
         for warning in cold:
             ui.warn(str(warning))
@@ -111,18 +111,18 @@ def measure(
     return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
 
 
-def audited(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Measured:
+def audited(lab: Lab, plan: RunPlan, environment: Environment, recording: Recording) -> Measured:
     """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
     measured = observe(lab, plan, environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
         slack = measured.environment.clocks_apart_seconds_max
-        found = audit_load(lab.compose, measured.requests, stateful=stateful, slack_seconds=slack)
+        found = audit_load(lab, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
-    return node_logs.with_logs(measured.with_audit(found), lab.compose, recording.folder)
+    return node_logs.with_logs(measured.with_audit(found), lab, recording.folder)
 
 
-def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
+def observe(lab: Lab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
     with profiled.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
         observation = _observe(lab, plan, environment, recording, sampler, profiling)
@@ -130,25 +130,25 @@ def observe(lab: RunningLab, plan: RunPlan, environment: Environment, recording:
 
 
 def _observe(
-    lab: RunningLab,
+    lab: Lab,
     plan: RunPlan,
     environment: Environment,
     recording: Recording,
     sampler: sampling.Sampler,
     profiling: Profiling,
 ) -> Observation:
-    with containers.generating(lab.compose, plan) as names:
+    with containers.generating(lab, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
-            environment = containers.with_load_images(environment, names, lab.compose)
+            environment = containers.with_load_images(environment, names, lab)
             recording.note("environment.json", Environment, environment)
             observer = set_up_and_read(lab, plan, names, recording)
-            before = calibrate() if lab.compose.is_here else None
-            sampler.watch(lab.compose, names.all)
+            before = calibrate() if lab.is_here else None
+            sampler.watch(lab, names.all)
         with ui.phase(title_of(plan.options)):
-            containers.let_go(lab.compose, plan)
+            containers.let_go(lab, plan)
             profiling.begin()
             with faulty.injecting(lab, plan, names.driver, recording) as injection:
-                load = containers.generate_load(lab.compose, plan, lab.bridge, names)
+                load = containers.generate_load(lab, plan, lab.bridge, names)
                 profiling.end()
                 collected = collect(plan, names, recording.rows)
             requests, end = collected.requests, collected.end
@@ -171,7 +171,7 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if lab.compose.is_here else lambda _: HostUse(),
+            machine_use=load.timeline.machine_use if lab.is_here else lambda _: HostUse(),
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
             if before
             else None,
@@ -186,7 +186,7 @@ def _observe(
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, rest: counters.Rest) -> pl.DataFrame:
+def resolved(lab: Lab, plan: RunPlan, requests: pl.DataFrame, rest: counters.Rest) -> pl.DataFrame:
     """Return rows with what became of unknown outcomes. Raises LabError."""
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
@@ -194,17 +194,17 @@ def resolved(lab: RunningLab, plan: RunPlan, requests: pl.DataFrame, rest: count
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
 
 
-def set_up_and_read(lab: RunningLab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:
+def set_up_and_read(lab: Lab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:
     """Wait for the end of the set-up, and read all counters at rest after it. Raises LabError.
 
     Without a set-up, the generator starts no flow before the load, so the counters are read while it starts.
     """
     if plan.workload.setup:
-        set_up(lab.compose, plan, names, recording)
+        set_up(lab, plan, names, recording)
     observer = Observer(lab, plan.subject, plan.options.database_size or "file")
     recording.note("counters.json", Snapshot, observer.before)
     if not plan.workload.setup:
-        set_up(lab.compose, plan, names, recording)
+        set_up(lab, plan, names, recording)
     return observer
 
 

@@ -10,12 +10,12 @@ from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
 from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
 from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
 from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import listed
@@ -40,12 +40,12 @@ class Settled:
 
 
 @contextmanager
-def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
+def injecting(lab: Lab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
     wanted = plan.options.faults
     if wanted:
-        _note(recording, plan, Injection(lab.compose, wanted, generator))
-    with inject.injecting(lab.compose, wanted, generator) as injection:
+        _note(recording, plan, Injection(lab, wanted, generator))
+    with inject.injecting(lab, wanted, generator) as injection:
         try:
             yield injection
         finally:
@@ -67,7 +67,7 @@ def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
         raise folders.unwritable(recording.folder, error) from None
 
 
-def settle(lab: RunningLab) -> Settled:
+def settle(lab: Lab) -> Settled:
     """Wait until all parts of the lab are ready again and no flow is in flight.
 
     What has ended is started again. If flows stay in flight, their nodes are started again too, once. Raises LabError
@@ -92,12 +92,12 @@ def settle(lab: RunningLab) -> Settled:
     return Settled(tuple(stuck), round(time.monotonic() - began, 1), is_at_rest)
 
 
-def _await_rest(lab: RunningLab) -> bool:
+def _await_rest(lab: Lab) -> bool:
     """Return whether the lab comes to rest. What has ended is started again by the caller."""
     return come_true(lambda: not counters.awaited(lab), seconds_max=REST_SECONDS_MAX)
 
 
-def await_back(lab: RunningLab, seconds_max: float) -> None:
+def await_back(lab: Lab, seconds_max: float) -> None:
     """Wait until every service is healthy, and every node answers the bridge and tells its metrics.
 
     What has ended is started again. Raises LabError after ``seconds_max``.
@@ -111,42 +111,42 @@ def await_back(lab: RunningLab, seconds_max: float) -> None:
         time.sleep(POLL_SECONDS)
     raise LabError(
         f"The lab was not back {seconds_max:.0f} s after its last fault was healed",
-        f"`scripts/lab status` shows what is missing, and `{lab.compose.logs_command()}` of it why.",
+        f"`scripts/lab status` shows what is missing, and `{lab.logs_command()}` of it why.",
         exit_code=1,
     )
 
 
-def revive(lab: RunningLab) -> bool:
+def revive(lab: Lab) -> bool:
     """Start what has ended of the lab, and return whether all of it is healthy."""
     needed = {*lab.settings.services} - {BOOTSTRAP, GRAFANA}
-    services = [service for service in lab.compose.services() if service.name in needed]
+    services = [service for service in lab.services() if service.name in needed]
     for service in services:
         if service.state in ("exited", "dead"):
             ui.note(f"{service.name} had ended with exit status {service.exit_code}: started again")
             with suppress(LabError):
-                lab.compose.start_again(service)
+                lab.start_again(service)
     # While Swarm replaces a container, there may be none.
-    is_whole = lab.compose.is_here or {service.name for service in services} == needed
+    is_whole = lab.is_here or {service.name for service in services} == needed
     return is_whole and all(service.is_ready for service in services)
 
 
-def nodes_in_flight(lab: RunningLab) -> list[str]:
+def nodes_in_flight(lab: Lab) -> list[str]:
     """The nodes with flows in flight, as the bridge or the nodes themselves say."""
     found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
     found |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
     return sorted(found)
 
 
-def nodes_away(lab: RunningLab) -> list[str]:
+def nodes_away(lab: Lab) -> list[str]:
     """The nodes that do not answer the bridge; all if the bridge does not say."""
     with suppress(LabError):
         return sorted(node.name for node in lab.bridge.nodes().values() if not node.is_ready)
     return sorted(lab.settings.nodes)
 
 
-def restart(lab: RunningLab, nodes: Sequence[str]) -> None:
+def restart(lab: Lab, nodes: Sequence[str]) -> None:
     """Let nodes end as they should, start them again, and wait until the lab is back. Raises LabError."""
-    for service in lab.compose.services():
+    for service in lab.services():
         if service.name in {node.lower() for node in nodes}:
-            lab.compose.restart(service)
+            lab.restart(service)
     await_back(lab, BACK_SECONDS_MAX)

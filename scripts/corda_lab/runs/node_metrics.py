@@ -7,7 +7,7 @@ from prometheus_client.samples import Sample
 
 from corda_lab.clients.bridge import parse_metrics
 from corda_lab.lab.docker import output_of
-from corda_lab.runs.running import RunningLab
+from corda_lab.lab.lab import Lab
 
 NAMES = (
     "corda_flow_duration_seconds_count",
@@ -40,11 +40,11 @@ NodeMetrics = Mapping[str, Sequence[Sample]]
 """The samples of ``NAMES`` by node."""
 
 
-def read(lab: RunningLab) -> NodeMetrics:
+def read(lab: Lab) -> NodeMetrics:
     """Return the metrics of the nodes that answer, from the addresses that Prometheus scrapes. Raises LabError."""
     addresses = lab.prometheus.addresses("corda")
     command = ("python", "-c", _SCRIPT, ",".join(NAMES), *addresses.values())
-    done = lab.compose.exec("locust", *command, check=False, seconds_max=READ_SECONDS_MAX)
+    done = lab.exec("locust", *command, check=False, seconds_max=READ_SECONDS_MAX)
     pages = json.loads(output_of(done, "The metrics of the nodes cannot be read from the container of locust"))
     return {node: parse_metrics(page) for node, page in zip(addresses, pages, strict=True) if page is not None}
 

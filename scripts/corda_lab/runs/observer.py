@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
+from corda_lab.lab.lab import Lab
 from corda_lab.runs import counters, node_metrics, readings, spans
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps import costs, counts
 from corda_lab.steps.load import DatabaseSize
 from corda_lab.steps.stages import Tracing
@@ -26,12 +26,12 @@ class Observer:
 
     def __init__(
         self,
-        lab: RunningLab,
+        lab: Lab,
         subject: Subject,
         database_size: DatabaseSize = "file",
     ) -> None:
         self._lab = lab
-        self._compose = compose = lab.compose
+        self._compose = compose = lab
         self._bridge = bridge = lab.bridge
         self._subject = subject
         self._database_size = database_size

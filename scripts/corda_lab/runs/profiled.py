@@ -14,13 +14,14 @@ from pathlib import Path
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.profile import jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.runs.running import RunningLab, deployed
+from corda_lab.runs.running import deployed
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import ALL, INITIATORS, LoadOptions
 from corda_lab.steps.plan import RunPlan
@@ -174,7 +175,7 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
+def prepared(lab: Lab, plan: RunPlan) -> Iterator[Profiling]:
     """Get ready to profile the nodes of a planned load. After the block, no profiler runs. Raises LabError."""
     options = plan.options
     if not options.profile:
@@ -183,7 +184,7 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
     with ui.phase("Loading the profiler"):
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
-            found = jvm.find(name, lab.compose)
+            found = jvm.find(name, lab)
             jvm.attach(found)
             sessions.append(Session(found, Event.CPU, lab.settings))
         span = span_of(options)

@@ -3,11 +3,8 @@
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TypeVar
 
-from corda_lab.clients.bridge import Bridge
-from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -67,24 +64,3 @@ def machine_only(settings: Settings) -> None:
 def tell(lab: Lab) -> None:
     if not lab.is_here:
         ui.note(f"on the stack {lab.project}: {listed(list(lab.contexts))}")
-
-
-@dataclass(frozen=True)
-class RunningLab:
-    settings: Settings
-    compose: Lab
-    bridge: Bridge
-    prometheus: Prometheus
-
-    @classmethod
-    def of(cls, settings: Settings, compose: Lab | None = None) -> "RunningLab":
-        """The lab that runs, in its shape: that of ``compose``, or the one that ``deployed`` finds. Raises LabError."""
-        compose = deployed(settings) if compose is None else compose
-        settings = compose.settings
-        bridge = Bridge(settings.bridge_url, settings.bridge_token)
-        prometheus = Prometheus(settings.url("PROMETHEUS_PORT"))
-        return cls(settings, compose, bridge, prometheus)
-
-    def close(self) -> None:
-        self.bridge.close()
-        self.prometheus.close()

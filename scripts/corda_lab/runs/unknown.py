@@ -11,7 +11,7 @@ import polars as pl
 from corda_lab.clients.bridge import Bridge, FlowState
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
-from corda_lab.runs.running import RunningLab
+from corda_lab.lab.lab import Lab
 from corda_lab.steps.resolutions import Resolution, Resolved
 from corda_lab.text import ui
 
@@ -64,12 +64,12 @@ def resolve(
     return resolved | dict.fromkeys(left, Resolution("unknown", time.time()))
 
 
-def resolve_all(lab: RunningLab, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
+def resolve_all(lab: Lab, nodes: Sequence[str], requests: pl.DataFrame) -> dict[str, Resolution]:
     """Ask each node about its requests with an unknown outcome. Raises LabError if a service has ended."""
     found: dict[str, Resolution] = {}
     for node in nodes:
         of_node = requests.filter(pl.col("node") == node)
-        found |= resolve(lab.bridge, node, of_node, pause=partial(endings.pause, lab.compose))
+        found |= resolve(lab.bridge, node, of_node, pause=partial(endings.pause, lab))
     return found
 
 

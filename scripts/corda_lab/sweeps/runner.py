@@ -14,7 +14,7 @@ from corda_lab.results.manifest import Environment
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
-from corda_lab.runs.running import RunningLab, deployed
+from corda_lab.runs.running import deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
 from corda_lab.steps.entry import StepEntry, VerdictEntry
@@ -227,8 +227,8 @@ class Runner:
             return None
         try:
             settings, environment = self._lab.environment_of(step)
-            with contextlib.closing(RunningLab.of(settings)) as lab:
-                why = broken.why_broken(lab.compose, began_at)
+            with contextlib.closing(deployed(settings)) as lab:
+                why = broken.why_broken(lab, began_at)
                 if why is None:
                     return None
                 # The evidence of a load that conditions the nodes is not that of the step, which has not begun.

@@ -20,6 +20,7 @@ from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import audits, evidence, faults, folders, node_logs
@@ -28,11 +29,11 @@ from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from lab_workload.subject import Subject
 from support import runs, simulation
+from support.labs import lab_with
 from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 
 OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
@@ -67,8 +68,8 @@ class Answers:
         return 0
 
 
-def lab_of(answers: Answers) -> RunningLab:
-    return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, answers), cast(Prometheus, answers))
+def lab_of(answers: Answers) -> Lab:
+    return lab_with(Compose(SETTINGS), cast(Bridge, answers), cast(Prometheus, answers))
 
 
 def make(answers: Answers | None = None) -> Made:
@@ -251,7 +252,7 @@ def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> 
 def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
     unfinished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(_lab: RunningLab) -> Settled:
+    def away(_lab: Lab) -> Settled:
         raise LabError("The lab was not back")
 
     monkeypatch.setattr(faulty, "settle", away)
@@ -281,7 +282,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     def prepared(**unaudited: str) -> list[int]:
         seeds: list[int] = []
 
-        def made(_lab: RunningLab, _subject: Subject, options: LoadOptions, _number: int) -> Made:
+        def made(_lab: Lab, _subject: Subject, options: LoadOptions, _number: int) -> Made:
             seeds.append(options.seed)
             problem = unaudited.get(f"seed_{options.seed}")
             trial = Trial(seed=options.seed, run="r", problems=(problem,) if problem else ())

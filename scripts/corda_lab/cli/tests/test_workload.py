@@ -10,12 +10,11 @@ from corda_lab import paths
 from corda_lab.cli import workload
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab import lock
-from corda_lab.lab.compose import Compose
+from corda_lab.lab import Compose, lock
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs import counters, preflight
-from corda_lab.runs.running import RunningLab
 from corda_lab.workloads import resolve
+from support.labs import lab_with
 from support.trials import IOU, STATE, TrialBridge
 
 BOTH = {"PartyA": {STATE: 1}, "PartyB": {STATE: 1}}
@@ -33,9 +32,9 @@ def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Use:
 
     def with_bridge(bridge: TrialBridge) -> TrialBridge:
         settings = load_settings()
-        lab = RunningLab(settings, Compose(settings), bridge, Prometheus("http://127.0.0.1:9"))
+        lab = lab_with(Compose(settings), bridge, Prometheus("http://127.0.0.1:9"))
         monkeypatch.setattr(workload, "_bridge", lambda: bridge)
-        monkeypatch.setattr(RunningLab, "of", lambda _settings: lab)
+        monkeypatch.setattr(workload, "deployed", lambda _settings: lab)
         monkeypatch.setattr(counters, "await_rest", lambda *_: True)
         monkeypatch.setattr(preflight, "check_no_other_load", lambda *_: None)
         return bridge

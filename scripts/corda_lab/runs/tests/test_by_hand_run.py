@@ -23,7 +23,6 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, node_metrics, rows_volume, spans, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.runs.running import RunningLab
 from corda_lab.runs.tests.test_by_hand import DOCKER
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps.by_hand import WantedWindow
@@ -34,6 +33,7 @@ from support import simulated_metrics, simulation
 from support.by_hand import GENERATOR_STARTED_AT, IDENTITY, STARTED_AT, noted, steady, write
 from support.by_hand import counters as counters_of
 from support.docker import docker_client
+from support.labs import lab_with
 from support.runs import ENVIRONMENT
 
 RUN_ID = "20231114T221320Z-web-iou"
@@ -89,10 +89,10 @@ class Lab:
 
     def maker(self) -> Maker:
         """What makes the runs of one command."""
-        lab = RunningLab(SETTINGS, Compose(SETTINGS), self.bridge, self.prometheus)
+        lab = lab_with(Compose(SETTINGS), self.bridge, self.prometheus)
         scratch = self.directory.parent / "scratch"
         scratch.mkdir(exist_ok=True)
-        return Maker(lab, simulation.nodes(), RowsVolume(lab.compose), ENVIRONMENT, self.status, scratch)
+        return Maker(lab, simulation.nodes(), RowsVolume(lab), ENVIRONMENT, self.status, scratch)
 
     def make(self, **wanted: WantedWindow | str | None) -> Made:
         """Make a run of the newest load."""

@@ -16,11 +16,11 @@ from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
 from support.docker import docker_client
+from support.labs import lab_with
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 KNOWN = Deployment(
@@ -133,7 +133,7 @@ def test_a_stack_is_not_back_while_a_service_has_no_container(stack: DeployedSta
         rows = "".join(f"lab-swarm_{name}.1.x;running;Up (healthy);lab-swarm_{name}\n" for name in names)
         listed.write_text(rows.replace(";", "\t"))
         whole = DeployedStack(SETTINGS, stack.folder, known)
-        return faulty.revive(RunningLab(SETTINGS, whole, cast(Bridge, None), cast(Prometheus, None)))
+        return faulty.revive(lab_with(whole, cast(Bridge, None), cast(Prometheus, None)))
 
     listed = paths.CACHE.parent / "listed"
     docker(f'case "$*" in *" ps --all "*) cat {listed};; esac')

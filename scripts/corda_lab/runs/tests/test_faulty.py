@@ -15,16 +15,17 @@ from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import faults
 from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from support.engine import LOAD, Engine
+from support.labs import lab_with
 from support.runs import plan_of
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
@@ -76,17 +77,17 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 @pytest.fixture
-def lab_of(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunningLab]:
-    def made(**about: Any) -> RunningLab:
+def lab_of(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Lab]:
+    def made(**about: Any) -> Lab:
         observed = Observed(engine, **about)
         monkeypatch.setattr(node_metrics, "read", lambda _: observed.metrics())
-        return RunningLab(SETTINGS, Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, None))
+        return lab_with(Compose(SETTINGS), cast(Bridge, observed), cast(Prometheus, None))
 
     return made
 
 
 def test_the_faults_of_a_load_are_stored_however_it_ends(
-    engine: Engine, lab_of: Callable[..., RunningLab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, lab_of: Callable[..., Lab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     kill = Fault(kind="kill", target="bridge", at_seconds=0.0, for_seconds=60.0)
@@ -113,12 +114,12 @@ def test_the_faults_of_a_load_are_stored_however_it_ends(
     assert engine.state("bridge") == "running"
 
 
-def test_a_lab_that_is_at_rest_is_left_alone(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+def test_a_lab_that_is_at_rest_is_left_alone(engine: Engine, lab_of: Callable[..., Lab]) -> None:
     assert faulty.settle(lab_of()).restarted == ()
     assert engine.calls == []
 
 
-def test_what_has_ended_is_started_again(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+def test_what_has_ended_is_started_again(engine: Engine, lab_of: Callable[..., Lab]) -> None:
     for service in ("partya", "prometheus"):
         engine.set(f"my-lab-{service}-1", "exited")
     assert faulty.settle(lab_of()).restarted == ()
@@ -126,26 +127,24 @@ def test_what_has_ended_is_started_again(engine: Engine, lab_of: Callable[..., R
 
 
 def test_nodes_whose_flows_stay_in_flight_are_started_again_and_named(
-    engine: Engine, lab_of: Callable[..., RunningLab]
+    engine: Engine, lab_of: Callable[..., Lab]
 ) -> None:
     settled = faulty.settle(lab_of(parked={"PartyB": 3, "Notary": 1}))
     assert (settled.restarted, settled.is_at_rest) == (("Notary", "PartyB"), True)
     assert sorted(engine.calls) == [["restart", "my-lab-notary-1"], ["restart", "my-lab-partyb-1"]]
 
 
-def test_flows_that_stay_in_flight_even_then_are_told(lab_of: Callable[..., RunningLab]) -> None:
+def test_flows_that_stay_in_flight_even_then_are_told(lab_of: Callable[..., Lab]) -> None:
     settled = faulty.settle(lab_of(parked={"PartyB": 3}, forever=True))
     assert (settled.restarted, settled.is_at_rest) == (("PartyB",), False)
 
 
-def test_a_node_that_does_not_come_back_is_started_again_and_named(
-    engine: Engine, lab_of: Callable[..., RunningLab]
-) -> None:
+def test_a_node_that_does_not_come_back_is_started_again_and_named(engine: Engine, lab_of: Callable[..., Lab]) -> None:
     assert faulty.settle(lab_of(hung={"PartyA"})).restarted == ("PartyA",)
     assert engine.calls == [["restart", "my-lab-partya-1"]]
 
 
-def test_a_lab_that_does_not_come_back_at_all_is_an_error(engine: Engine, lab_of: Callable[..., RunningLab]) -> None:
+def test_a_lab_that_does_not_come_back_at_all_is_an_error(engine: Engine, lab_of: Callable[..., Lab]) -> None:
     engine.refuse("start my-lab-partyc-1")
     engine.set("my-lab-partyc-1", "exited")
     with pytest.raises(LabError, match="could not be started again"):

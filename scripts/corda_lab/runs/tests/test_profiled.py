@@ -10,6 +10,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.docker import Container
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session
@@ -18,8 +19,8 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
 from corda_lab.runs import profiled
 from corda_lab.runs.profiled import Profiling, Span, prepared, span_of, targets, within
-from corda_lab.runs.running import RunningLab
 from corda_lab.steps.load import Conditioning, LoadOptions, Stopping, until_steady
+from support.labs import lab_with
 from support.profiler import JVM, commands, jvm_client, taken_in
 from support.runs import plan_of
 
@@ -152,8 +153,8 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
     assert f"warning: Notary: {PROBLEM}" in capsys.readouterr().out
 
 
-def lab_of(settings: Settings) -> RunningLab:
-    return RunningLab(settings, MagicMock(), MagicMock(), MagicMock())
+def lab_of(settings: Settings) -> Lab:
+    return lab_with(MagicMock(settings=settings), MagicMock(), MagicMock())
 
 
 def test_the_library_is_loaded_before_the_load(
