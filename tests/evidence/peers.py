@@ -23,7 +23,8 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.errors import LabError
-from corda_lab.lab import Compose, lifecycle
+from corda_lab.lab import lifecycle
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.paths import RESULTS
 from corda_lab.results import stored as runs

@@ -150,14 +150,6 @@ def test_no_host_has_a_port_that_others_can_reach(prepared: Prepared, stack: str
         assert [port for port in open_ports if not port.startswith("127.0.0.1:")] == [], host
 
 
-def test_the_kernels_of_all_hosts_say_how_their_clocks_are(prepared: Prepared, stack: str) -> None:
-    assert stack
-    found = [check for check in lifecycle.examine(prepared) if check.name.startswith("synchronised clock of")]
-    # Whether anything keeps the clock of this machine, nobody knows.
-    assert {check.level for check in found} <= {Level.OK, Level.WARNING}
-    assert len(found) == 3
-
-
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of results of its own, in which a test finds only its own runs."""

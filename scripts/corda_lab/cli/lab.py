@@ -37,7 +37,7 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
 
     Also warns of what bends measurements: CPU governor and turbo, CPU steal, and other programs that use the CPU now.
 
-    With --on, check every host of the placement, that it reaches the registry, and that its clock is synchronised.
+    With --on, check every host of the placement, that it reaches the registry, and that its clock is that of this one.
 
     Exit status 2 if a check fails. A warning is no failure.
 
@@ -59,7 +59,7 @@ def doctor(as_json: JsonOption = False, placement: PlacementOption = None) -> No
 
 def examine(placement: str | None) -> list[Check]:
     if placement is not None:
-        return swarm.examine(swarm.prepare(load_settings(), placement))
+        return swarm.check(swarm.prepare(load_settings(), placement))
     return doctor_module.examine(shape.of_running(load_settings()))
 
 

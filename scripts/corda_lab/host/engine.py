@@ -40,11 +40,9 @@ class Probe:
 
 @dataclass(frozen=True)
 class EngineInfo:
-    """Facts about the engine and its plugins. A missing plugin has an empty version."""
+    """Facts about the engine: its memory in bytes, and the folder in which it keeps everything."""
 
     server_version: str
-    compose_version: str
-    buildx_version: str
     mem_total_bytes: int
     root_dir: str
 
@@ -60,12 +58,8 @@ def classify_failure(detail: str) -> EngineState:
     lower = detail.lower()
     if "permission denied" in lower:
         return EngineState.NO_PERMISSION
-    if any(
-        sign in lower
-        for sign in ("cannot connect", "is the docker daemon running", "error during connect", "failed to connect")
-    ):
-        return EngineState.NO_DAEMON
-    return EngineState.FAILED
+    signs = ("cannot connect", "is the docker daemon running", "error during connect", "failed to connect")
+    return EngineState.NO_DAEMON if any(sign in lower for sign in signs) else EngineState.FAILED
 
 
 def probe() -> Probe:
@@ -100,38 +94,38 @@ def _remedy(state: EngineState) -> str:
     return "Start the engine with `sudo systemctl start docker`, and run this command again."
 
 
-def problem(found: Probe) -> LabError:
+def problem(probed: Probe) -> LabError:
     messages = {
         EngineState.NO_CLIENT: "Docker is not installed (no docker command on PATH)",
         EngineState.NO_DAEMON: "The Docker engine is not running",
         EngineState.NO_PERMISSION: "You have no permission to use the Docker engine (its socket denies access)",
-        EngineState.FAILED: f"The Docker engine does not work: {found.detail}",
+        EngineState.FAILED: f"The Docker engine does not work: {probed.detail}",
     }
-    return LabError(messages[found.state], _remedy(found.state))
+    return LabError(messages[probed.state], _remedy(probed.state))
+
+
+def require() -> str:
+    """Return the version of the engine. Raises LabError, with the remedy for this platform, if none answers."""
+    probed = probe()
+    if probed.state is not EngineState.READY:
+        raise problem(probed)
+    return probed.server_version
 
 
 def engine_info() -> EngineInfo:
-    """Return facts about the running engine and its plugins. Raises LabError if no engine answers."""
-    found = probe()
-    if found.state is not EngineState.READY:
-        raise problem(found)
+    """Return facts about the running engine. Raises LabError if no engine answers."""
+    require()
     done = run(["docker", "info", "--format", "{{json .}}"])
     try:
-        facts = json.loads(done.stdout)
+        return parse_info(json.loads(done.stdout))
     except ValueError:
         words = last_words(done.stderr)
         raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
-    return parse_info(facts, compose_version=plugins.version_of("compose"), buildx_version=plugins.version_of("buildx"))
 
 
-def parse_info(facts: dict[str, Any], *, compose_version: str, buildx_version: str) -> EngineInfo:
-    return EngineInfo(
-        server_version=str(facts.get("ServerVersion", "")),
-        compose_version=compose_version,
-        buildx_version=buildx_version,
-        mem_total_bytes=int(facts.get("MemTotal", 0)),
-        root_dir=str(facts.get("DockerRootDir", "")),
-    )
+def parse_info(facts: Mapping[str, Any]) -> EngineInfo:
+    version, root = str(facts.get("ServerVersion", "")), str(facts.get("DockerRootDir", ""))
+    return EngineInfo(version, int(facts.get("MemTotal", 0)), root)
 
 
 @contextmanager
@@ -155,24 +149,21 @@ def ensure_engine(*, install: bool = True) -> str:
     If none answers, on Debian or Ubuntu and as root, it is installed and started after the user has agreed. With
     ``install=False``, nothing is changed. An engine that the user chose by ``DOCKER_HOST`` or a context is not started.
     """
-    found = probe()
-    if found.state is EngineState.READY:
-        return found.server_version
+    probed = probe()
+    if probed.state is EngineState.READY:
+        return probed.server_version
     endpoint = dockerd.chosen_endpoint()
-    if endpoint and found.state is not EngineState.NO_CLIENT:
+    if endpoint and probed.state is not EngineState.NO_CLIENT:
         raise LabError(
-            f"The Docker engine of {endpoint} does not answer: {found.detail}",
+            f"The Docker engine of {endpoint} does not answer: {probed.detail}",
             "Start that engine. To use this machine's engine, unset DOCKER_HOST and select the default context.",
         )
-    startable = not endpoint and found.state in {EngineState.NO_CLIENT, EngineState.NO_DAEMON}
+    startable = not endpoint and probed.state in {EngineState.NO_CLIENT, EngineState.NO_DAEMON}
     if not install or not startable or not debian.can_install():
-        raise problem(found)
+        raise problem(probed)
     with _lab_errors():
         prepare.engine()
-    found = probe()
-    if found.state is not EngineState.READY:
-        raise problem(found)
-    return found.server_version
+    return require()
 
 
 def ensure_compose(*, install: bool = True) -> str:

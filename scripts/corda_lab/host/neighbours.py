@@ -14,12 +14,11 @@ STEAL_FIELD = 7
 
 
 @dataclass(frozen=True)
-class ProcessTime:
-    """The CPU time of a process since its start, in clock ticks, and the id of its container (empty without one)."""
+class Program:
+    """A program by its name, or a container by its id."""
 
     name: str
-    container: str
-    ticks: int
+    container: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,7 @@ class Reading:
     cores: int
     total_ticks: int
     stolen_ticks: int | None
-    processes: dict[tuple[int, int], ProcessTime]
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """A program, or a container by its id, and the CPU cores that it used between two readings."""
-
-    name: str
-    container: str
-    cores: float
+    processes: dict[tuple[int, int], tuple[Program, int]]
 
 
 def read(root: Path = Path("/")) -> Reading | None:
@@ -52,20 +42,21 @@ def read(root: Path = Path("/")) -> Reading | None:
         fields = [int(word) for word in lines[0].split()[1:9]]
     except (OSError, ValueError, IndexError):
         return None
-    found = {}
+    processes: dict[tuple[int, int], tuple[Program, int]] = {}
     for folder in (root / "proc").iterdir():
-        if folder.name.isdecimal() and (one := _process(folder)):
-            found[(int(folder.name), one[0])] = one[1]
+        if folder.name.isdecimal() and (process := _process(folder)):
+            started, program, ticks = process
+            processes[int(folder.name), started] = program, ticks
     return Reading(
         cores=sum(bool(re.match(r"cpu\d", line)) for line in lines),
         total_ticks=sum(fields),
         stolen_ticks=fields[STEAL_FIELD] if len(fields) > STEAL_FIELD else None,
-        processes=found,
+        processes=processes,
     )
 
 
-def _process(folder: Path) -> tuple[int, ProcessTime] | None:
-    """The start time of a process and its CPU time; None if it has ended, or may not be read."""
+def _process(folder: Path) -> tuple[int, Program, int] | None:
+    """Start time, program and CPU ticks of a process; None if it has ended, or may not be read."""
     try:
         stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
         groups = (folder / "cgroup").read_text(encoding="utf-8", errors="replace")
@@ -76,33 +67,26 @@ def _process(folder: Path) -> tuple[int, ProcessTime] | None:
     fields = after.split()
     if len(fields) < 20:
         return None
-    inside = CONTAINER_ID.search(groups)
-    ticks = int(fields[11]) + int(fields[12])
-    return int(fields[19]), ProcessTime(before.partition("(")[2], inside[0] if inside else "", ticks)
+    container = CONTAINER_ID.search(groups)
+    program = Program("", container[0]) if container else Program(before.partition("(")[2])
+    return int(fields[19]), program, int(fields[11]) + int(fields[12])
 
 
-def neighbours(before: Reading, after: Reading, *, without: Collection[int] = ()) -> list[Neighbour]:
-    """The programs and containers that used the CPU between two readings, the busiest first.
+def cores_used(before: Reading, after: Reading, *, without: Collection[int] = ()) -> list[tuple[Program, float]]:
+    """The programs and containers that used the CPU between two readings, with the cores of each, the busiest first.
 
     Processes of one name count together, and so do all of one container. ``without`` has ids of processes to leave out.
     """
     elapsed = after.total_ticks - before.total_ticks
     if elapsed <= 0 or not after.cores:
         return []
-    used: dict[tuple[str, str], int] = {}
-    for key, now in after.processes.items():
-        if key[0] in without:
-            continue
-        earlier = before.processes.get(key)
-        ticks = now.ticks - (earlier.ticks if earlier else 0)
-        whose = ("", now.container) if now.container else (now.name, "")
-        used[whose] = used.get(whose, 0) + ticks
-    found = [
-        Neighbour(name, container, ticks * after.cores / elapsed)
-        for (name, container), ticks in used.items()
-        if ticks > 0
-    ]
-    return sorted(found, key=lambda one: (-one.cores, one.name, one.container))
+    used: dict[Program, int] = {}
+    for key, (program, ticks) in after.processes.items():
+        if key[0] not in without:
+            _, earlier = before.processes.get(key, (program, 0))
+            used[program] = used.get(program, 0) + ticks - earlier
+    cores = [(program, ticks * after.cores / elapsed) for program, ticks in used.items() if ticks > 0]
+    return sorted(cores, key=lambda entry: (-entry[1], entry[0].name, entry[0].container))
 
 
 def stolen_percent(before: Reading, after: Reading) -> float | None:

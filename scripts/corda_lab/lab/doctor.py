@@ -20,7 +20,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import engine, machine, neighbours
 from corda_lab.lab import cordapps, shape
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.docker import READER, docker
+from corda_lab.lab.docker import PROJECT_LABEL, READER, docker
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, GRAFANA, Settings
 from corda_lab.paths import ROOT
 from corda_lab.text import ui
@@ -158,14 +158,6 @@ class Examined:
         after = neighbours.read(self.root)
         return (before, after) if before and after else None
 
-    def containers(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield id, name, and whether it belongs to this lab, of every running container."""
-        form = '{{.ID}}\t{{.Names}}\t{{.Label "com.docker.compose.project"}}'
-        done = docker("ps", "--no-trunc", "--format", form) if self.has_engine else None
-        for line in done.stdout.splitlines() if done else ():
-            identity, name, project = line.split("\t")
-            yield identity, name, project == self.settings.project
-
 
 def gib(count: float) -> str:
     return f"{count / GIB:.1f} GiB"
@@ -276,20 +268,17 @@ def _steal(examined: Examined) -> Finding:
 def _neighbours(examined: Examined) -> Finding:
     if examined.readings is None:
         return Level.UNKNOWN, "cannot be told here: there is no /proc with the CPU times of processes"
-    containers = list(examined.containers())
-    own, names = {identity for identity, _, is_own in containers if is_own}, {one[0]: one[1] for one in containers}
-    busy = [
-        one
-        for one in neighbours.neighbours(*examined.readings, without={os.getpid()})
-        if one.cores >= NEIGHBOUR_CORES_MIN and one.container not in own
-    ]
+    form = f'{{{{.ID}}}}\t{{{{.Names}}}}\t{{{{.Label "{PROJECT_LABEL}"}}}}'
+    listed = docker("ps", "--no-trunc", "--format", form).stdout if examined.has_engine else ""
+    containers = {line.split("\t")[0]: line.split("\t")[1:] for line in listed.splitlines()}
+    busy = []
+    for program, cores in neighbours.cores_used(*examined.readings, without={os.getpid()}):
+        name, project = containers.get(program.container, (program.container[:12], ""))
+        if cores >= NEIGHBOUR_CORES_MIN and (not program.container or project != examined.settings.project):
+            busy.append(f"{program.name or f'container {name}'} ({cores:.2f} cores)")
     if not busy:
         return Level.OK, "no other program uses the CPU now"
-    shown = ", ".join(
-        f"{f'container {names.get(one.container, one.container[:12])}' if one.container else one.name}"
-        f" ({one.cores:.2f} cores)"
-        for one in busy[:NEIGHBOURS_SHOWN_MAX]
-    )
+    shown = ", ".join(busy[:NEIGHBOURS_SHOWN_MAX])
     more = f" and {len(busy) - NEIGHBOURS_SHOWN_MAX} more" if len(busy) > NEIGHBOURS_SHOWN_MAX else ""
     return Level.WARNING, f"{shown}{more}: what they use is missing in every measurement, and changes while it runs"
 

@@ -280,7 +280,7 @@ def _remove_old_files(stack: Stack) -> None:
     for kind in Kind:
         what = kind.value.removesuffix("s")
         names = docker(what, "ls", *labelled(f"{NAMESPACE}={stack.name}"), "--format={{.Name}}").stdout.split()
-        if old := [name for name in names if name not in stack.file_names(kind)]:
+        if old := [name for name in names if name not in stack.document[kind.value]]:
             # One that a task still has is refused, and goes with the next start.
             docker(what, "rm", *old)
 

@@ -31,7 +31,7 @@ from corda_lab.results.manifest import PlacedHost, PlacementEntry
 from corda_lab.swarm.deploy import LABEL, NAMESPACE, has_left_swarm, services_of
 from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
-from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, create_arguments, environment_of
+from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, read_stack_file
 
 CREATE_SECONDS_MAX = 60.0
 """All rows of a worker may be hundreds of megabytes."""
@@ -72,11 +72,10 @@ class DeployedStack(Lab):
     def document(self) -> Mapping[str, Any]:
         """The stack file. Raises LabError if it is gone."""
         try:
-            document: Mapping[str, Any] = yaml.safe_load(self.folder.stack_file.read_text(encoding="utf-8"))
+            return read_stack_file(self.folder.stack_file.read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError):
             text = f"{self.folder.stack_file}: the file of the stack that runs cannot be read"
             raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.") from None
-        return document
 
     @property
     def helper_image(self) -> str:
@@ -185,8 +184,8 @@ class DeployedStack(Lab):
         files = dict(template.files)
         if workload is not None:
             files[f"{WORKLOADS}/{workload.name}"] = workload
-        create = create_arguments(template, container.name, arguments, label=label, has_alias=has_alias)
-        ask(*create, on=host, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(template))
+        create = template.create(container.name, arguments, label=label, has_alias=has_alias)
+        ask(*create, on=host, seconds_max=CREATE_SECONDS_MAX, environment=template.environment)
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(template.folders):
                 copies = copy_files(files, target, Path(folder) / str(place))

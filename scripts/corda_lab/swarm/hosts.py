@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from packaging.version import Version
+
 from bare.commands import last_words
 from corda_lab.errors import LabError
 from corda_lab.host.engine import parse_version
-from corda_lab.lab.docker import READER, ask, docker, outcomes, output_of
-from corda_lab.lab.doctor import Check, engine_exposures, failure, ok, unknown, warning
+from corda_lab.lab.docker import ask, docker, outcomes
+from corda_lab.lab.doctor import Check, engine_exposures, failure, ok, warning
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.swarm.placement import Fitted, Place
 from corda_lab.text import words
@@ -28,19 +30,10 @@ NO_SWARM = (
 
 ANSWER_SECONDS_MAX = 30.0
 """How long an engine may take to say what it is. A first connection over ssh takes a few seconds."""
-ENGINE_MIN = "20.10"
+ENGINE_MIN = Version("20.10")
 CLOCK_SECONDS_MAX = 0.05
 """Clocks that differ by more are a warning: rows of the generator and metrics of nodes are put on one axis of time."""
 SYNCHRONISE = "Let chrony or systemd-timesyncd set the clock of every host, from the same servers."
-READ_CLOCK = """
-import ctypes, struct
-read = ctypes.create_string_buffer(512)
-state = ctypes.CDLL(None).adjtimex(read)
-print(state, *struct.unpack_from("=q", read, 24))
-"""
-"""Prints what the kernel says of its clock, the state and the largest error in microseconds, as ``man adjtimex``."""
-TIME_ERROR = 5
-"""The state of a clock that is not synchronised."""
 REACHED = ("not found", "manifest unknown", "name unknown", "denied", "unauthorized")
 """What engines say of an image that the registry does not have, or does not show to everybody."""
 REGISTRY_REMEDY = (
@@ -68,7 +61,6 @@ class Member:
     availability: str
     """``active`` if it takes tasks."""
     labels: Mapping[str, str]
-    version: str
     cores: float
     memory: int
     """Bytes that services can reserve."""
@@ -80,26 +72,20 @@ def members() -> list[Member]:
     ids = listed.stdout.split()
     if listed.returncode != 0 or not ids:
         raise LabError(f"The engine is no manager of a swarm: {last_words(listed.stderr, 2)}", NO_SWARM)
-    inspected = docker("node", "inspect", *ids)
-    return parse_members(output_of(inspected, "`docker node inspect` failed", "Run it again."))
+    return [parse_member(entry) for entry in json.loads(ask("node", "inspect", *ids))]
 
 
-def parse_members(text: str) -> list[Member]:
-    return [_member(one) for one in json.loads(text)]
-
-
-def _member(one: Mapping[str, Any]) -> Member:
-    description = one["Description"]
+def parse_member(entry: Mapping[str, Any]) -> Member:
+    description = entry["Description"]
     resources = description.get("Resources", {})
     return Member(
-        id=one["ID"],
+        id=entry["ID"],
         hostname=description["Hostname"],
         # A manager that has not been told its address says 0.0.0.0 of itself.
-        address=one.get("ManagerStatus", {}).get("Addr", "").rpartition(":")[0] or one["Status"].get("Addr", ""),
-        state=one["Status"]["State"],
-        availability=one["Spec"]["Availability"],
-        labels=one["Spec"].get("Labels") or {},
-        version=description.get("Engine", {}).get("EngineVersion", ""),
+        address=entry.get("ManagerStatus", {}).get("Addr", "").rpartition(":")[0] or entry["Status"].get("Addr", ""),
+        state=entry["Status"]["State"],
+        availability=entry["Spec"]["Availability"],
+        labels=entry["Spec"].get("Labels") or {},
         cores=resources.get("NanoCPUs", 0) / 1e9,
         memory=resources.get("MemoryBytes", 0),
     )
@@ -165,7 +151,7 @@ def facts_of(host: str) -> EngineFacts:
 def parse_facts(text: str, before: float, after: float) -> EngineFacts:
     """Read the JSON of ``docker info``, which was asked for and came at these Unix seconds."""
     facts: dict[str, Any] = json.loads(text)
-    now = datetime.fromisoformat(_microseconds(facts["SystemTime"])).timestamp()
+    now = datetime.fromisoformat(facts["SystemTime"]).timestamp()
     return EngineFacts(
         version=facts["ServerVersion"],
         node=facts.get("Swarm", {}).get("NodeID", ""),
@@ -176,13 +162,6 @@ def parse_facts(text: str, before: float, after: float) -> EngineFacts:
         clock_offset_seconds=now - (before + after) / 2,
         clock_error_seconds=(after - before) / 2,
     )
-
-
-def _microseconds(time_text: str) -> str:
-    """Return an RFC 3339 time of Go, with up to nine digits of a second, with six, which is what Python reads."""
-    seconds, _, rest = time_text.partition(".")
-    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    return f"{seconds}.{digits[:6]:<06}{rest[len(digits) :]}" if digits else time_text
 
 
 @dataclass(frozen=True)
@@ -200,22 +179,23 @@ class SwarmHosts:
 
     @property
     def node_names(self) -> dict[str, str]:
-        return {found.member.id: name for name, found in self.located.items() if found.member}
+        return {located.member.id: name for name, located in self.located.items() if located.member}
 
 
 def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
     for name in fitted.hosts:
-        found, facts = hosts.located[name], hosts.facts[name]
-        if found.trouble:
-            yield failure(f"host {name}", found.trouble, found.remedy)
+        located, facts = hosts.located[name], hosts.facts[name]
+        if located.trouble:
+            yield failure(f"host {name}", located.trouble, located.remedy)
         elif isinstance(facts, LabError):
             yield failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy)
-        elif found.member:
-            yield from _host_checks(name, found.member, facts, fitted)
-    answered = {name: one for name, one in hosts.facts.items() if isinstance(one, EngineFacts)}
+        elif located.member:
+            yield from _host_checks(name, located.member, facts, fitted)
+    answered = {name: facts for name, facts in hosts.facts.items() if isinstance(facts, EngineFacts)}
     yield from _versions(answered)
-    yield from _clocks(answered)
+    for name, facts in answered.items():
+        yield _clock_check(name, facts.clock_offset_seconds, facts.clock_error_seconds)
 
 
 def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) -> Iterator[Check]:
@@ -260,23 +240,22 @@ def is_open(address: str, port: int) -> bool:
 
 
 def _versions(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
-    by_version = grouped({name: one.version for name, one in facts.items()})
-    minimum = parse_version(ENGINE_MIN)
+    by_version = _grouped({name: engine.version for name, engine in facts.items()})
     for version, names in by_version.items():
         number = parse_version(version)
-        if number and minimum and number < minimum:
+        if number and number < ENGINE_MIN:
             yield failure(f"engine {version}", f"on {names}", f"Install Docker {ENGINE_MIN} or newer there.")
         yield from engine_exposures(version)
     if len(by_version) > 1:
         which = "; ".join(f"{version} on {names}" for version, names in by_version.items())
         yield warning("engines", f"they differ: {which}", "Install the same version on all hosts.")
-    by_architecture = grouped({name: one.architecture for name, one in facts.items()})
+    by_architecture = _grouped({name: engine.architecture for name, engine in facts.items()})
     if len(by_architecture) > 1:
-        which = "; ".join(f"{one} on {names}" for one, names in by_architecture.items())
+        which = "; ".join(f"{kind} on {names}" for kind, names in by_architecture.items())
         yield failure("architecture", f"the images run on one only: {which}", "Use hosts of the same kind.")
 
 
-def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
+def _grouped(by_name: Mapping[str, str]) -> dict[str, str]:
     """Return the names of each value, as one text."""
     names: dict[str, list[str]] = {}
     for name, value in by_name.items():
@@ -284,37 +263,15 @@ def grouped(by_name: Mapping[str, str]) -> dict[str, str]:
     return {value: ", ".join(names[value]) for value in names}
 
 
-def _clocks(facts: Mapping[str, EngineFacts]) -> Iterator[Check]:
-    for name, one in facts.items():
-        offset, error = one.clock_offset_seconds, one.clock_error_seconds
-        finding = f"{offset * 1000:+.1f} ms from this machine's (± {error * 1000:.1f} ms)"
-        # It is known only to its error.
-        apart = abs(offset) - error
-        if apart > CLOCKS_APART_SECONDS_MAX:
-            yield failure(f"clock of {name}", finding, SYNCHRONISE)
-        elif apart > CLOCK_SECONDS_MAX:
-            yield warning(f"clock of {name}", finding, SYNCHRONISE)
-        else:
-            yield ok(f"clock of {name}", finding)
-
-
-def examine_kernel_clocks(hosts: Sequence[str], image: str | None) -> Iterator[Check]:
-    """Check that the kernel of every host says that its clock is kept synchronised. ``image`` is one with Python."""
-    remedy = "Run `scripts/lab up` with this placement first: it brings an image with Python to every host."
-    if image is None:
-        yield unknown("synchronised clocks", "not read: the hosts have no image of the lab yet", remedy)
-        return
-    read = ("run", "--rm", "--pull=never", *READER, "--entrypoint=python3", image, "-c", READ_CLOCK)
-    for name, said in outcomes(hosts, lambda host: ask(*read, on=host)).items():
-        check = f"synchronised clock of {name}"
-        if isinstance(said, LabError):
-            yield unknown(check, f"not read: {said.message}", remedy)
-            continue
-        state, microseconds = map(int, said.split())
-        if state == TIME_ERROR:
-            yield warning(check, "nothing keeps it synchronised", SYNCHRONISE)
-        else:
-            yield ok(check, f"at most {microseconds / 1000:.1f} ms off")
+def _clock_check(name: str, offset: float, error: float) -> Check:
+    """``offset`` and ``error`` are in seconds."""
+    finding = f"{offset * 1000:+.1f} ms from this machine's (± {error * 1000:.1f} ms)"
+    # It is known only to its error.
+    apart = abs(offset) - error
+    if apart <= CLOCK_SECONDS_MAX:
+        return ok(f"clock of {name}", finding)
+    bad = failure if apart > CLOCKS_APART_SECONDS_MAX else warning
+    return bad(f"clock of {name}", finding, SYNCHRONISE)
 
 
 def examine_registry(registry: str, hosts: Sequence[str]) -> Iterator[Check]:

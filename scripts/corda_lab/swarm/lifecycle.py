@@ -88,13 +88,6 @@ def check(prepared: Prepared) -> list[Check]:
     return checks
 
 
-def examine(prepared: Prepared) -> list[Check]:
-    """Run all checks, and ask the kernels of all hosts whether their clocks are synchronised."""
-    known = prepared.folder.known()
-    image = known.helper_image if known else None
-    return [*check(prepared), *hosts.examine_kernel_clocks(prepared.contexts, image)]
-
-
 def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, mark: str | None = None) -> None:
     """Build all images, and start the stack. Raises LabError.
 

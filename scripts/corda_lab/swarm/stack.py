@@ -132,52 +132,48 @@ class NetworkFiles:
 
 
 def files_of(name: str, service: Service, project: Project, network: NetworkFiles) -> list[StackFile]:
-    found: list[StackFile] = []
+    """Return what a service finds in the checkout and in volumes of the bootstrapper. Raises LabError."""
+    files: list[StackFile] = []
     written = project.bootstrapped
     for mount in service.get("volumes", ()):
         volume = mount.get("source", "")
         if mount["type"] == "bind":
             root = Path(volume)
-            found += [config_file(project, service, path, _target(mount, root, path)) for path in _bound_files(root)]
-        elif volume == PUBLIC_VOLUME:
-            root = network.of(written[volume])
-            found += [
-                config_file(project, service, path, _target(mount, root, path))
-                for path in sorted(root.iterdir())
-                if path.is_file() and _is_config(path)
-            ]
+            if not root.exists():
+                raise LabError(f"{root}: does not exist", "Restore it from the repository.")
+            paths = _files_in(root) if root.is_dir() else [root]
         elif volume in written:
-            found += _private_files(name, mount, service, project, network.of(written[volume]))
-    return found
-
-
-def _private_files(
-    name: str, mount: Mapping[str, Any], service: Service, project: Project, root: Path
-) -> Iterator[StackFile]:
-    for path in _files_in(root):
-        target = _target(mount, root, path)
-        if path.relative_to(root).parts[0] in PUBLIC_FOLDERS:
-            yield config_file(project, service, path, target)
+            root = network.of(written[volume])
+            paths = _files_in(root)
+            if volume == PUBLIC_VOLUME:
+                paths = [path for path in paths if path.parent == root and _is_config(path)]
         else:
-            yield _stack_file(Kind.SECRET, project, service, path, target, f"{name}-{path.name}", SECRET_MODE)
+            continue
+        is_private = volume in written and volume != PUBLIC_VOLUME
+        for path in paths:
+            inside = path.relative_to(root)
+            target = str(PurePosixPath(mount["target"]) / inside.as_posix())
+            owner = name if is_private and inside.parts[0] not in PUBLIC_FOLDERS else ""
+            files.append(stack_file(project, service, path, target, owner=owner))
+    return files
 
 
-def config_file(project: Project, service: Service, path: Path, target: str) -> StackFile:
-    """Return a file of this machine as a config that a service has at ``target``. Raises LabError."""
-    mode = EXECUTABLE_MODE if path.stat().st_mode & 0o111 else CONFIG_MODE
-    return _stack_file(Kind.CONFIG, project, service, path, target, path.name, mode)
+def stack_file(project: Project, service: Service, path: Path, target: str, *, owner: str = "") -> StackFile:
+    """Return a file of this machine that a service has at ``target``: a secret of its ``owner``, or a config.
 
-
-def _stack_file(
-    kind: Kind, project: Project, service: Service, path: Path, target: str, label: str, mode: int
-) -> StackFile:
+    Raises LabError if Swarm cannot take it.
+    """
     if not _is_config(path):
         size = path.stat().st_size
         text = f"has {words.size(size)}, but a secret or config of Swarm has at most {words.size(BYTES_MAX)}"
         raise LabError(f"{path}: {text if size else 'is empty, which a secret or config of Swarm cannot be'}")
     of_project, of_file = NAME_LENGTHS
-    words_of_name = (project.name[:of_project], re.sub(r"[^A-Za-z0-9_.-]", "-", label)[:of_file], _digest(path))
-    return StackFile(kind, "-".join(words_of_name), path, target, service["user"], mode)
+    label = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{owner}-{path.name}" if owner else path.name)
+    name = "-".join((project.name[:of_project], label[:of_file], _digest(path)))
+    if owner:
+        return StackFile(Kind.SECRET, name, path, target, service["user"], SECRET_MODE)
+    mode = EXECUTABLE_MODE if path.stat().st_mode & 0o111 else CONFIG_MODE
+    return StackFile(Kind.CONFIG, name, path, target, service["user"], mode)
 
 
 def _is_config(path: Path) -> bool:
@@ -190,17 +186,6 @@ def _digest(path: Path) -> str:
 
 def _files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def _bound_files(source: Path) -> list[Path]:
-    if not source.exists():
-        raise LabError(f"{source}: does not exist", "Restore it from the repository.")
-    return _files_in(source) if source.is_dir() else [source]
-
-
-def _target(mount: Mapping[str, Any], root: Path, path: Path) -> str:
-    """Return the path in the container of a file below ``root``, which the container has at the mount's target."""
-    return str(PurePosixPath(mount["target"]) / path.relative_to(root).as_posix())
 
 
 @dataclass(frozen=True)
@@ -263,10 +248,9 @@ class DerivedService:
 
     @cached_property
     def files(self) -> list[StackFile]:
-        found = files_of(self.name, self.service, self.derivation.project, self.derivation.network)
-        if self._awaited:
-            found.append(config_file(self.derivation.project, self.service, AWAIT, AWAIT_TARGET))
-        return found
+        project = self.derivation.project
+        files = files_of(self.name, self.service, project, self.derivation.network)
+        return [*files, stack_file(project, self.service, AWAIT, AWAIT_TARGET)] if self._awaited else files
 
     @cached_property
     def image(self) -> StackImage:
@@ -276,20 +260,31 @@ class DerivedService:
     @cached_property
     def fragment(self) -> Fragment:
         """The service in the stack file. An empty list or mapping says nothing, and is left out."""
-        if cores := self.service.get("cpuset"):
+        service = self.service
+        if cores := service.get("cpuset"):
             text = f"{cores} are cores of one machine, and Swarm cannot bind a service to cores"
             remedy = "Leave it empty, and give the service a host of its own."
             raise LabError(problems=[Problem.of("NODE_CPUSET", text, remedy)])
-        references = {kind.value: [file.reference for file in self.files if file.kind is kind] for kind in Kind}
+        ports = [
+            {
+                "mode": "host",
+                "target": port["target"],
+                "published": int(port["published"]),
+                "protocol": port.get("protocol", "tcp"),
+            }
+            for port in service.get("ports") or ()
+            if is_published(self.name, service, port)
+        ]
+        check = service.get("healthcheck")
         fragment = {
             "image": self.image.name,
             **self._command(),
-            **{name: self.service.get(name) for name in CARRIED},
+            **{name: service.get(name) for name in CARRIED},
             "volumes": [*self._volumes(), *self._temporary_folders()],
-            **references,
-            "networks": [name for name in self.service.get("networks", ()) if name != PUBLISHED or self._ports],
-            "ports": self._ports,
-            "healthcheck": self._healthcheck(),
+            **{kind.value: [file.reference for file in self.files if file.kind is kind] for kind in Kind},
+            "networks": [name for name in service.get("networks", ()) if name != PUBLISHED or ports],
+            "ports": ports,
+            "healthcheck": {**check, "retries": RETRIES} if check else {},
             "deploy": self._deploy(),
         }
         return {name: value for name, value in fragment.items() if value not in (None, [], {})}
@@ -300,9 +295,8 @@ class DerivedService:
 
         The bootstrapper is none of them: its files are secrets and configs, which a task has before it starts.
         """
-        running = self.derivation.project.running
-        on = self.service.get("depends_on", {}).items()
-        return [one for one, how in on if how["condition"] == "service_healthy" and one in running]
+        running, on = self.derivation.project.running, self.service.get("depends_on", {})
+        return [name for name, how in on.items() if how["condition"] == "service_healthy" and name in running]
 
     def _command(self) -> Fragment:
         """Entrypoint and command. Swarm has no start order, so a service waits itself for those that it needs."""
@@ -311,67 +305,46 @@ class DerivedService:
             return {"entrypoint": entrypoint, "command": command}
         if entrypoint is None:
             # What the image runs by itself is dropped with its entrypoint.
-            own = self._command_of_image()
+            own = self.derivation.commands.get(self.service["image"], ImageCommand())
+            if not (own.entrypoint or own.command):
+                text = f"{self.name}: it is not known what the image {self.service['image']} runs"
+                raise LabError(text, "Pull or build the image first.")
             entrypoint = [literal(word) for word in own.entrypoint]
             command = [literal(word) for word in own.command] if command is None else command
         awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(self._awaited)]
         return {"entrypoint": [*awaiting, *entrypoint], "command": command}
 
-    def _command_of_image(self) -> ImageCommand:
-        found = self.derivation.commands.get(self.service["image"])
-        if found is None or not (found.entrypoint or found.command):
-            text = f"{self.name}: it is not known what the image {self.service['image']} runs"
-            raise LabError(text, "Pull or build the image first.")
-        return found
-
-    def _volumes(self) -> list[Fragment]:
+    def _volumes(self) -> Iterator[Fragment]:
         """Its own volumes. What the bootstrapper writes, and folders of this machine, are secrets and configs."""
-        own = self.derivation.project.bootstrapped
-        mounts = [one for one in self.service.get("volumes", ()) if one["type"] == "volume"]
-        kept = ("type", "source", "target", "read_only")
-        return [{name: one[name] for name in kept if one.get(name)} for one in mounts if one.get("source") not in own]
+        for mount in self.service.get("volumes", ()):
+            if mount["type"] == "volume" and mount.get("source") not in self.derivation.project.bootstrapped:
+                yield {name: mount[name] for name in ("type", "source", "target", "read_only") if mount.get(name)}
 
-    def _temporary_folders(self) -> list[Fragment]:
+    def _temporary_folders(self) -> Iterator[Fragment]:
         """``docker stack deploy`` ignores the fields of Compose for them."""
-        found = [self._temporary_folder(entry) for entry in self.service.get("tmpfs") or ()]
+        for entry in self.service.get("tmpfs") or ():
+            target, _, options = entry.partition(":")
+            folder: Fragment = {"type": "tmpfs", "target": target}
+            for option in filter(None, options.split(",")):
+                if option.startswith("size="):
+                    folder["tmpfs"] = {"size": parse_size(option.removeprefix("size="), option=f"{self.name}: tmpfs")}
+                elif option not in _TMPFS_DEFAULTS:
+                    text = f"{self.name}: tmpfs: Swarm has no option {option!r}"
+                    raise LabError(text, "Remove it from compose.yaml.")
+            yield folder
         if size := self.service.get("shm_size"):
-            found.append({"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(size)}})
-        return found
-
-    def _temporary_folder(self, entry: str) -> Fragment:
-        target, _, options = entry.partition(":")
-        mounted: Fragment = {"type": "tmpfs", "target": target}
-        for option in filter(None, options.split(",")):
-            if option.startswith("size="):
-                mounted["tmpfs"] = {"size": parse_size(option.removeprefix("size="), option=f"{self.name}: tmpfs")}
-            elif option not in _TMPFS_DEFAULTS:
-                text = f"{self.name}: tmpfs: Swarm has no option {option!r}"
-                raise LabError(text, "Remove it from compose.yaml.")
-        return mounted
-
-    @cached_property
-    def _ports(self) -> list[Fragment]:
-        return [
-            {
-                "mode": "host",
-                "target": port["target"],
-                "published": int(port["published"]),
-                "protocol": port.get("protocol", "tcp"),
-            }
-            for port in self.service.get("ports") or ()
-            if is_published(self.name, self.service, port)
-        ]
-
-    def _healthcheck(self) -> Fragment:
-        check = self.service.get("healthcheck")
-        return {**check, "retries": RETRIES} if check else {}
+            yield {"type": "tmpfs", "target": "/dev/shm", "tmpfs": {"size": int(size)}}
 
     def _deploy(self) -> Fragment:
         service, place = self.service, self.derivation.fitted.places[self.name]
         limits = {"memory": service.get("mem_limit"), "pids": service.get("pids_limit")}
         cpus = service.get("cpus") or 0
         limits["cpus"] = None if math.isclose(cpus, 0) else f"{cpus:g}"
-        label = self.derivation.fitted.placement.fields.label
+        label, restart = self.derivation.fitted.placement.fields.label, service.get("restart", "no")
+        # It is always given: Swarm restarts everything by default, a node that failed too.
+        policy: Fragment = {"condition": {"no": "none", "on-failure": "on-failure"}.get(restart, "any")}
+        if attempts := _RESTART.fullmatch(restart):
+            policy = {"condition": "on-failure", "max_attempts": int(attempts[1])}
         return {
             "mode": "replicated",
             "replicas": 1,
@@ -382,7 +355,7 @@ class DerivedService:
                 "limits": {name: value for name, value in limits.items() if value},
                 "reservations": {"cpus": f"{place.cores:g}", "memory": str(place.memory)},
             },
-            "restart_policy": _restart_policy(service.get("restart", "no")),
+            "restart_policy": policy,
             # Two containers must never open the same ledger.
             "update_config": {"order": "stop-first"},
         }
@@ -408,13 +381,6 @@ def is_published(name: str, service: Service, port: Mapping[str, Any]) -> bool:
     return True
 
 
-def _restart_policy(restart: str) -> Fragment:
-    """It is always given: Swarm restarts everything by default, a node that failed too."""
-    if attempts := _RESTART.fullmatch(restart):
-        return {"condition": "on-failure", "max_attempts": int(attempts[1])}
-    return {"condition": {"no": "none", "on-failure": "on-failure"}.get(restart, "any")}
-
-
 @dataclass(frozen=True)
 class Stack:
     """A stack, and what has to be there before it can be deployed."""
@@ -431,9 +397,6 @@ class Stack:
 
     def image_of(self, service: str) -> str:
         return str(self.document["services"][service]["image"])
-
-    def file_names(self, kind: Kind) -> frozenset[str]:
-        return frozenset(self.document[kind.value])
 
     @property
     def text(self) -> str:
@@ -455,11 +418,24 @@ def derive(derivation: Derivation) -> Stack:
     derived_services = [DerivedService(name, service, derivation) for name, service in project.running.items()]
     services = {derived.name: derived.fragment for derived in derived_services}
     document: Fragment = {"version": VERSION, "services": {**services}}
-    document["networks"] = {name: _network(name, project, fitted) for name in _used(services, "networks")}
+    # The options of the project's networks are those of bridges on one machine.
+    options: Fragment = {"driver_opts": {"encrypted": "true"}} if fitted.placement.fields.is_encrypted else {}
+    document["networks"] = {
+        # Containers of the manager that are in no service lead to the ports of services.
+        name: {
+            "driver": "overlay",
+            "attachable": True,
+            "internal": project.networks[name].get("internal", False),
+            **options,
+        }
+        for name in _used(services, "networks")
+    }
     document["volumes"] = {name: {"name": f"{project.name}{SUFFIX}_{name}"} for name in _used(services, "volumes")}
     files = [file for derived in derived_services for file in derived.files]
     for kind in Kind:
-        document[kind.value] = {file.name: _definition(file) for file in files if file.kind is kind}
+        document[kind.value] = {
+            file.name: {"name": file.name, "file": literal(str(file.path))} for file in files if file.kind is kind
+        }
     images = tuple(dict.fromkeys(derived.image for derived in derived_services))
     return Stack(f"{project.name}{SUFFIX}", document, images)
 
@@ -469,15 +445,3 @@ def _used(services: Mapping[str, Fragment], field: str) -> list[str]:
     entries = [entry for service in services.values() for entry in service.get(field, ())]
     names = [entry.get("source") if isinstance(entry, dict) else entry for entry in entries]
     return list(dict.fromkeys(filter(None, names)))
-
-
-def _network(name: str, project: Project, fitted: Fitted) -> Fragment:
-    """Return an overlay network. The options of the project's networks are those of bridges on one machine."""
-    options: Fragment = {"driver_opts": {"encrypted": "true"}} if fitted.placement.fields.is_encrypted else {}
-    is_internal = project.networks[name].get("internal", False)
-    # Containers of the manager that are in no service lead to the ports of services.
-    return {"driver": "overlay", "attachable": True, "internal": is_internal, **options}
-
-
-def _definition(file: StackFile) -> Fragment:
-    return {"name": file.name, "file": literal(str(file.path))}

@@ -96,7 +96,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
 
 def member(host: str) -> Member:
     labels = {"corda-lab.host": host} if host else {}
-    return Member(f"id-{host}", host, "192.0.2.1", "ready", "active", labels, "28.2.2", 4.0, 1)
+    return Member(f"id-{host}", host, "192.0.2.1", "ready", "active", labels, 4.0, 1)
 
 
 def test_a_stack_is_removed_from_where_it_was_started_and_from_where_its_placement_says(

@@ -10,7 +10,8 @@ from corda_lab import paths
 from corda_lab.cli import workload
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.lab import Compose, lock
+from corda_lab.lab import lock
+from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs import counters, preflight
 from corda_lab.workloads import resolve

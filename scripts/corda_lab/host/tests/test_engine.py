@@ -144,5 +144,4 @@ def test_facts_are_taken_from_docker_info() -> None:
         "MemTotal": 8 * 2**30,
         "DockerRootDir": "/home/u/.local/share/docker",
     }
-    info = engine.parse_info(facts, compose_version="2.40.3", buildx_version="0.29.1")
-    assert info == engine.EngineInfo("27.1.1", "2.40.3", "0.29.1", 8 * 2**30, "/home/u/.local/share/docker")
+    assert engine.parse_info(facts) == engine.EngineInfo("27.1.1", 8 * 2**30, "/home/u/.local/share/docker")

@@ -151,8 +151,8 @@ def test_a_process_with_the_id_of_one_that_ended_begins_at_nothing(tmp_path: Pat
     after = neighbours.read(tmp_path)
     assert before is not None
     assert after is not None
-    (found,) = neighbours.neighbours(before, after)
-    assert (found.name, round(found.cores, 3)) == ("new", 0.3)
+    ((program, cores),) = neighbours.cores_used(before, after)
+    assert (program.name, round(cores, 3)) == ("new", 0.3)
 
 
 def test_a_quiet_machine_has_no_neighbours(tmp_path: Path) -> None:

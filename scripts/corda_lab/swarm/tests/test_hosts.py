@@ -1,12 +1,11 @@
 """Nodes of a swarm, which of them is a host of a placement, and what their engines say."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.hosts import Member, locate, members, parse_facts, parse_members
+from corda_lab.swarm.hosts import Member, locate, members, parse_facts, parse_member
 from support.docker import docker_client
 
 INSPECTED = [
@@ -33,11 +32,11 @@ LABEL = "corda-lab.host"
 
 def member(name: str, *, host: str = "", state: str = "ready", availability: str = "active") -> Member:
     labels = {LABEL: host} if host else {}
-    return Member(f"id-{name}", name, "192.0.2.1", state, availability, labels, "28.2.2", 4.0, 8 * 1024**3)
+    return Member(f"id-{name}", name, "192.0.2.1", state, availability, labels, 4.0, 8 * 1024**3)
 
 
 def test_nodes_are_read_from_what_the_manager_prints() -> None:
-    first, second = parse_members(json.dumps(INSPECTED))
+    first, second = map(parse_member, INSPECTED)
     assert (first.id, first.hostname, first.address, first.cores) == ("manager1", "m", "192.0.2.1", 4.0)
     assert first.labels == {LABEL: "generator"}
     assert (second.address, second.state, second.labels, second.memory) == ("192.0.2.2", "down", {}, 0)

@@ -7,7 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
-from corda_lab.swarm.load_container import SERVICE, LoadTemplate, create_arguments, environment_of
+from corda_lab.swarm.load_container import SERVICE, LoadTemplate, read_stack_file
 from corda_lab.swarm.project import Project
 from corda_lab.swarm.stack import Derivation, derive
 from lab_workload.row import ROWS_DIRECTORY
@@ -18,21 +18,21 @@ ARGUMENTS = ("--headless", "--run-id", "x")
 @pytest.fixture
 def template(project: Project, derivation_of: Callable[..., Derivation]) -> LoadTemplate:
     stack = derive(derivation_of(project))
-    return LoadTemplate(stack.name, stack.document)
+    return LoadTemplate(stack.name, read_stack_file(stack.text))
 
 
 def options(template: LoadTemplate) -> list[str]:
-    return create_arguments(template, "lab-load", ARGUMENTS, label="org.cordalab.run=x")
+    return template.create("lab-load", ARGUMENTS, label="org.cordalab.run=x")
 
 
 def test_it_has_the_environment_and_the_limits_of_the_service(template: LoadTemplate, project: Project) -> None:
     found = options(template)
     service = project.services[SERVICE]
-    assert found[-4:] == [template.image, *ARGUMENTS]
+    assert found[-4:] == [template.service["image"], *ARGUMENTS]
     for name, value in service["environment"].items():
         # The values are not on the command line, which others can read.
         assert f"--env={name}" in found
-        assert environment_of(template)[name] == (value or "").replace("$$", "$")
+        assert template.environment[name] == (value or "").replace("$$", "$")
     assert f"--memory={service['mem_limit']}" in found
     assert f"--pids-limit={service['pids_limit']}" in found
     assert f"--user={service['user']}" in found
@@ -44,7 +44,7 @@ def test_it_has_the_environment_and_the_limits_of_the_service(template: LoadTemp
 def test_a_variable_that_the_docker_client_would_take_is_refused(name: str) -> None:
     document = {"services": {SERVICE: {"environment": {"LAB": "x", name: "y"}}}}
     with pytest.raises(LabError, match=f"locust.environment.{name}: the docker client would take it"):
-        environment_of(LoadTemplate("lab-swarm", document))
+        assert LoadTemplate("lab-swarm", document).environment
 
 
 def test_it_is_in_the_overlay_of_the_stack_and_has_the_volume_with_the_rows(template: LoadTemplate) -> None:
@@ -67,7 +67,7 @@ def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(template: 
 def test_only_the_driver_has_the_name_of_the_service(template: LoadTemplate) -> None:
     alias = f"--network-alias={SERVICE}"
     assert alias not in options(template)
-    assert alias in create_arguments(template, "lab-load", ARGUMENTS, label="a=b", has_alias=True)
+    assert alias in template.create("lab-load", ARGUMENTS, label="a=b", has_alias=True)
 
 
 def test_its_files_are_those_of_the_service_in_volumes_of_their_own(template: LoadTemplate) -> None:
