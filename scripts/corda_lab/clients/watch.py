@@ -15,26 +15,27 @@ HISTORY_SECONDS = 120.0
 RATE_WINDOW = "20s"
 """That of the recorded series."""
 
+NODE_VALUES: Mapping[str, str] = {
+    "flows_in_flight": "node_flows_in_flight",
+    "flows_per_second": "node_flows_ended_per_second",
+    "cpu_cores": "node_cpu_cores",
+    "heap_used_bytes": "node_heap_used_bytes",
+    "heap_max_bytes": "node_heap_max_bytes",
+}
+"""The field of ``NodeState`` → its series."""
+QUEUES = ("artemis_queue_messages", "node_rpc_queue_messages")
+UP = "node_up"
+
 NODE_SERIES: Mapping[str, str] = {
-    "node_up": 'min by (node) (up{job="corda"})',
-    **{
-        name: SERIES[name]
-        for name in (
-            *("node_heap_used_bytes", "node_heap_max_bytes", "node_flows_in_flight", "node_flows_ended_per_second"),
-            *("node_cpu_cores", "artemis_queue_messages", "node_rpc_queue_messages"),
-        )
-    },
+    UP: 'min by (node) (up{job="corda"})',
+    **{name: SERIES[name] for name in (*NODE_VALUES.values(), *QUEUES)},
 }
 """What Prometheus is asked about nodes: name → query. Every value has the label ``node``."""
 
+BRIDGE_RATES = tuple(f"{what}_per_second" for what in ("completed", "failed", "rejected"))
 LOAD_SERIES: Mapping[str, str] = {
-    **{
-        name: SERIES[name]
-        for name in (
-            *("bridge_completed_per_second", "bridge_failed_per_second", "bridge_rejected_per_second"),
-            "locust_users",
-        )
-    },
+    **{f"bridge_{rate}": SERIES[f"bridge_{rate}"] for rate in BRIDGE_RATES},
+    "locust_users": SERIES["locust_users"],
     "bridge_limit": "max(bridge_flows_in_flight_limit)",
     "load_started_per_second": f"sum({SERIES['generator_started_per_second']})",
     "load_dropped_per_second": f"sum(rate(locust_arrivals_dropped_total[{RATE_WINDOW}]))",
@@ -64,13 +65,13 @@ def values_by_node(samples: Iterable[tuple[Mapping[str, str], float]]) -> dict[s
     Values that differ only in other labels are added up. Those that are not finite are left out. The node of a series
     without the label ``node`` is an empty text.
     """
-    found: dict[str, dict[str, float]] = {}
+    by_series: dict[str, dict[str, float]] = {}
     for labels, value in samples:
         if math.isfinite(value):
-            of_series = found.setdefault(labels.get(SERIES_LABEL, ""), {})
+            by_node = by_series.setdefault(labels.get(SERIES_LABEL, ""), {})
             node = labels.get("node", "")
-            of_series[node] = of_series.get(node, 0.0) + value
-    return found
+            by_node[node] = by_node.get(node, 0.0) + value
+    return by_series
 
 
 QUERY = one_query({**NODE_SERIES, **LOAD_SERIES})
@@ -127,23 +128,17 @@ def node_states(nodes: Mapping[str, Node] | None, series: Series) -> list[NodeSt
 
 
 def _state(name: str, node: Node | None, series: Series) -> NodeState:
-    def value(of: str) -> float | None:
-        return series.get(of, {}).get(name)
-
-    up = value("node_up")
-    queues = [depth for of in ("artemis_queue_messages", "node_rpc_queue_messages") if (depth := value(of)) is not None]
+    values = {field: series.get(of, {}).get(name) for field, of in NODE_VALUES.items()}
+    queues = [series[of][name] for of in QUEUES if name in series.get(of, {})]
+    up = series.get(UP, {}).get(name)
     return NodeState(
         name=name,
         is_ready=node.is_ready if node else None,
         is_scraped=None if up is None else up > 0,
         outstanding_flows=node.outstanding_flows if node else None,
-        flows_in_flight=value("node_flows_in_flight"),
-        flows_per_second=value("node_flows_ended_per_second"),
-        cpu_cores=value("node_cpu_cores"),
-        heap_used_bytes=value("node_heap_used_bytes"),
-        heap_max_bytes=value("node_heap_max_bytes"),
         queue_messages=sum(queues) if queues else None,
         last_failure=node.last_failure if node else None,
+        **values,
     )
 
 
@@ -248,16 +243,17 @@ class Watch:
 
     def _history(self, began: float, at: float) -> dict[str, list[float | None]]:
         """Flows that ended per second, by node, with a place for every scrape of a time. Raises LabError."""
-        found: dict[str, list[float | None]] = {}
-        for one in self._prometheus.range(HISTORY_QUERY, started_at=began, ended_at=at, step_seconds=SCRAPE_SECONDS):
+        history: dict[str, list[float | None]] = {}
+        series = self._prometheus.range(HISTORY_QUERY, started_at=began, ended_at=at, step_seconds=SCRAPE_SECONDS)
+        for of_node in series:
             values: list[float | None] = [None] * (round(HISTORY_SECONDS / SCRAPE_SECONDS) + 1)
-            for moment, value in one.points:
+            for moment, value in of_node.points:
                 place = round((moment - began) / SCRAPE_SECONDS)
                 if 0 <= place < len(values) and math.isfinite(value):
                     values[place] = value
-            if "node" in one.labels:
-                found[one.labels["node"]] = values
-        return found
+            if "node" in of_node.labels:
+                history[of_node.labels["node"]] = values
+        return history
 
 
 def _total(series: Series, name: str) -> float | None:
@@ -268,9 +264,7 @@ def _bridge_state(series: Series, nodes: Mapping[str, Node] | None) -> BridgeSta
     return BridgeState(
         outstanding_flows=None if nodes is None else sum(node.outstanding_flows for node in nodes.values()),
         outstanding_flows_max_per_node=_total(series, "bridge_limit"),
-        completed_per_second=_total(series, "bridge_completed_per_second"),
-        failed_per_second=_total(series, "bridge_failed_per_second"),
-        rejected_per_second=_total(series, "bridge_rejected_per_second"),
+        **{rate: _total(series, f"bridge_{rate}") for rate in BRIDGE_RATES},
     )
 
 
@@ -280,7 +274,7 @@ def _load_state(series: Series, runs: Sequence[Mapping[str, str]]) -> LoadState 
         return None
     started = _total(series, "load_started_per_second")
     dropped = _total(series, "load_dropped_per_second") or 0.0
-    words = {f"{one.get('workload', '')} on {one.get('node', '')} ({one.get('load', '')})" for one in runs}
+    words = {f"{run.get('workload', '')} on {run.get('node', '')} ({run.get('load', '')})" for run in runs}
     return LoadState(
         runs=tuple(sorted(words)),
         users=_total(series, "locust_users"),
