@@ -43,7 +43,8 @@ class Option:
 
     name: str
     kind: Kind
-    help: str
+    help: str = ""
+    """What the command line says of it, if that has an option of its own for it. ``.env`` explains every variable."""
     choices: tuple[str, ...] = ()
     """All values that there are. Of a TEXT they are checked later, together with whatever else is wrong."""
     at_least: float | None = None

@@ -21,22 +21,10 @@ _JAVA_1 = 44
 """What the version of a class file is above that of Java: 52 is Java 8."""
 
 _CONSTANT_BYTES = {
-    3: 4,
-    4: 4,
-    5: 8,
-    6: 8,
-    7: 2,
-    8: 2,
-    9: 4,
-    10: 4,
-    11: 4,
-    12: 4,
+    **dict.fromkeys((3, 4, 9, 10, 11, 12, 17, 18), 4),
+    **dict.fromkeys((5, 6), 8),
+    **dict.fromkeys((7, 8, 16, 19, 20), 2),
     15: 3,
-    16: 2,
-    17: 4,
-    18: 4,
-    19: 2,
-    20: 2,
 }
 """Bytes after the tag of each kind of constant pool entry (JVM specification, section 4.4)."""
 
@@ -58,11 +46,8 @@ def parents_in(archive: zipfile.ZipFile) -> dict[str, frozenset[str]]:
 def classes_below(tops: frozenset[str], parents: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Return the classes that extend or implement one of ``tops``, directly or by a class in the same jar."""
     below = set(tops)
-    found = True
-    while found:
-        more = {name for name, above in parents.items() if name not in below and below & above}
+    while more := {name for name, above in parents.items() if name not in below and below & above}:
         below |= more
-        found = bool(more)
     return frozenset(below & set(parents))
 
 

@@ -25,17 +25,8 @@ NODE_JAVA = 8
 
 PLATFORM_VERSIONS = {
     "3.3": 3,
-    "4.0": 4,
-    "4.1": 4,
-    "4.2": 4,
-    "4.3": 5,
-    "4.4": 6,
-    "4.5": 7,
-    "4.6": 8,
-    "4.7": 9,
-    "4.8": 10,
-    "4.9": 11,
-    "4.10": 12,
+    **dict.fromkeys(("4.0", "4.1", "4.2"), 4),
+    **{f"4.{minor}": minor + 2 for minor in range(3, 11)},
 }
 """Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
 
@@ -100,11 +91,11 @@ def fingerprint(folder: Path = EXTRA_CORDAPPS) -> str:
     if not files:
         return ""
     digest = hashlib.sha256()
-    for file in files:
+    for path in files:
         try:
-            digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise LabError(f"{shown(file)}: cannot be read ({error.strerror})", "Fix its permissions.") from None
+            raise LabError(f"{shown(path)}: cannot be read ({error.strerror})", "Fix its permissions.") from None
     return digest.hexdigest()[:16]
 
 
@@ -130,22 +121,20 @@ def parse_manifest(content: bytes) -> dict[str, str]:
 
 
 def read_jar(path: Path) -> Jar:
+    """Read the facts about a jar. Raises ValueError if it is none, or OSError."""
     if path.stat().st_size > JAR_BYTES_MAX:
         raise ValueError(f"is larger than {JAR_BYTES_MAX // 1024**2} MiB")
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(1024 * 1024):
-            digest.update(block)
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     try:
         with zipfile.ZipFile(path) as archive:
-            names = {info.filename.upper(): info for info in archive.infolist()}
-            found = names.get("META-INF/MANIFEST.MF")
-            manifest = parse_manifest(archive.read(found)[:MANIFEST_BYTES_MAX]) if found else {}
+            entries = {info.filename.upper(): info for info in archive.infolist()}
+            manifest = entries.get("META-INF/MANIFEST.MF")
             parents = parents_in(archive)
             return Jar(
                 path,
-                digest.hexdigest(),
-                manifest,
+                sha256,
+                parse_manifest(archive.read(manifest)[:MANIFEST_BYTES_MAX]) if manifest else {},
                 contracts=classes_below(CONTRACT_INTERFACES, parents),
                 flows=classes_below(FLOW_CLASSES, parents),
                 java=java_needed(archive),
@@ -195,22 +184,15 @@ def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
             f"is built for Java {jar.java}, but Corda {corda_version} runs on Java {NODE_JAVA}",
             f"Build it for Java {NODE_JAVA} (`javac --release {NODE_JAVA}`), or take an older version of it.",
         )
-    wanted = jar.manifest.get("Min-Platform-Version")
-    if wanted is None:
-        return
-    if not wanted.isdecimal():
-        yield _problem(
-            jar.path, f"Min-Platform-Version {wanted!r} is not a number", "Correct the manifest in its build."
-        )
-        return
-    if offered is not None and int(wanted) > offered:
-        newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(wanted)]
+    needed = jar.manifest.get("Min-Platform-Version", "0")
+    if not needed.isdecimal():
+        text = f"Min-Platform-Version {needed!r} is not a number"
+        yield _problem(jar.path, text, "Correct the manifest in its build.")
+    elif offered is not None and int(needed) > offered:
+        newer = [version for version, number in PLATFORM_VERSIONS.items() if number >= int(needed)]
         remedy = f"Set CORDA_VERSION={newer[0]} or newer, or use a build" if newer else "Use a build"
-        yield _problem(
-            jar.path,
-            f"needs platform version {wanted}, but Corda {corda_version} has {offered}",
-            f"{remedy} for platform version {offered}.",
-        )
+        text = f"needs platform version {needed}, but Corda {corda_version} has {offered}"
+        yield _problem(jar.path, text, f"{remedy} for platform version {offered}.")
 
 
 def installed_contracts(cordapp: str) -> dict[str, str]:

@@ -257,11 +257,6 @@ class Lab(ABC):
             seconds_max=seconds_max,
         )
 
-    def log_since(self, service: str, since: str) -> str:
-        """Return what a service has logged since a time (RFC 3339)."""
-        container = next((one.container for one in self.services() if one.name == service), None)
-        return container.log("--since", since) if container else ""
-
     def log_tails(self, lines: int) -> str:
         """Return the last lines of all services, each with the name of its service."""
         tails = ((one.name, one.container.log("--tail", str(lines))) for one in self.services())

@@ -82,7 +82,7 @@ def parse_env_file(text: str, *, name: str) -> dict[str, str]:
     return values
 
 
-def parse_size(text: str, *, option: str) -> int:
+def parse_size(text: str, *, option: str = "size") -> int:
     """Return the bytes of ``1g``, ``512m`` and so on. Units are powers of 1024, as for Docker and the JVM."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:

@@ -54,7 +54,7 @@ _WORD = re.compile(r"([A-Z_]+)=(?:'([^']*)'|(\S*))")
 
 def parse_label(text: str) -> dict[str, str]:
     """Return the knobs in a label such as ``CORDA_VERSION=4.10 … LINKS='partya-partyb=+40ms'``."""
-    return {match[1]: match[2] if match[2] is not None else match[3] for match in _WORD.finditer(text)}
+    return {match[1]: match[2] or match[3] or "" for match in _WORD.finditer(text)}
 
 
 def parse_labels(text: str) -> dict[str, str]:
@@ -63,15 +63,15 @@ def parse_labels(text: str) -> dict[str, str]:
     Of all nodes PartyA counts. Every other service tells only its own knobs, and the bridge also the settings that are
     no part of the shape.
     """
-    found: dict[str, str] = {}
+    shape: dict[str, str] = {}
     for line in text.splitlines():
         service, _, label = line.partition(" ")
         own = {knob.variable for knob in KNOBS if (knob.service or "partya") == service}
         values = parse_label(label)
-        found |= {name: value for name, value in values.items() if name in own}
+        shape |= {name: value for name, value in values.items() if name in own}
         if service == BRIDGE:
-            found |= beside_shape(values)
-    return found
+            shape |= beside_shape(values)
+    return shape
 
 
 def beside_shape(values: Mapping[str, str]) -> dict[str, str]:
@@ -99,11 +99,7 @@ def memory_for(heap: str) -> str:
 
 def bridge_memory_for(heap: str, rpc: str) -> str:
     beside = BRIDGE_MEMORY_BESIDE_HEAP + (LEFT_OPEN_MEMORY if rpc == LEFT_OPEN else 0)
-    return f"{(_heap_bytes(heap) + beside) // 1024**2}m"
-
-
-def _heap_bytes(heap: str) -> int:
-    return parse_size(heap, option="BRIDGE_HEAP")
+    return f"{(parse_size(heap, option='BRIDGE_HEAP') + beside) // 1024**2}m"
 
 
 def is_enterprise(preset: str) -> bool:
@@ -112,8 +108,8 @@ def is_enterprise(preset: str) -> bool:
 
 def pool_size_of(preset: str) -> str | None:
     """Return the size of a node's pool of database connections that a preset sets, if it does."""
-    found = re.search(r"^[^#\n]*\bmaximumPoolSize = (\d+)", _preset_text(preset), re.MULTILINE)
-    return found and found[1]
+    size = re.search(r"^[^#\n]*\bmaximumPoolSize = (\d+)", _preset_text(preset), re.MULTILINE)
+    return size and size[1]
 
 
 def preset_sha256(preset: str) -> str:
@@ -148,7 +144,6 @@ def problems(settings: Settings, *, cores: int | None = None) -> list[Problem]:
         *(Problem(text) for text in of_values if text is not None),
         *_version_problems(settings),
         *_postgres_problems(settings, len(nodes)),
-        *_bridge_problems(settings),
         *_memory_problems(settings),
         *(_link_problems(settings, nodes) if nodes else ()),
     ]
@@ -190,29 +185,21 @@ def _postgres_problems(settings: Settings, nodes: int) -> Iterator[Problem]:
         yield Problem.of(variable, text, f"Set POSTGRES_MAX_CONNECTIONS={needed}.")
 
 
-def _bridge_problems(settings: Settings) -> Iterator[Problem]:
-    heap, memory = settings["BRIDGE_HEAP"], settings["BRIDGE_MEMORY"]
-    largest = settings["BRIDGE_MAX_ATTACHMENT_BYTES"]
-    if not knobs.is_size(heap) or not knobs.is_size(memory):
+def _memory_problems(settings: Settings) -> Iterator[Problem]:
+    """Yield a heap that does not fit into its container, or into which attachments do not fit."""
+    for owner in ("NODE", "BRIDGE"):
+        heap, memory = settings[f"{owner}_HEAP"], settings[f"{owner}_MEMORY"]
         # An invalid size is reported separately.
-        return
-    if settings.size("BRIDGE_HEAP") >= settings.size("BRIDGE_MEMORY"):
-        remedy = f"Set BRIDGE_MEMORY={bridge_memory_for(heap, settings['BRIDGE_RPC'])}."
-        yield Problem.of("BRIDGE_HEAP", f"{heap} does not fit in BRIDGE_MEMORY={memory}", remedy)
+        if knobs.is_size(heap) and knobs.is_size(memory) and parse_size(heap) >= parse_size(memory):
+            fitting = memory_for(heap) if owner == "NODE" else bridge_memory_for(heap, settings["BRIDGE_RPC"])
+            text = f"{heap} does not fit in {owner}_MEMORY={memory}"
+            yield Problem.of(f"{owner}_HEAP", text, f"Set {owner}_MEMORY={fitting}.")
+    heap, largest = settings["BRIDGE_HEAP"], settings["BRIDGE_MAX_ATTACHMENT_BYTES"]
     needed = int(largest) * ATTACHMENT_HEAP_COPIES if largest.isdecimal() else 0
-    if needed > settings.size("BRIDGE_HEAP"):
+    if knobs.is_size(heap) and needed > parse_size(heap):
         text = f"attachments of {words.size(int(largest))} need a bridge heap {ATTACHMENT_HEAP_COPIES} times as large"
         remedy = f"Set BRIDGE_HEAP={-(-needed // 1024**2)}m, or use smaller attachments."
         yield Problem.of("BRIDGE_MAX_ATTACHMENT_BYTES", text, remedy)
-
-
-def _memory_problems(settings: Settings) -> Iterator[Problem]:
-    heap, memory = settings["NODE_HEAP"], settings["NODE_MEMORY"]
-    # An invalid size is reported separately.
-    is_known = knobs.is_size(heap) and knobs.is_size(memory)
-    if is_known and settings.size("NODE_HEAP") >= settings.size("NODE_MEMORY"):
-        remedy = f"Set NODE_MEMORY={memory_for(heap)}."
-        yield Problem.of("NODE_HEAP", f"{heap} does not fit in NODE_MEMORY={memory}", remedy)
 
 
 def _link_problems(settings: Settings, nodes: Sequence[str]) -> Iterator[Problem]:
@@ -242,9 +229,8 @@ def _link_problems(settings: Settings, nodes: Sequence[str]) -> Iterator[Problem
 
 
 def require_possible(settings: Settings) -> None:
-    found = problems(settings)
-    if found:
-        raise LabError(problems=found)
+    if impossible := problems(settings):
+        raise LabError(problems=impossible)
 
 
 def with_options(settings: Settings, variables: Mapping[str, str], *, size: str | None) -> Settings:
@@ -260,7 +246,7 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
     if "NODE_HEAP" in values and "NODE_MEMORY" not in values:
         values["NODE_MEMORY"] = memory_for(values["NODE_HEAP"])
     if values.get("BRIDGE_RPC") == LEFT_OPEN and "BRIDGE_HEAP" not in values:
-        values["BRIDGE_HEAP"] = max(settings["BRIDGE_HEAP"], LEFT_OPEN_HEAP, key=_heap_bytes)
+        values["BRIDGE_HEAP"] = max(settings["BRIDGE_HEAP"], LEFT_OPEN_HEAP, key=parse_size)
     if {"BRIDGE_HEAP", "BRIDGE_RPC"} & values.keys() and "BRIDGE_MEMORY" not in values:
         wanted = settings.with_values(values)
         values["BRIDGE_MEMORY"] = bridge_memory_for(wanted["BRIDGE_HEAP"], wanted["BRIDGE_RPC"])

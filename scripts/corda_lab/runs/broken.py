@@ -37,14 +37,14 @@ def why_broken(compose: Lab, since: float) -> str | None:
     """Which nodes have ended, or have no heap left, since a time (unix seconds); None if none. Raises LabError."""
     services = compose.services()
     ended = {one.node: one for one in endings(compose, services) if one.node}
-    states = {service.name: service.state for service in services}
+    running = {service.name: service.container for service in services if service.state == "running"}
     found = []
     for node in compose.settings.nodes:
         if ending := ended.get(node):
             if unix_seconds(ending.finished_at) >= math.floor(since):
                 found.append(ending.words)
-        elif states.get(node.lower()) == "running":
-            error = memory_error(compose.log_since(node.lower(), iso(since)))
+        elif container := running.get(node.lower()):
+            error = memory_error(container.log("--since", iso(since)))
             found += [f"{node} exhausted its heap ({error})"] if error else []
     return listed(found) if found else None
 
