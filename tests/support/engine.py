@@ -36,8 +36,12 @@ def state(name, to=None):
 name = said[-1]
 if said[0] == "ps" and "--filter=label=com.docker.compose.oneoff=False" in said:
     names = [one.name for one in sorted((home / "state").iterdir()) if not "-load-" in one.name]
+    wanted = [word.rpartition("=")[2] for word in said if "compose.service=" in word]
     for one in names:
-        print(one, state(one), "", one.split("-")[2], sep="\t")
+        if wanted:
+            print(one if one.split("-")[2] in wanted else "")
+        else:
+            print(one, state(one), "", one.split("-")[2], sep="\t")
 elif said[:2] == ["container", "inspect"]:
     known = state(name)
     form = said[3]

@@ -196,7 +196,7 @@ def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: Compos
 
 
 def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf) -> None:
-    engine.refuse("exec -T locust")
+    engine.refuse("exec my-lab-locust-1")
     with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), Container(LOAD)) as injection:
         await_that(lambda: injection.entries[0].healed_at is not None)
     assert engine.state("partya") == "running"

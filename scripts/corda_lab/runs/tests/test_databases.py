@@ -48,7 +48,7 @@ class Node:
     def __init__(self, bad: int) -> None:
         self.bad, self.copies = bad, 0
 
-    def run(self, *_arguments: str, **_options: object) -> subprocess.CompletedProcess[str]:
+    def exec(self, *_arguments: str, **_options: object) -> subprocess.CompletedProcess[str]:
         self.copies += 1
         return subprocess.CompletedProcess([], *((1, "", "") if self.copies <= self.bad else (0, "4950\n", "")))
 

@@ -9,6 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.lab import lab as lab_module
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
@@ -17,7 +18,7 @@ from corda_lab.report import page
 from corda_lab.results import evidence, folders, node_logs
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
 from corda_lab.results.node_logs import KeptLogs
-from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, running, unknown
+from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, unknown
 from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
@@ -57,8 +58,8 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     bridge = MagicMock()
     bridge.return_value.outstanding_max.return_value = 128
     bridge.return_value.forget_flows.return_value = 0
-    monkeypatch.setattr(running, "Bridge", bridge)
-    monkeypatch.setattr(running, "Prometheus", MagicMock())
+    monkeypatch.setattr(lab_module, "Bridge", bridge)
+    monkeypatch.setattr(lab_module, "Prometheus", MagicMock())
     observer = MagicMock(before=Snapshot({}, {}, {}), spans=lambda *_: (NO_SPANS, Tracing()))
     monkeypatch.setattr(execute, "Observer", lambda *_: observer)
     monkeypatch.setattr(Compose, "services", lambda _: [])

@@ -11,10 +11,12 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
+from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import node_metrics
 from support.docker import docker_client
+from support.labs import lab_with
 
 PAGE = """\
 # TYPE corda_flows_in_flight gauge
@@ -44,10 +46,8 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
-def lab_of(addresses: dict[str, str]) -> MagicMock:
-    return MagicMock(
-        compose=Compose(load_settings(ENV_FILE, {})), prometheus=MagicMock(addresses=lambda _: dict(addresses))
-    )
+def lab_of(addresses: dict[str, str]) -> Lab:
+    return lab_with(Compose(load_settings(ENV_FILE, {})), None, MagicMock(addresses=lambda _: dict(addresses)))
 
 
 def test_only_what_is_needed_is_read_of_the_nodes_that_answer(
