@@ -168,7 +168,9 @@ class Bridge:
         have the change 0. Raises LabError if the vault has more changes than a few flows make.
         """
         answer = self._read_vault(node, "changes", {"since": f"{since:.3f}"})
-        return {str(one["stateType"]): int(one["recorded"]) - int(one["consumed"]) for one in answer["changes"]}
+        return {
+            str(change["stateType"]): int(change["recorded"]) - int(change["consumed"]) for change in answer["changes"]
+        }
 
     def flow_status(self, node: str, client_id: str) -> FlowStatus:
         """Ask what became of the flow that was started with a client id. Raises nothing if the bridge is away."""
@@ -192,14 +194,14 @@ class Bridge:
 
         ``since`` is in Unix seconds, by the node's clock. The node must be at rest.
         """
-        found: set[str] = set()
+        transactions: set[str] = set()
         page: int | None = 1
         while page is not None:
             parameters = {"stateType": state_type, "since": f"{since:.3f}", "page": str(page)}
             answer = self._read_vault(node, "transactions", {**parameters, "pageSize": str(PAGE_STATES)})
-            found.update(str(one).upper() for one in answer["transactionIds"])
+            transactions.update(str(identity).upper() for identity in answer["transactionIds"])
             page = answer["nextPage"]
-        return found
+        return transactions
 
     def metrics(self) -> list[Sample]:
         """Return the samples on the bridge's metrics page, read directly and not from Prometheus."""

@@ -235,7 +235,7 @@ class Watch:
             nodes=tuple(node_states(nodes, series)),
             history=history,
             bridge=_bridge_state(series, nodes),
-            load=_load_state(series, [one.labels for one in now if one.labels.get(SERIES_LABEL) == "load_info"]),
+            load=_load_state(series, [value.labels for value in now if value.labels.get(SERIES_LABEL) == "load_info"]),
             alerts=tuple(alerts),
             bridge_problem=bridge_problem,
             prometheus_problem=prometheus_problem,

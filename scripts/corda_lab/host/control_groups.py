@@ -38,13 +38,13 @@ def meters_by_name(containers: Sequence[str]) -> dict[str, Meter]:
     if not containers:
         return {}
     done = run(["docker", "inspect", "--format", "{{.Name}} {{.Id}} {{.State.Pid}}", *containers])
-    found = {}
+    meters = {}
     # For a missing container, Docker prints an empty line.
     for line in filter(None, done.stdout.splitlines()):
         name, container, pid = line.split()
         if (known := meter(container, int(pid))) is not None:
-            found[name.lstrip("/")] = known
-    return found
+            meters[name.lstrip("/")] = known
+    return meters
 
 
 def meter(container: str, pid: int) -> Meter | None:

@@ -279,8 +279,8 @@ def problem(knob: Knob, text: str, *, cores: int) -> str | None:
     if not text and not knob.default:
         # Empty means the default of the service itself.
         return None
-    found = _CHECKS[knob.kind](knob, text, cores)
-    return f"{knob.variable}: {found}." if found else None
+    wrong = _CHECKS[knob.kind](knob, text, cores)
+    return f"{knob.variable}: {wrong}." if wrong else None
 
 
 def names(folder: str) -> tuple[str, ...]:

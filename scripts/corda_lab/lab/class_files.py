@@ -56,15 +56,15 @@ def java_needed(archive: zipfile.ZipFile) -> int:
 
     Classes in ``META-INF/`` and ``module-info`` are for newer versions, which look for them themselves.
     """
-    found = 0
+    needed = 0
     for info in archive.infolist():
         name = info.filename
         if name.endswith(".class") and not name.startswith("META-INF/") and not name.endswith("module-info.class"):
             with archive.open(info) as stream:
                 head = stream.read(8)
             if len(head) == 8 and struct.unpack(">I", head[:4])[0] == _CLASS_MAGIC:
-                found = max(found, struct.unpack(">H", head[6:])[0] - _JAVA_1)
-    return found
+                needed = max(needed, struct.unpack(">H", head[6:])[0] - _JAVA_1)
+    return needed
 
 
 def class_parents(content: bytes) -> frozenset[str]:
@@ -88,6 +88,6 @@ def class_parents(content: bytes) -> frozenset[str]:
             index += 2 if tag in _WIDE_TAGS else 1
         above, number = struct.unpack_from(">HH", content, at + 4)
         own = struct.unpack_from(f">{number}H", content, at + 8)
-        return frozenset(texts[classes[one]] for one in (above, *own) if one)
+        return frozenset(texts[classes[parent]] for parent in (above, *own) if parent)
     except (struct.error, IndexError, KeyError):
         return frozenset()

@@ -178,7 +178,7 @@ class Compose(Lab):
     def addresses(self) -> dict[Container, list[str]]:
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
         names = ask("ps", *labelled(self.load_label), "--format={{.Names}}").split()
-        return {one: addresses_in(text) for one, text in inspect_all(map(Container, names), form).items()}
+        return {container: addresses_in(text) for container, text in inspect_all(map(Container, names), form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
         def inspect(form: str) -> str:

@@ -212,11 +212,11 @@ def judge_shape(text: str, settings: Settings) -> list[str]:
     ``corda=4.10 database=h2 notary=simple dev-mode=false``.
     """
     kept = dict(word.partition("=")[::2] for word in text.split())
-    wanted = {name: settings[variable] for name, variable in shape.KEPT.items()}
+    configured = {name: settings[variable] for name, variable in shape.KEPT.items()}
     return [
-        f"{name} {kept.get(name, 'unknown')}, but {wanted[name]} is configured"
-        for name in wanted
-        if kept and kept.get(name) != wanted[name]
+        f"{name} {kept.get(name, 'unknown')}, but {configured[name]} is configured"
+        for name in configured
+        if kept and kept.get(name) != configured[name]
     ]
 
 
@@ -232,19 +232,22 @@ def _volumes(examined: Examined) -> Finding:
         return Level.OK, "kept from an earlier start"
     image = settings.node_image if settings.node_image in images else images[0]
     read = ["run", "--rm", *READER, "--volume", f"{volume}:/network:ro", "--entrypoint", "cat", image, "/network/shape"]
-    found = docker(*read)
-    if found.returncode == 0 and (differences := judge_shape(found.stdout, settings)):
+    done = docker(*read)
+    if done.returncode == 0 and (differences := judge_shape(done.stdout, settings)):
         return Level.FAILURE, f"they contain a network with another configuration ({'; '.join(differences)})"
-    return Level.OK, f"kept from an earlier start ({found.stdout.strip() or 'not finished'})"
+    return Level.OK, f"kept from an earlier start ({done.stdout.strip() or 'not finished'})"
 
 
 def _governor(examined: Examined) -> Finding:
-    seen = machine.frequency(examined.root)
-    if seen.governor is None:
+    frequency = machine.frequency(examined.root)
+    if frequency.governor is None:
         return Level.UNKNOWN, "cannot be told here: the kernel shows no cpufreq, as in most virtual machines"
-    if seen.governors == ("performance",):
+    if frequency.governors == ("performance",):
         return Level.OK, "performance"
-    return Level.WARNING, f"{seen.governor}: a light load is measured on a slower CPU, so its latencies are too long"
+    return (
+        Level.WARNING,
+        f"{frequency.governor}: a light load is measured on a slower CPU, so its latencies are too long",
+    )
 
 
 def _turbo(examined: Examined) -> Finding:
@@ -345,10 +348,10 @@ def port_owner(port: int) -> str:
     """Return the program that listens on a port, or empty if this user may not see it."""
     # The processes of other users' sockets are hidden, and macOS shows sockets only to root.
     with suppress(psutil.Error, OSError):
-        for one in psutil.net_connections(kind="tcp"):
-            is_listener = one.status == psutil.CONN_LISTEN and one.laddr and one.laddr.port == port
-            if is_listener and one.pid is not None:
-                return f"{psutil.Process(one.pid).name()} (process {one.pid})"
+        for socket_ in psutil.net_connections(kind="tcp"):
+            is_listener = socket_.status == psutil.CONN_LISTEN and socket_.laddr and socket_.laddr.port == port
+            if is_listener and socket_.pid is not None:
+                return f"{psutil.Process(socket_.pid).name()} (process {socket_.pid})"
     return ""
 
 
@@ -386,15 +389,15 @@ def check_ports(
     settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, Publisher]
 ) -> Iterator[Check]:
     """Check that every port is free or already used by this lab, and that no two variables have the same port."""
-    seen: dict[int, str] = {}
+    variable_of: dict[int, str] = {}
     free = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     for variable in variables:
         port = settings.port(variable)
         name = f"port {port} ({PORTS[variable]})"
         publisher = published.get(port)
         remedy = f"Stop it, or choose another port: {variable}={free[variable]} in .env or in the environment."
-        if port in seen:
-            yield failure(name, f"also set by {seen[port]}", f"Set {variable} to another port.")
+        if port in variable_of:
+            yield failure(name, f"also set by {variable_of[port]}", f"Set {variable} to another port.")
         elif publisher and publisher.project == settings.project:
             yield ok(name, f"used by this lab ({publisher.container})")
         elif publisher:
@@ -403,7 +406,7 @@ def check_ports(
             yield failure(name, f"used by {port_owner(port) or 'another program'}", remedy)
         else:
             yield ok(name, "free")
-        seen[port] = variable
+        variable_of[port] = variable
 
 
 def is_internal(settings: Settings) -> bool:
@@ -504,14 +507,15 @@ def lacking(settings: Settings) -> list[str]:
     values that have no meaning.
     """
     mistakes = {problem.text for problem in shape.problems(settings, cores=CORES_ENOUGH)}
-    found = [problem.text.rstrip(".") for problem in shape.problems(settings) if problem.text not in mistakes]
+    reasons = [problem.text.rstrip(".") for problem in shape.problems(settings) if problem.text not in mistakes]
     if shape.is_enterprise(settings["NODE_PRESET"]) and not settings.foreign_image:
-        found.append(f"the preset {settings['NODE_PRESET']} needs an image of Corda Enterprise (CORDA_IMAGE)")
+        reasons.append(f"the preset {settings['NODE_PRESET']} needs an image of Corda Enterprise (CORDA_IMAGE)")
     # What other programs use now may be free later, so all memory of the machine counts.
     services = [service for service in settings.services if service != GRAFANA]
     needed, total = int(memory_limits(settings, services) * MEMORY_SHARE_MIN), machine.memory_total_bytes()
-    memory = [f"the lab needs about {gib(needed)} of memory; this machine has {gib(total)}"] if needed > total else []
-    return [*found, *memory]
+    if needed > total:
+        reasons.append(f"the lab needs about {gib(needed)} of memory; this machine has {gib(total)}")
+    return reasons
 
 
 def require_sound(made: Iterable[Check], *, shown: Callable[[Check], bool]) -> None:

@@ -177,8 +177,8 @@ def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool =
 
 def require_none(lab: Lab, services: Iterable[Service] | None = None) -> None:
     """Raise LabError if a service has ended although the lab needs it. Arguments are those of ``endings``."""
-    if found := endings(lab, services):
-        raise LabError(problems=[one.problem for one in found], exit_code=1)
+    if ended := endings(lab, services):
+        raise LabError(problems=[ending.problem for ending in ended], exit_code=1)
 
 
 def pause(lab: Lab, seconds: float) -> None:

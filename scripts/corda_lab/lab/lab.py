@@ -205,7 +205,9 @@ class Lab(ABC):
     def running_containers(self) -> dict[str, Container]:
         """Return the running containers by the name of their service."""
         # Not one that has ended and is about to be started again.
-        return {one.name: one.container for one in self.services() if one.state in {"running", "paused"}}
+        return {
+            service.name: service.container for service in self.services() if service.state in {"running", "paused"}
+        }
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""
@@ -259,7 +261,7 @@ class Lab(ABC):
 
     def log_tails(self, lines: int) -> str:
         """Return the last lines of all services, each with the name of its service."""
-        tails = ((one.name, one.container.log("--tail", str(lines))) for one in self.services())
+        tails = ((service.name, service.container.log("--tail", str(lines))) for service in self.services())
         return "".join(f"{name} | {line}\n" for name, text in tails for line in text.splitlines())
 
     def recorded_image(self, service: str, name: str) -> str:

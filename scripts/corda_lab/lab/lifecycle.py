@@ -117,10 +117,10 @@ def remove_surplus(settings: Settings) -> list[Service]:
     start.
     """
     compose = Compose(whole(settings))
-    wanted = settings.services
+    needed = settings.services
     present = compose.services()
     is_bridge_kept = {node.lower() for node in settings.nodes} <= {each.name for each in present if each.is_ready}
-    kept = [each for each in present if each.name in wanted and (each.name != "bridge" or is_bridge_kept)]
+    kept = [each for each in present if each.name in needed and (each.name != "bridge" or is_bridge_kept)]
     surplus = [service.name for service in present if service not in kept]
     if surplus:
         ui.note(compose.shown("rm", "--stop", "--force", *surplus))
@@ -134,12 +134,12 @@ def replace_network(settings: Settings) -> None:
     Compose may keep a network that exists. Ledgers are kept. Raises LabError.
     """
     name = f"{settings.project}_default"
-    found = docker("network", "inspect", "--format", "{{.Internal}}", name).stdout.strip()
-    wanted = "true" if doctor.is_internal(settings) else "false"
-    if found in {"", wanted}:
+    present = docker("network", "inspect", "--format", "{{.Internal}}", name).stdout.strip()
+    needed = "true" if doctor.is_internal(settings) else "false"
+    if present in {"", needed}:
         return
     compose = Compose(whole(settings))
-    ui.note(f"the network becomes {'internal' if wanted == 'true' else 'open'}: {compose.shown('down')}")
+    ui.note(f"the network becomes {'internal' if needed == 'true' else 'open'}: {compose.shown('down')}")
     compose.run("down", "--remove-orphans", seconds_max=DOWN_SECONDS_MAX)
 
 
@@ -202,8 +202,8 @@ def bring_up(compose: Compose, arguments: Sequence[str], expected: tuple[str, ..
 def start_error(compose: Compose, progress: StartProgress, log: Path, *, timed_out: bool) -> LabError:
     """Return the error of a start: what has ended, else what is unhealthy, else what Compose said."""
     services = compose.services()
-    if found := endings(compose, services, progress.codes):
-        return LabError(problems=[one.problem for one in found], exit_code=1)
+    if ended := endings(compose, services, progress.codes):
+        return LabError(problems=[ending.problem for ending in ended], exit_code=1)
     if unhealthy := [service for service in services if service.has_failed]:
         names = ", ".join(f"{service.name} {service.condition}" for service in unhealthy)
         remedy = f"See `{compose.logs_command(unhealthy[0].name)}`. Then run `scripts/lab up` again."

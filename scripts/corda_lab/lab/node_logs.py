@@ -125,7 +125,7 @@ def find(compose: Lab, name: str, services: Sequence[Service] | None = None) -> 
     """
     node = chosen("NODE: unknown node", name, compose.settings.nodes)
     present = compose.services() if services is None else services
-    service = next((one for one in present if one.name == node.lower()), None)
+    service = next((container for container in present if container.name == node.lower()), None)
     if service is None:
         raise LabError(
             f"{node} has no container, and a log lives only as long as its container",

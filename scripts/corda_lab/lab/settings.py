@@ -57,10 +57,10 @@ _SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
 def project_in(checkout: Path) -> str | None:
     """Return the name of the project in the override file of a checkout; None if there is none."""
     try:
-        found = _PROJECT.search((checkout / OVERRIDE).read_text(encoding="utf-8", errors="replace"))
+        name = _PROJECT.search((checkout / OVERRIDE).read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    return found[1] if found else None
+    return name[1] if name else None
 
 
 def parse_env_file(text: str, *, name: str) -> dict[str, str]:

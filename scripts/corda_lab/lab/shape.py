@@ -203,7 +203,7 @@ def _memory_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def _link_problems(settings: Settings, nodes: Sequence[str]) -> Iterator[Problem]:
-    seen: set[str] = set()
+    links: set[str] = set()
     for word in settings["LINKS"].split():
         match = _LINK.fullmatch(word)
         if not match:
@@ -221,9 +221,9 @@ def _link_problems(settings: Settings, nodes: Sequence[str]) -> Iterator[Problem
             if end not in nodes:
                 remedy = f"Choose from {', '.join(nodes)}, and postgres as the second end."
                 yield Problem.of("LINKS", f"unknown node {end!r} in {word}", remedy)
-        if word.partition("=")[0] in seen:
+        if word.partition("=")[0] in links:
             yield Problem.of("LINKS", f"{word} sets the same link a second time", "Remove it.")
-        seen.add(word.partition("=")[0])
+        links.add(word.partition("=")[0])
         if second == "postgres" and settings["DATABASE"] != "postgres":
             yield Problem.of("LINKS", f"{word} needs PostgreSQL", "Add --database postgres.")
 
@@ -248,6 +248,6 @@ def with_options(settings: Settings, variables: Mapping[str, str], *, size: str 
     if values.get("BRIDGE_RPC") == LEFT_OPEN and "BRIDGE_HEAP" not in values:
         values["BRIDGE_HEAP"] = max(settings["BRIDGE_HEAP"], LEFT_OPEN_HEAP, key=parse_size)
     if {"BRIDGE_HEAP", "BRIDGE_RPC"} & values.keys() and "BRIDGE_MEMORY" not in values:
-        wanted = settings.with_values(values)
-        values["BRIDGE_MEMORY"] = bridge_memory_for(wanted["BRIDGE_HEAP"], wanted["BRIDGE_RPC"])
+        merged = settings.with_values(values)
+        values["BRIDGE_MEMORY"] = bridge_memory_for(merged["BRIDGE_HEAP"], merged["BRIDGE_RPC"])
     return settings.with_values(values)

@@ -219,9 +219,9 @@ def write(stack: Stack, folder: StackFolder) -> Path:
 def require_overlay(name: str, *, encrypted: bool) -> None:
     """Raise LabError if an overlay is there, and not of the kind that the placement wants."""
     form = '{{if index .Options "encrypted"}}encrypted{{else}}plain{{end}}'
-    found = docker("network", "inspect", "--format", form, name)
-    needed, present = "encrypted" if encrypted else "plain", found.stdout.strip()
-    if found.returncode == 0 and present != needed:
+    done = docker("network", "inspect", "--format", form, name)
+    needed, present = "encrypted" if encrypted else "plain", done.stdout.strip()
+    if done.returncode == 0 and present != needed:
         raise LabError(
             f"overlay: the placement says {needed}, but the overlay {name} exists and is {present}",
             "Remove the stack first, `scripts/lab down --on PLACEMENT`. Ledgers are kept.",

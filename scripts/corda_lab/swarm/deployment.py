@@ -149,7 +149,7 @@ class DeployedStack(Lab):
 
     def neighbours(self, container: Container) -> list[str]:
         """Return the addresses of all other containers in the overlay of the stack, sorted."""
-        others = {one: addresses for one, addresses in self.addresses().items() if one != container}
+        others = {other: addresses for other, addresses in self.addresses().items() if other != container}
         return sorted({address for addresses in others.values() for address in addresses})
 
     def replacer(self, service: str) -> str:

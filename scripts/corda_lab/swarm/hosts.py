@@ -100,11 +100,11 @@ class Located:
     remedy: str = ""
 
 
-def locate(host: str, label: str, found: Sequence[Member]) -> Located:
+def locate(host: str, label: str, known: Sequence[Member]) -> Located:
     """Find the node with the label of a host. A second one would get the ledgers of the first one's services."""
-    named = [member for member in found if member.labels.get(label) == host]
+    named = [member for member in known if member.labels.get(label) == host]
     if not named:
-        remedy = f"Choose one of {_names(found)}: `docker node update --label-add {label}={host} NODE`."
+        remedy = f"Choose one of {_names(known)}: `docker node update --label-add {label}={host} NODE`."
         return Located(None, f"no node of the swarm has the label {label}={host}", remedy)
     if len(named) > 1:
         text = f"{len(named)} nodes of the swarm have the label {label}={host}: {_names(named)}"
@@ -120,8 +120,8 @@ def locate(host: str, label: str, found: Sequence[Member]) -> Located:
     return Located(member)
 
 
-def _names(found: Iterable[Member]) -> str:
-    return ", ".join(sorted(f"{member.hostname} ({member.id[:12]})" for member in found))
+def _names(known: Iterable[Member]) -> str:
+    return ", ".join(sorted(f"{member.hostname} ({member.id[:12]})" for member in known))
 
 
 @dataclass(frozen=True)

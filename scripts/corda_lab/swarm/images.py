@@ -22,13 +22,13 @@ NO_ATTESTATIONS = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 
 def commands_of(sources: Iterable[str]) -> dict[str, ImageCommand]:
     """Return what images run by themselves. An image that is not here is left out."""
-    found = {}
+    commands = {}
     for source in dict.fromkeys(sources):
         done = docker("image", "inspect", "--format", "{{json .Config}}", source)
         if done.returncode == 0:
             config = json.loads(done.stdout)
-            found[source] = ImageCommand(tuple(config.get("Entrypoint") or ()), tuple(config.get("Cmd") or ()))
-    return found
+            commands[source] = ImageCommand(tuple(config.get("Entrypoint") or ()), tuple(config.get("Cmd") or ()))
+    return commands
 
 
 def push(images: Sequence[StackImage], network: NetworkFiles) -> None:

@@ -82,7 +82,7 @@ def check(prepared: Prepared) -> list[Check]:
     ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
     checks = [*hosts.examine(prepared.fitted, prepared.hosts), machine_doctor.check_disk(prepared.settings)]
     checks += [*ports, *exposures(prepared.settings)]
-    if all(one.level is not Level.FAILURE for one in checks):
+    if all(made.level is not Level.FAILURE for made in checks):
         # Engines that do not answer have been named already.
         checks += hosts.examine_registry(prepared.fitted.placement.fields.registry, prepared.contexts)
     return checks
@@ -101,7 +101,7 @@ def up(settings: Settings, name: str, forced: lifecycle.ImageChoice | None, *, m
         engine.ensure_images(names, forced)
     with ui.phase("Checking the hosts"):
         prepared = prepare(settings, name)
-        machine_doctor.require_sound(check(prepared), shown=lambda one: one.name.startswith("host "))
+        machine_doctor.require_sound(check(prepared), shown=lambda made: made.name.startswith("host "))
     build(settings)
     project.mark(prepared.folder.stack, mark)
     start(prepared, name)
@@ -163,10 +163,10 @@ def bridge_is_here(prepared: Prepared) -> bool:
 
 def images_by_host(stack: Stack, fitted: Fitted) -> Mapping[str, Sequence[str]]:
     """Return the images that each host needs, each once. That of the load generator reads files and makes faults."""
-    found = {host: [stack.image_of(SERVICE)] for host in fitted.hosts}
+    by_host = {host: [stack.image_of(SERVICE)] for host in fitted.hosts}
     for service, place in fitted.places.items():
-        found[place.host].append(stack.image_of(service))
-    return {host: list(dict.fromkeys(names)) for host, names in found.items()}
+        by_host[place.host].append(stack.image_of(service))
+    return {host: list(dict.fromkeys(names)) for host, names in by_host.items()}
 
 
 def await_bridge(settings: Settings) -> None:
@@ -182,14 +182,14 @@ def await_bridge(settings: Settings) -> None:
             time.sleep(POLL_SECONDS)
 
 
-def hosts_left(folder: StackFolder, name: str, found: Sequence[Member]) -> list[str]:
+def hosts_left(folder: StackFolder, name: str, known_members: Sequence[Member]) -> list[str]:
     """Return the hosts on which something of a stack may be: those of its record, and all with the placement's label.
 
     They need not belong to this shape. Raises LabError.
     """
     known = folder.known()
     label = find_placement(name).fields.label
-    named = [member.labels[label] for member in found if label in member.labels]
+    named = [member.labels[label] for member in known_members if label in member.labels]
     return list(dict.fromkeys([*(known.hosts if known else ()), *named]))
 
 
@@ -261,9 +261,9 @@ def _await_gone(hosts: Sequence[str], stack: str) -> list[Problem]:
     waiting = list(hosts)
 
     def left() -> list[str]:
-        found = outcomes(waiting, lambda host: ask(*form, on=host).split())
-        problems.extend(problems_of(found))
-        names = {name: one for name, one in found.items() if not isinstance(one, LabError) and one}
+        listed = outcomes(waiting, lambda host: ask(*form, on=host).split())
+        problems.extend(problems_of(listed))
+        names = {host: kept for host, kept in listed.items() if kept and not isinstance(kept, LabError)}
         waiting[:] = [host for host in waiting if host in names]
         # The name of a task's container is that of its service, with a number and an id.
         return [

@@ -55,7 +55,7 @@ class LoadTemplate:
     def files(self) -> dict[str, Path]:
         """The files that Swarm would give it as configs: path in the container → path on this machine."""
         configs = self.document["configs"]
-        return {one["target"]: Path(configs[one["source"]]["file"]) for one in self.service.get("configs", ())}
+        return {file["target"]: Path(configs[file["source"]]["file"]) for file in self.service.get("configs", ())}
 
     @property
     def folders(self) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def _host_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]
 
 
 def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
-    seen: dict[str, str] = {}
+    host_of: dict[str, str] = {}
     for name, host in fields.hosts.items():
         for service in host.services:
             place = ("hosts", name, "services", service)
@@ -187,9 +187,9 @@ def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Probl
             elif service not in PLACEABLE:
                 hint = did_you_mean(service, PLACEABLE) or f"; choose from {', '.join(PLACEABLE)}"
                 yield source.problem(place, f"unknown service{hint}")
-            elif service in seen:
-                yield source.problem(place, f"is also on the host {seen[service]}; remove one of them")
-            seen.setdefault(service, name)
+            elif service in host_of:
+                yield source.problem(place, f"is also on the host {host_of[service]}; remove one of them")
+            host_of.setdefault(service, name)
 
 
 def _room_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
@@ -203,7 +203,7 @@ def _over_room(
 ) -> Iterator[Problem]:
     """Yield a problem for cores, and one for memory, if a host has less than its services and workers reserve."""
     all_reserved = [*reserved, *([host.workers] * host.workers.count if host.workers else [])]
-    cores, memory = sum(one.cores for one in all_reserved), sum(one.memory for one in all_reserved)
+    cores, memory = sum(each.cores for each in all_reserved), sum(each.memory for each in all_reserved)
     if cores > host.cores:
         text = f"{cores:g} cores are reserved, but the host has {host.cores:g}; reserve fewer, or take a larger host"
         yield source.problem(("hosts", name, "cores"), text)
@@ -263,13 +263,13 @@ def fit(placement: Placement, project: Project) -> Fitted:
         problems.append(Problem.of("NOTARY", text, "Use simple, validating or jpa."))
     places: dict[str, Place] = {}
     for name, service in running.items():
-        if (found := _entry_of(name, placement)) is None:
+        if (host_and_entry := _entry_of(name, placement)) is None:
             group = f" ({NODES} for all nodes)" if name in NODE_NAMES else ""
             remedy = f"Add {name}{group} to services of a host, with cores and memory."
             text = f"the service {name} of this shape has no host"
             problems.append(source.problem(("hosts",), text, remedy))
             continue
-        host, entry = found
+        host, entry = host_and_entry
         reserved = hosts[host].services[entry]
         places[name] = Place(name if hosts[host].each else host, reserved.cores, reserved.memory)
         # Nodes have the same limits, so one line says it for all of them.

@@ -71,7 +71,7 @@ class Project:
         return {mount["source"]: mount["target"] for mount in mounts if mount["type"] == "volume"}
 
     def without(self, names: Collection[str]) -> "Project":
-        return replace(self, services={name: one for name, one in self.services.items() if name not in names})
+        return replace(self, services={name: service for name, service in self.services.items() if name not in names})
 
 
 def parse_project(config: Mapping[str, Any]) -> Project:
@@ -85,8 +85,8 @@ def parse_project(config: Mapping[str, Any]) -> Project:
 
 def _unknown(place: Location, value: Any, known: Known) -> Iterator[Problem]:
     if isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _unknown((*place, index), one, known)
+        for index, entry in enumerate(value):
+            yield from _unknown((*place, index), entry, known)
         return
     for name, inner in (value or {}).items():
         if name not in known and EACH not in known:
