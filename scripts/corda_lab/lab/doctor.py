@@ -1,4 +1,7 @@
-"""Checks this machine before the lab starts: tables of checks, each with its name, its function and its remedy."""
+"""Checks this machine: a table of checks, each with its name, the function that looks, and its remedy.
+
+``FIRST`` is what everything needs, ``START`` must pass before the lab starts, and ``DISTORTIONS`` never fails.
+"""
 
 import os
 import re
@@ -6,11 +9,11 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import psutil
@@ -27,38 +30,27 @@ from corda_lab.text import ui
 from lab_workload.problems import Problem
 
 GIB = 1024**3
-
 DISK_BYTES_MIN = 2 * GIB
 """Disk space for ledgers, metrics and results, once the images exist."""
-
 DISK_BUILD_BYTES_MIN = 10 * GIB
 """Disk space if base images, build caches and the lab's own images are also needed."""
-
 MEMORY_SHARE_MIN = 0.55
 """Share of all memory limits that must be free. An idle lab uses about half of its limits, and load adds some heap."""
-
 CORES_ENOUGH = 1_000_000
 """More cores than any machine has: what is wrong with a shape even then is a mistake."""
-
 PORTS = {
     "BRIDGE_PORT": "bridge",
     "LOCUST_PORT": "Locust's web UI",
     "PROMETHEUS_PORT": "Prometheus",
     "GRAFANA_PORT": "Grafana",
 }
-
-
 SAMPLE_SECONDS = 0.9
 """Time between two readings of the CPU times."""
-
 STOLEN_PERCENT_MAX = 1.0
 """CPU steal, in percent, above which there is a warning. A run has one only above 5 %, over a longer time."""
-
 NEIGHBOUR_CORES_MIN = 0.05
 """CPU cores that a neighbour uses at least to be named: five ticks of the kernel's clock within the sample."""
-
 NEIGHBOURS_SHOWN_MAX = 5
-
 INTERNAL_NETWORK = "INTERNAL_NETWORK"
 LOG4SHELL_FIXED = (4, 9)
 """The first version of Corda on Maven Central without Log4Shell (CVE-2021-44228). 4.6 to 4.8 have Log4j 2.13.3, older
@@ -113,21 +105,41 @@ Finding = tuple[Level, str]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: the remedies are those of a finding that is not OK, and of one that cannot be told."""
+    """A row of the table: the remedies are those of a finding that is not OK, and of one that cannot be told.
+
+    ``look`` may also return a whole check, or None if there is nothing to say.
+    """
 
     name: str
-    look: Callable[["Examined"], Finding]
+    look: Callable[["Examined"], Finding | Check | None]
     remedy: str = ""
     unknown_remedy: str = ""
 
-    def check(self, examined: "Examined") -> Check:
+    def check(self, examined: "Examined") -> Check | None:
         """Make the check. The remedy of a LabError takes the place of the row's."""
         try:
-            level, finding = self.look(examined)
+            result = self.look(examined)
         except LabError as error:
             return failure(self.name, error.message, error.remedy)
+        if result is None or isinstance(result, Check):
+            return result
+        level, finding = result
         remedy = {Level.OK: "", Level.UNKNOWN: self.unknown_remedy or self.remedy}.get(level, self.remedy)
         return Check(self.name, level, finding, remedy)
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """A container that publishes a port. Project and folder are empty if Compose did not start it."""
+
+    container: str
+    project: str = ""
+    folder: str = ""
+
+    @property
+    def words(self) -> str:
+        """``the container shop-web-1``, with the folder from which Compose has started it."""
+        return f"the container {self.container}{f', started from {self.folder}' if self.folder else ''}"
 
 
 @dataclass
@@ -157,6 +169,25 @@ class Examined:
         self.pause(SAMPLE_SECONDS)
         after = neighbours.read(self.root)
         return (before, after) if before and after else None
+
+    @cached_property
+    def published(self) -> dict[int, Publisher]:
+        """The containers that publish ports, by port of this machine."""
+        if not self.has_engine:
+            return {}
+        labels = (PROJECT_LABEL, f"{PROJECT_LABEL}.working_dir")
+        form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
+        return parse_published(docker("ps", "--format", form).stdout)
+
+    @cached_property
+    def free_ports(self) -> dict[str, int]:
+        """Another port for each variable."""
+        return dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+
+
+def run(rows: Iterable[Row], examined: Examined) -> list[Check]:
+    """Make the checks of some rows."""
+    return [check for row in rows if (check := row.check(examined))]
 
 
 def gib(count: float) -> str:
@@ -314,18 +345,6 @@ DISTORTIONS = (
 """What distorts measurements. None of these fails, because the lab runs on any machine; every run watches the same."""
 
 
-BASICS = (
-    Row("python", lambda _: (Level.OK, ".".join(map(str, sys.version_info[:3])))),
-    Row("engine", lambda _: (Level.OK, engine.ensure_engine(install=False))),
-    Row("compose", lambda _: (Level.OK, engine.ensure_compose(install=False))),
-)
-STORES = (
-    Row("memory", _memory, "Close other programs, give the engine more memory, or reduce NODE_HEAP and NODE_MEMORY."),
-    Row("disk", _disk, "Free some disk space. `docker system df` shows what images, caches and volumes take."),
-    Row("volumes", _volumes, "Restore the old values, or delete the old network with `scripts/lab down --volumes`."),
-)
-
-
 def port_is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -355,20 +374,6 @@ def port_owner(port: int) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class Publisher:
-    """A container that publishes a port. Project and folder are empty if Compose did not start it."""
-
-    container: str
-    project: str = ""
-    folder: str = ""
-
-    @property
-    def words(self) -> str:
-        """``the container shop-web-1``, with the folder from which Compose has started it."""
-        return f"the container {self.container}{f', started from {self.folder}' if self.folder else ''}"
-
-
 def parse_published(text: str) -> dict[int, Publisher]:
     """Host port → container, from lines ``project<TAB>folder<TAB>container<TAB>127.0.0.1:8080->8080/tcp, …``."""
     published = {}
@@ -379,34 +384,26 @@ def parse_published(text: str) -> dict[int, Publisher]:
     return published
 
 
-def published_ports() -> dict[int, Publisher]:
-    labels = ("com.docker.compose.project", "com.docker.compose.project.working_dir")
-    form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
-    return parse_published(docker("ps", "--format", form).stdout)
-
-
-def check_ports(
-    settings: Settings, variables: Iterable[str] = PORTS, *, published: Mapping[int, Publisher]
-) -> Iterator[Check]:
-    """Check that every port is free or already used by this lab, and that no two variables have the same port."""
-    variable_of: dict[int, str] = {}
-    free = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
-    for variable in variables:
-        port = settings.port(variable)
-        name = f"port {port} ({PORTS[variable]})"
-        publisher = published.get(port)
-        remedy = f"Stop it, or choose another port: {variable}={free[variable]} in .env or in the environment."
-        if port in variable_of:
-            yield failure(name, f"also set by {variable_of[port]}", f"Set {variable} to another port.")
-        elif publisher and publisher.project == settings.project:
-            yield ok(name, f"used by this lab ({publisher.container})")
-        elif publisher:
-            yield failure(name, f"used by {publisher.words}", remedy)
-        elif not port_is_free(port):
-            yield failure(name, f"used by {port_owner(port) or 'another program'}", remedy)
-        else:
-            yield ok(name, "free")
-        variable_of[port] = variable
+def _port(variable: str, examined: Examined) -> Check | None:
+    """Check that a port is free or already used by this lab, and that no other variable has the same."""
+    settings = examined.settings
+    if variable.partition("_")[0].lower() in examined.without:
+        return None
+    port, publisher = settings.port(variable), examined.published.get(settings.port(variable))
+    name = f"port {port} ({PORTS[variable]})"
+    earlier = next((other for other in PORTS if settings.port(other) == port), variable)
+    remedy = (
+        f"Stop it, or choose another port: {variable}={examined.free_ports[variable]} in .env or in the environment."
+    )
+    if earlier != variable:
+        return failure(name, f"also set by {earlier}", f"Set {variable} to another port.")
+    if publisher and publisher.project == settings.project:
+        return ok(name, f"used by this lab ({publisher.container})")
+    if publisher:
+        return failure(name, f"used by {publisher.words}", remedy)
+    if not port_is_free(port):
+        return failure(name, f"used by {port_owner(port) or 'another program'}", remedy)
+    return ok(name, "free")
 
 
 def is_internal(settings: Settings) -> bool:
@@ -417,32 +414,25 @@ def is_internal(settings: Settings) -> bool:
     return value == "true"
 
 
-def exposures(settings: Settings) -> Iterator[Check]:
-    """Yield checks for an open network, and for nodes with known holes. Raises LabError for a wrong value."""
-    if is_internal(settings):
-        yield ok("network", "containers reach nothing outside")
-    else:
-        yield warning(
-            "network",
-            f"containers reach other networks and the internet ({INTERNAL_NETWORK}=false)",
-            f"Set {INTERNAL_NETWORK}=true unless a CorDapp needs to reach something outside.",
-        )
-    version = settings["CORDA_VERSION"]
+def _network(examined: Examined) -> Finding:
+    if is_internal(examined.settings):
+        return Level.OK, "containers reach nothing outside"
+    return Level.WARNING, f"containers reach other networks and the internet ({INTERNAL_NETWORK}=false)"
+
+
+def _log4shell(examined: Examined) -> Check | None:
+    version = examined.settings["CORDA_VERSION"]
     numbers = tuple(int(number) for number in version.split(".") if number.isdecimal())
-    if numbers and numbers < LOG4SHELL_FIXED:
-        doubt = "; the lab does not know whether this image has it" if settings.foreign_image else ""
-        yield warning(
-            f"Corda {version}",
-            "its Log4j on Maven Central has Log4Shell (CVE-2021-44228): who can send it text can run code in a"
-            f" node{doubt}",
-            f"Use Corda {'.'.join(map(str, LOG4SHELL_FIXED))} or newer, or start only flows and CorDapps that you"
-            f" trust, with {INTERNAL_NETWORK}=true.",
-        )
-
-
-def resolves_outside(engine: Version) -> bool:
-    """Return whether an engine resolves outside names for containers of internal networks."""
-    return engine < RESOLVER_HELD_TOO.get(engine.major, RESOLVER_HELD)
+    if not numbers or numbers >= LOG4SHELL_FIXED:
+        return None
+    doubt = "; the lab does not know whether this image has it" if examined.settings.foreign_image else ""
+    return warning(
+        f"Corda {version}",
+        "its Log4j on Maven Central has Log4Shell (CVE-2021-44228): who can send it text can run code in a"
+        f" node{doubt}",
+        f"Use Corda {'.'.join(map(str, LOG4SHELL_FIXED))} or newer, or start only flows and CorDapps that you trust,"
+        f" with {INTERNAL_NETWORK}=true.",
+    )
 
 
 def engine_exposures(text: str) -> Iterator[Check]:
@@ -455,7 +445,7 @@ def engine_exposures(text: str) -> Iterator[Check]:
             " those of the bridge and of Locust",
             f"Use Docker {LOOPBACK_HELD} or newer, or run the lab only in a network that you trust.",
         )
-    if version and resolves_outside(version):
+    if version and version < RESOLVER_HELD_TOO.get(version.major, RESOLVER_HELD):
         yield warning(
             f"engine {text}",
             "it resolves outside names for containers of internal networks (CVE-2024-29018)",
@@ -463,8 +453,24 @@ def engine_exposures(text: str) -> Iterator[Check]:
         )
 
 
-def check_disk(settings: Settings) -> Check:
-    return STORES[1].check(Examined(settings))
+FIRST = (
+    Row("python", lambda _: (Level.OK, ".".join(map(str, sys.version_info[:3])))),
+    Row("engine", lambda _: (Level.OK, engine.ensure_engine(install=False))),
+    Row("compose", lambda _: (Level.OK, engine.ensure_compose(install=False))),
+)
+DISK = Row("disk", _disk, "Free some disk space. `docker system df` shows what images, caches and volumes take.")
+PORT_ROWS = tuple(Row(f"port of {title}", partial(_port, variable)) for variable, title in PORTS.items())
+EXPOSURES = (
+    Row("network", _network, f"Set {INTERNAL_NETWORK}=true unless a CorDapp needs to reach something outside."),
+    Row("Corda", _log4shell),
+)
+START = (
+    Row("memory", _memory, "Close other programs, give the engine more memory, or reduce NODE_HEAP and NODE_MEMORY."),
+    DISK,
+    Row("volumes", _volumes, "Restore the old values, or delete the old network with `scripts/lab down --volumes`."),
+    *PORT_ROWS,
+    *EXPOSURES,
+)
 
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
@@ -478,26 +484,19 @@ def check_extra_cordapps(settings: Settings) -> list[Check]:
 def examine(settings: Settings) -> list[Check]:
     """Make all checks. Those that need a Docker engine are left out if there is none."""
     examined = Examined(settings)
-    basics = [row.check(examined) for row in BASICS]
+    first = run(FIRST, examined)
     if not examined.has_engine:
-        basics = [check for check in basics if check.name != "compose"]
-        start = list(check_ports(settings, published={}))
+        first = [check for check in first if check.name != "compose"]
+        start = run(PORT_ROWS, examined)
     else:
-        start = check_start(settings) if all(check.level is Level.OK for check in basics) else []
-    distortions = [row.check(examined) for row in DISTORTIONS]
-    return [*basics, *check_extra_cordapps(settings), *start, *distortions]
+        start = check_start(settings) if all(check.level is Level.OK for check in first) else []
+    return [*first, *check_extra_cordapps(settings), *start, *run(DISTORTIONS, examined)]
 
 
 def check_start(settings: Settings, *, without: Iterable[str] = ()) -> list[Check]:
     """Make the checks that must pass before ``docker compose up``. Services in ``without`` will not be started."""
     examined = Examined(settings, frozenset({BOOTSTRAP, *without}))
-    ports = [variable for variable in PORTS if variable.partition("_")[0].lower() not in examined.without]
-    return [
-        *(row.check(examined) for row in STORES),
-        *check_ports(settings, ports, published=published_ports()),
-        *exposures(settings),
-        *engine_exposures(examined.engine.server_version),
-    ]
+    return [*run(START, examined), *engine_exposures(examined.engine.server_version)]
 
 
 def lacking(settings: Settings) -> list[str]:

@@ -3,10 +3,10 @@
 import json
 import platform
 import re
-import subprocess
 from pathlib import Path
 
 from bare import plugins
+from bare.commands import run
 from corda_lab.host import engine, machine
 from corda_lab.knobs.shape import SHAPE_VARIABLES
 from corda_lab.lab import images, shape
@@ -26,12 +26,7 @@ def git_state(checkout: Path = ROOT) -> GitState:
     """
 
     def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(checkout), *arguments], capture_output=True, text=True, timeout=30, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
+        done = run(["git", "-C", str(checkout), *arguments])
         return done.stdout.strip() if done.returncode == 0 else None
 
     changes = git("status", "--porcelain", "--", ".", DOCUMENTS)

@@ -16,7 +16,7 @@ from corda_lab.lab import doctor as machine_doctor
 from corda_lab.lab import images, lifecycle, project, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import HERE, ask, docker, labelled, outcomes, output_of, problems_of
-from corda_lab.lab.doctor import Check, Level, exposures
+from corda_lab.lab.doctor import Check, Examined, Level
 from corda_lab.lab.settings import Settings
 from corda_lab.swarm import deploy, hosts
 from corda_lab.swarm import images as stack_images
@@ -79,9 +79,8 @@ def project_of(settings: Settings) -> Project:
 def check(prepared: Prepared) -> list[Check]:
     # Ports that the stack has open already are its own.
     beside = Settings(prepared.settings.values, deploy.access_project(prepared.folder.stack))
-    ports = machine_doctor.check_ports(beside, published=machine_doctor.published_ports())
-    checks = [*hosts.examine(prepared.fitted, prepared.hosts), machine_doctor.check_disk(prepared.settings)]
-    checks += [*ports, *exposures(prepared.settings)]
+    rows = (machine_doctor.DISK, *machine_doctor.PORT_ROWS, *machine_doctor.EXPOSURES)
+    checks = [*hosts.examine(prepared.fitted, prepared.hosts), *machine_doctor.run(rows, Examined(beside))]
     if all(made.level is not Level.FAILURE for made in checks):
         # Engines that do not answer have been named already.
         checks += hosts.examine_registry(prepared.fitted.placement.fields.registry, prepared.contexts)

@@ -27,6 +27,13 @@ def settings_with(**changes: str) -> Settings:
     return Settings({**values, **ports, **changes})
 
 
+def ports_of(settings: Settings, published: dict[int, Publisher] | None = None) -> list[Check]:
+    """The checks of the ports, where these containers publish some."""
+    examined = Examined(settings)
+    examined.published = published or {}
+    return doctor.run(doctor.PORT_ROWS, examined)
+
+
 def test_free_ports_are_free_and_different() -> None:
     ports = doctor.free_ports(8)
     assert len(set(ports)) == 8
@@ -34,7 +41,7 @@ def test_free_ports_are_free_and_different() -> None:
 
 
 def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int) -> None:
-    checks = list(doctor.check_ports(settings_with(BRIDGE_PORT=str(taken_port)), published={}))
+    checks = ports_of(settings_with(BRIDGE_PORT=str(taken_port)))
     taken = checks[0]
     assert taken.level is Level.FAILURE
     assert f"(process {os.getpid()})" in taken.finding
@@ -44,19 +51,19 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
 
 def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = list(doctor.check_ports(settings, published={taken_port: Publisher("shop-web-1", "shop")}))
+    checks = ports_of(settings, {taken_port: Publisher("shop-web-1", "shop")})
     assert checks[1].finding == "used by the container shop-web-1"
 
 
 def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
     settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = list(doctor.check_ports(settings, published={taken_port: Publisher("x-locust-1", settings.project)}))
+    checks = ports_of(settings, {taken_port: Publisher("x-locust-1", settings.project)})
     assert checks[1].level is Level.OK
 
 
 def test_two_services_cannot_have_one_port() -> None:
     port = str(doctor.free_ports(1)[0])
-    checks = list(doctor.check_ports(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port), published={}))
+    checks = ports_of(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port))
     assert [check.level for check in checks] == [Level.OK, Level.OK, Level.OK, Level.FAILURE]
     assert "GRAFANA_PORT" in checks[3].remedy
 
@@ -76,7 +83,7 @@ def test_reads_which_container_publishes_what() -> None:
 def test_the_folder_of_the_other_lab_that_holds_a_port_is_named() -> None:
     settings = settings_with()
     other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", "/home/me/lab")
-    found = next(doctor.check_ports(settings, published={settings.port("BRIDGE_PORT"): other}))
+    found = ports_of(settings, {settings.port("BRIDGE_PORT"): other})[0]
     assert found.finding == "used by the container corda-lab-abc-bridge-1, started from /home/me/lab"
     assert re.search(r"BRIDGE_PORT=\d+ in \.env", found.remedy)
 
@@ -155,7 +162,7 @@ def test_error_of_a_check_is_its_finding_with_a_remedy_of_its_own() -> None:
     def look(_: Examined) -> Finding:
         raise LabError("no engine", "start it")
 
-    found = Row("engine", look, "the remedy of the table").check(Examined(settings_with()))
+    (found,) = doctor.run([Row("engine", look, "the remedy of the table")], Examined(settings_with()))
     assert (found.level, found.finding, found.remedy) == (Level.FAILURE, "no engine", "start it")
 
 
@@ -163,5 +170,5 @@ def test_error_of_a_check_is_its_finding_with_a_remedy_of_its_own() -> None:
     ("level", "remedy"), [(Level.OK, ""), (Level.WARNING, "mend"), (Level.FAILURE, "mend"), (Level.UNKNOWN, "ask")]
 )
 def test_remedy_is_that_of_the_table(level: Level, remedy: str) -> None:
-    row = Row("any", lambda _: (level, "finding"), "mend", "ask")
-    assert row.check(Examined(settings_with())).remedy == remedy
+    rows = [Row("any", lambda _: (level, "finding"), "mend", "ask"), Row("none", lambda _: None)]
+    assert [check.remedy for check in doctor.run(rows, Examined(settings_with()))] == [remedy]

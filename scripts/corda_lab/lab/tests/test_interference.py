@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.host import machine, neighbours
-from corda_lab.lab.doctor import DISTORTIONS, Check, Examined, Level
+from corda_lab.lab.doctor import DISTORTIONS, Check, Examined, Level, run
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from support.docker import docker_client
@@ -56,7 +56,7 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
 def examined(root: Path, later: object = None) -> dict[str, Check]:
     """The checks of a tree that ``later`` changes between the two readings."""
     it = Examined(SETTINGS, root=root, pause=lambda _: later() if callable(later) else None)
-    return by_name([row.check(it) for row in DISTORTIONS])
+    return by_name(run(DISTORTIONS, it))
 
 
 def test_a_machine_that_shows_nothing_can_be_told_nothing_about(tmp_path: Path) -> None:
@@ -178,6 +178,6 @@ def test_only_the_busiest_neighbours_are_named(tmp_path: Path) -> None:
 
 
 def test_this_machine_can_be_examined(tmp_path: Path) -> None:
-    checks = by_name([row.check(Examined(SETTINGS)) for row in DISTORTIONS])
+    checks = by_name(run(DISTORTIONS, Examined(SETTINGS)))
     assert set(checks) == {"CPU governor", "CPU turbo", "CPU steal", "neighbours"}
     assert Level.FAILURE not in {check.level for check in checks.values()}
