@@ -1,1 +1,1 @@
-"""The Compose project: its settings, shape and images, and how it is started and stopped."""
+"""A lab: what can be asked of it, its settings and shape, and how it is checked, started and stopped."""

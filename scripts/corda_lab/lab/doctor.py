@@ -88,10 +88,6 @@ def ok(name: str, finding: str) -> Check:
     return Check(name, Level.OK, finding)
 
 
-def unknown(name: str, finding: str, remedy: str) -> Check:
-    return Check(name, Level.UNKNOWN, finding, remedy)
-
-
 def warning(name: str, finding: str, remedy: str) -> Check:
     return Check(name, Level.WARNING, finding, remedy)
 

@@ -41,10 +41,6 @@ class Holder(BaseModel):
         return f"`{self.command}`, process {self.process}, since {since:{form}}"
 
 
-def this_process() -> Holder:
-    return Holder(command=shlex.join(["lab", *sys.argv[1:]]), process=os.getpid(), since=time.time())
-
-
 def lock_file(project: str) -> Path:
     return paths.CACHE / f"lab-{project}.lock"
 
@@ -67,7 +63,9 @@ def held(project: str) -> Iterator[None]:
             file.touch()
             stack.enter_context(locks.locked(file))
             # Written in place: a file that replaced this one would not have its lock.
-            file.write_text(this_process().model_dump_json() + "\n", encoding="utf-8")
+            command = shlex.join(["lab", *sys.argv[1:]])
+            own = Holder(command=command, process=os.getpid(), since=time.time())
+            file.write_text(own.model_dump_json() + "\n", encoding="utf-8")
         except BlockingIOError:
             other = holder(project)
             raise LabError(

@@ -141,7 +141,10 @@ def _read(path: Path) -> Placement:
     except ValidationError as error:
         problems = [_reworded(detail, source) for detail in error.errors(include_url=False)]
         raise WorkloadError(in_file_order(problems)) from None
-    problems = [*_host_problems(fields, source), *_service_problems(fields, source), *_room_problems(fields, source)]
+    problems = [*_host_problems(fields, source), *_service_problems(fields, source)]
+    for name, host in fields.hosts.items():
+        # Whatever the shape. ``nodes`` count once: there is at least one.
+        problems += _over_room(name, host, host.services.values(), source)
     if problems:
         raise WorkloadError(in_file_order(problems))
     return Placement(path.stem, fields, source)
@@ -190,12 +193,6 @@ def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Probl
             elif service in host_of:
                 yield source.problem(place, f"is also on the host {host_of[service]}; remove one of them")
             host_of.setdefault(service, name)
-
-
-def _room_problems(fields: PlacementFields, source: Source) -> Iterator[Problem]:
-    """Yield what is too much for a host whatever the shape. ``nodes`` count once: there is at least one."""
-    for name, host in fields.hosts.items():
-        yield from _over_room(name, host, host.services.values(), source)
 
 
 def _over_room(
