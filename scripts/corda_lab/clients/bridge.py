@@ -58,8 +58,6 @@ class LastFailure:
 
 @dataclass(frozen=True)
 class Node:
-    """A node, as the bridge reports it."""
-
     name: str
     x500_name: str
     platform_version: int
@@ -113,7 +111,6 @@ class Bridge:
             return False
 
     def nodes(self) -> dict[str, Node]:
-        """Return all configured nodes by name."""
         answer = self._get("/v1/nodes")
         try:
             return {node.name: node for node in map(_node, answer.json()["nodes"])}

@@ -101,7 +101,6 @@ class NodeState:
 
     @property
     def health(self) -> str:
-        """The state of the node in words."""
         words = {True: "ready", False: "not ready", None: "not known"}[self.is_ready]
         return f"{words}, not scraped" if self.is_scraped is False else words
 

@@ -65,7 +65,6 @@ class Option:
 
     @property
     def usage(self) -> str:
-        """The help text on the command line."""
         return f"{self.help} Repeatable." if self.kind is Kind.WORDS else self.help
 
     def text(self, value: Any) -> str:

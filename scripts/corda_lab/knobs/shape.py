@@ -84,7 +84,6 @@ def _named(names: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _unless(default: str, words: str) -> Callable[[str], str]:
-    """Describe every value but the default."""
     return lambda text: "" if text == default else words.format(text)
 
 

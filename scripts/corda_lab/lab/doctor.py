@@ -168,7 +168,6 @@ class Examined:
 
     @cached_property
     def published(self) -> dict[int, Publisher]:
-        """The containers that publish ports, by port of this machine."""
         if not self.has_engine:
             return {}
         labels = (PROJECT_LABEL, f"{PROJECT_LABEL}.working_dir")
@@ -177,12 +176,10 @@ class Examined:
 
     @cached_property
     def free_ports(self) -> dict[str, int]:
-        """Another port for each variable."""
         return dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
 
 
 def run(rows: Iterable[Row], examined: Examined) -> list[Check]:
-    """Make the checks of some rows."""
     return [check for row in rows if (check := row.check(examined))]
 
 

@@ -54,8 +54,6 @@ _VM_ERROR = "Error occurred during initialization of VM"
 
 @dataclass(frozen=True)
 class Ending:
-    """A service that has ended, or that ends again and again."""
-
     service: str
     node: str
     """The name of the node; empty if the service is none."""

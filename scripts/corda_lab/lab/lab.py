@@ -30,8 +30,6 @@ _GONE = re.compile(r"no such container|is not running", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Service:
-    """One container of the lab, as its engine reports it."""
-
     name: str
     container: Container
     state: str
@@ -47,7 +45,6 @@ class Service:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended with an error, or is unhealthy."""
         return (self.state in {"exited", "dead"} and self.exit_code != 0) or self.health == "unhealthy"
 
     @property
@@ -104,7 +101,6 @@ class Lab(ABC):
         return Prometheus(self.settings.url("PROMETHEUS_PORT"))
 
     def close(self) -> None:
-        """Close the clients that were used."""
         for name in ("bridge", "prometheus"):
             if name in self.__dict__:
                 self.__dict__.pop(name).close()
@@ -203,7 +199,6 @@ class Lab(ABC):
         return ""
 
     def running_containers(self) -> dict[str, Container]:
-        """Return the running containers by the name of their service."""
         # Not one that has ended and is about to be started again.
         return {
             service.name: service.container for service in self.services() if service.state in {"running", "paused"}

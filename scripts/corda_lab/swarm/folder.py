@@ -57,14 +57,11 @@ def named(placement: str) -> str:
 
 @dataclass(frozen=True)
 class StackFolder:
-    """The folder of one stack, with the names of everything in it."""
-
     stack: str
     """The name of the stack. Compose projects and volumes that belong to it begin with it."""
 
     @classmethod
     def of(cls, project: str) -> "StackFolder":
-        """Return the folder of the stack of a Compose project."""
         return cls(f"{project}{SUFFIX}")
 
     @property

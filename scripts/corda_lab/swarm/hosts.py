@@ -50,8 +50,6 @@ OPEN = (
 
 @dataclass(frozen=True)
 class Member:
-    """One node of the swarm."""
-
     id: str
     hostname: str
     address: str
@@ -126,8 +124,6 @@ def _names(known: Iterable[Member]) -> str:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine of a host says about itself."""
-
     version: str
     node: str
     """Its id in the swarm; empty if it is in none."""

@@ -45,8 +45,6 @@ NETWORK_POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Prepared:
-    """A placement that fits a shape, with the hosts as they are."""
-
     settings: Settings
     project: Project
     """Without the services for which there is no image here."""

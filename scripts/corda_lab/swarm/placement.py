@@ -85,8 +85,6 @@ class HostFields(Fields):
 
 
 class PlacementFields(Fields):
-    """A whole placement file."""
-
     description: Text
     label: Label = LABEL
     """Label of the Swarm nodes whose value is the name of the host."""
@@ -106,8 +104,6 @@ _MODELS: Mapping[str, type[BaseModel]] = {"hosts": HostFields, "services": Reser
 
 @dataclass(frozen=True)
 class Placement:
-    """A valid placement file."""
-
     name: str
     """The file's name without its suffix."""
     fields: PlacementFields
@@ -222,8 +218,6 @@ class Place:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A placement that fits a project."""
-
     placement: Placement
     places: Mapping[str, Place]
     """The place of each service of the stack."""
@@ -244,7 +238,6 @@ class Fitted:
         return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
 
     def reserved_on(self, host: str) -> list[Place]:
-        """What services, and each worker, reserve on a host."""
         services = [place for place in self.places.values() if place.host == host]
         workers = self.placement.fields.hosts[host].workers if host in self.placement.fields.hosts else None
         return services + ([Place(host, workers.cores, workers.memory)] * workers.count if workers else [])

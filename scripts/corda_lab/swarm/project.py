@@ -53,8 +53,6 @@ UNDECIDED = "Add it to scripts/corda_lab/swarm/project.py, and what becomes of i
 
 @dataclass(frozen=True)
 class Project:
-    """The whole project, in one shape."""
-
     name: str
     services: Mapping[str, Service]
     networks: Mapping[str, Mapping[str, Any]]

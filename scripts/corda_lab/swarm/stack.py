@@ -77,8 +77,6 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class StackFile:
-    """One file of a service of the stack."""
-
     kind: Kind
     name: str
     """The name of the secret or config in Swarm, with the hash of its content."""
@@ -229,8 +227,6 @@ def stack_image(service: str, source: str, registry: str, network_hash: str) -> 
 
 @dataclass(frozen=True)
 class Derivation:
-    """All that a stack is derived from."""
-
     project: Project
     fitted: Fitted
     network: NetworkFiles
