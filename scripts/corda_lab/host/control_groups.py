@@ -6,6 +6,7 @@ machine or on another host, that process is not visible here, and CPU time and m
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from bare.commands import run
@@ -65,34 +66,20 @@ def files(kind: str, container: str, groups: str, mounts: str) -> Iterator[Path]
 
     ``groups`` is the text of ``/proc/<pid>/cgroup`` of its main process, ``mounts`` that of ``/proc/self/mountinfo``.
     """
-    controller, *names = FILES[kind]
-    for version, folder in _folders(container, groups, mounts, controller):
-        yield folder / names[version - 1]
-
-
-def _folders(container: str, groups: str, mounts: str, controller: str) -> Iterator[tuple[int, Path]]:
-    """Yield the container's folders that may belong to a controller, each with its version of control groups."""
-    for line in groups.splitlines():
-        _, controllers, group = line.split(":", 2)
-        if container not in group:
+    controller, file_of_1, file_of_2 = FILES[kind]
+    for group_line, mount_line in product(groups.splitlines(), mounts.splitlines()):
+        _, controllers, group = group_line.split(":", 2)
+        mount, _, system = mount_line.partition(" - ")
+        (root, point), version = mount.split()[3:5], system.partition(" ")[0]
+        if container not in group or not group.startswith(root):
             continue
-        for kind, root, point, options in _cgroup_mounts(mounts):
-            if not group.startswith(root):
-                continue
-            folder = Path(point) / group.removeprefix(root).lstrip("/")
-            if kind == "cgroup2" and not controllers:
-                yield 2, folder
-            elif kind == "cgroup" and controller in controllers.split(",") and controller in options:
-                yield 1, folder
-
-
-def _cgroup_mounts(mounts: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield file system type, root, mount point and options of every mounted control group hierarchy."""
-    for line in mounts.splitlines():
-        mount, _, system = line.partition(" - ")
-        fields, kind = mount.split(), system.partition(" ")[0]
-        if kind.startswith("cgroup"):
-            yield kind, fields[3], fields[4], system.split()[-1].split(",")
+        folder = Path(point) / group.removeprefix(root).lstrip("/")
+        if version == "cgroup2" and not controllers:
+            yield folder / file_of_2
+        elif (
+            version == "cgroup" and controller in controllers.split(",") and controller in system.split()[-1].split(",")
+        ):
+            yield folder / file_of_1
 
 
 def parse_usage(text: str) -> float:
