@@ -97,6 +97,8 @@ def docker(
             raise _no_answer(on, arguments, seconds_max) from None
     if done.returncode != 0 and on:
         _require_reached(on, done.stderr)
+    # What went to a file is None here.
+    done.stdout = done.stdout or ""
     return done
 
 
