@@ -197,7 +197,7 @@ class Container:
 
     def shown(self, verb: str, *arguments: str) -> str:
         """Return a command for the container, such as ``logs``, as it can be typed."""
-        return " ".join(["docker", *at(self.context, verb, self.name, *arguments)])
+        return shlex.join(["docker", *at(self.context, verb, self.name, *arguments)])
 
     def inspected(self, form: str) -> str:
         """Return what ``docker container inspect`` prints in a format; empty if there is no such container."""
