@@ -6,10 +6,11 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import docker as docker_module
-from corda_lab.lab.docker import Container, ask, at, docker, inspect_all, on_each, outcomes, problems_of
+from corda_lab.lab.docker import Container, ask, at, docker, docker_to_file, inspect_all, on_each, outcomes, problems_of
 from support.docker import docker_client
 
 MISSING = 'Failed to initialize: unable to resolve docker endpoint: context "partya": context not found'
+DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 SILENT = "error during connect: Get http://docker.example/v1.41/info: exit status 255: ssh: connect to host refused"
 
 
@@ -18,31 +19,26 @@ def test_a_command_runs_on_the_context_of_the_host(tmp_path: Path, monkeypatch: 
     assert ask("volume", "ls", on="partya") == "--context partya volume ls\n"
 
 
-def test_a_missing_context_is_named_with_the_command_that_creates_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("said", "words", "remedy"),
+    [
+        (MISSING, "there is no docker context of this name", "docker context create partya"),
+        (SILENT, "its engine does not answer: error during connect", "docker --context partya version"),
+        (DENIED, "its engine does not answer: permission denied", "docker --context partya version"),
+    ],
+)
+def test_an_engine_that_is_not_reached_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str, remedy: str
 ) -> None:
-    docker_client(tmp_path, monkeypatch, f"echo '{MISSING}' >&2; exit 1")
-    with pytest.raises(LabError, match="partya: there is no docker context of this name") as caught:
+    docker_client(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    with pytest.raises(LabError, match=f"^partya: {words}") as caught:
         docker("info", on="partya")
-    assert "docker context create partya" in caught.value.remedy
-
-
-def test_an_engine_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, f"echo '{SILENT}' >&2; exit 1")
-    with pytest.raises(LabError, match="partya: its engine does not answer: error during connect"):
-        docker("info", on="partya")
+    assert remedy in caught.value.remedy
 
 
 def test_a_command_for_a_container_can_be_typed() -> None:
     assert Container("a", "partya").shown("exec", "cat", "/x") == "docker --context partya exec a cat /x"
     assert Container("a").shown("logs") == "docker logs a"
-
-
-def test_an_engine_that_its_user_may_not_use_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
-    docker_client(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
-    with pytest.raises(LabError, match="partya: its engine does not answer: permission denied"):
-        docker("info", on="partya")
 
 
 def test_a_host_gets_no_more_than_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +58,14 @@ def test_a_command_that_fails_is_shown_with_its_words(tmp_path: Path, monkeypatc
     with pytest.raises(LabError, match="partya: `docker volume rm x` failed: no such volume"):
         ask("volume", "rm", "x", on="partya")
     assert docker("volume", "rm", "x", on="partya").returncode == 1
+
+
+def test_what_a_command_prints_can_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docker_client(tmp_path, monkeypatch, 'echo "$@"; exit "$1"')
+    docker_to_file(tmp_path / "text", "0", shown="docker 0")
+    assert (tmp_path / "text").read_text() == "0\n"
+    with pytest.raises(LabError, match="`docker 3` failed"):
+        docker_to_file(tmp_path / "text", "3", shown="docker 3")
 
 
 def test_what_is_wrong_with_any_host_is_said_at_once() -> None:

@@ -93,3 +93,17 @@ def test_a_party_that_compose_does_not_know_is_named_before_the_start() -> None:
     lifecycle.check_services(config, ["notary", "partya"])
     with pytest.raises(LabError, match=r"^compose\.yaml: has no service partyd"):
         lifecycle.check_services(config, ["notary", "partya", "partyd"])
+
+
+@pytest.mark.parametrize(
+    ("node", "database", "refused"),
+    [("PartyA", "h2", False), ("Notary", "h2", False), ("PartyX", "h2", True), ("PartyA", "postgres", True)],
+)
+def test_a_node_of_the_lab_on_h2_can_be_recovered(node: str, database: str, refused: bool) -> None:
+    settings = load_settings(ENV_FILE, {"DATABASE": database})
+    if not refused:
+        assert lifecycle.recoverable(settings, node.lower()) == node
+        return
+    with pytest.raises(LabError) as raised:
+        lifecycle.recoverable(settings, node)
+    assert raised.value.exit_code == 2
