@@ -18,7 +18,16 @@ from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import endings
-from corda_lab.lab.docker import Container, at, docker, inspect_all, names_by_context, outcomes, problems_of
+from corda_lab.lab.docker import (
+    Container,
+    at,
+    docker,
+    inspect_all,
+    names_by_context,
+    outcomes,
+    problems_of,
+    start_docker,
+)
 from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.results.manifest import Environment, Image
 from corda_lab.runs.live import EarlyStop, LiveRate, Stall
@@ -310,13 +319,8 @@ class ContainerEnd:
 
 @contextmanager
 def end_of(container: Container) -> Iterator[ContainerEnd]:
-    process = subprocess.Popen(
-        ["docker", *at(container.context, "wait", container.name)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    wait = at(container.context, "wait", container.name)
+    process = start_docker(*wait, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield ContainerEnd(process)
     finally:
