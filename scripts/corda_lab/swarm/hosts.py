@@ -89,33 +89,27 @@ def parse_member(entry: Mapping[str, Any]) -> Member:
     )
 
 
-@dataclass(frozen=True)
-class Located:
-    """The node of the swarm that is a host, or why there is none that can run anything."""
+def locate(host: str, label: str, known: Sequence[Member]) -> Member:
+    """Return the node with the label of a host. Raises LabError if there is none that can run anything.
 
-    member: Member | None
-    trouble: str = ""
-    remedy: str = ""
-
-
-def locate(host: str, label: str, known: Sequence[Member]) -> Located:
-    """Find the node with the label of a host. A second one would get the ledgers of the first one's services."""
+    A second one would get the ledgers of the first one's services.
+    """
     named = [member for member in known if member.labels.get(label) == host]
     if not named:
         remedy = f"Choose one of {_names(known)}: `docker node update --label-add {label}={host} NODE`."
-        return Located(None, f"no node of the swarm has the label {label}={host}", remedy)
+        raise LabError(f"no node of the swarm has the label {label}={host}", remedy)
     if len(named) > 1:
         text = f"{len(named)} nodes of the swarm have the label {label}={host}: {_names(named)}"
-        return Located(None, text, f"Remove it from all but one: `docker node update --label-rm {label} NODE`.")
+        raise LabError(text, f"Remove it from all but one: `docker node update --label-rm {label} NODE`.")
     (member,) = named
     name = member.hostname
     if member.state != "ready":
         remedy = f"Start its engine, and let {name} reach the manager at TCP port 2377."
-        return Located(member, f"the manager has lost {name} ({member.state})", remedy)
+        raise LabError(f"the manager has lost {name} ({member.state})", remedy)
     if member.availability != "active":
         remedy = f"`docker node update --availability active {name}`"
-        return Located(member, f"{name} takes no tasks (availability {member.availability})", remedy)
-    return Located(member)
+        raise LabError(f"{name} takes no tasks (availability {member.availability})", remedy)
+    return member
 
 
 def _names(known: Iterable[Member]) -> str:
@@ -164,30 +158,30 @@ def parse_facts(text: str, before: float, after: float) -> EngineFacts:
 class SwarmHosts:
     """The hosts of a placement, as the swarm and their engines say."""
 
-    located: Mapping[str, Located]
+    members: Mapping[str, Member | LabError]
     facts: Mapping[str, EngineFacts | LabError]
 
     @classmethod
-    def ask(cls, fitted: Fitted, members: Sequence[Member]) -> "SwarmHosts":
+    def ask(cls, fitted: Fitted, known: Sequence[Member]) -> "SwarmHosts":
         label = fitted.placement.fields.label
-        located = {name: locate(name, label, members) for name in fitted.hosts}
-        return cls(located, outcomes(fitted.hosts, facts_of))
+        members = outcomes(fitted.hosts, lambda host: locate(host, label, known))
+        return cls(members, outcomes(fitted.hosts, facts_of))
 
     @property
     def node_names(self) -> dict[str, str]:
-        return {located.member.id: name for name, located in self.located.items() if located.member}
+        return {member.id: name for name, member in self.members.items() if isinstance(member, Member)}
 
 
 def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
     for name in fitted.hosts:
-        located, facts = hosts.located[name], hosts.facts[name]
-        if located.trouble:
-            yield failure(f"host {name}", located.trouble, located.remedy)
+        member, facts = hosts.members[name], hosts.facts[name]
+        if isinstance(member, LabError):
+            yield failure(f"host {name}", member.message, member.remedy)
         elif isinstance(facts, LabError):
             yield failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy)
-        elif located.member:
-            yield from _host_checks(name, located.member, facts, fitted)
+        else:
+            yield from _host_checks(name, member, facts, fitted)
     answered = {name: facts for name, facts in hosts.facts.items() if isinstance(facts, EngineFacts)}
     yield from _versions(answered)
     for name, facts in answered.items():

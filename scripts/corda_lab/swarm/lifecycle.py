@@ -52,10 +52,6 @@ class Prepared:
     hosts: SwarmHosts
     folder: StackFolder
 
-    @property
-    def contexts(self) -> tuple[str, ...]:
-        return self.fitted.hosts
-
 
 def prepare(settings: Settings, name: str) -> Prepared:
     """Read a placement, fit it to the shape, and ask all hosts. Raises LabError for what does not fit."""
@@ -81,7 +77,7 @@ def check(prepared: Prepared) -> list[Check]:
     checks = [*hosts.examine(prepared.fitted, prepared.hosts), *machine_doctor.run(rows, Examined(beside))]
     if all(made.level is not Level.FAILURE for made in checks):
         # Engines that do not answer have been named already.
-        checks += hosts.examine_registry(prepared.fitted.placement.fields.registry, prepared.contexts)
+        checks += hosts.examine_registry(prepared.fitted.placement.fields.registry, prepared.fitted.hosts)
     return checks
 
 

@@ -8,7 +8,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import Check, Level
 from corda_lab.swarm import hosts
-from corda_lab.swarm.hosts import EngineFacts, Located, Member, SwarmHosts, examine
+from corda_lab.swarm.hosts import EngineFacts, Member, SwarmHosts, examine
 from corda_lab.swarm.placement import Fitted, find_placement, fit
 from corda_lab.swarm.project import Project
 from support.docker import docker_client
@@ -27,10 +27,12 @@ def found(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> Found:
     """Return a function that examines two sound hosts, but for the values that are given for the first."""
     monkeypatch.setattr(hosts, "is_open", lambda _address, port: port != 1)
 
-    def examined(*, located: Located | None = None, facts: EngineFacts | LabError | None = None) -> dict[str, Check]:
+    def examined(
+        *, located: Member | LabError | None = None, facts: EngineFacts | LabError | None = None
+    ) -> dict[str, Check]:
         members = {name: member(name) for name in fitted.hosts}
         swarm_hosts = SwarmHosts(
-            {name: Located(one) for name, one in members.items()} | ({"network": located} if located else {}),
+            {**members, **({"network": located} if located else {})},
             {name: facts_of(name) for name in fitted.hosts} | ({"network": facts} if facts else {}),
         )
         return {check.name: check for check in examine(fitted, swarm_hosts)}
@@ -56,7 +58,7 @@ def test_sound_hosts_pass(found: Found) -> None:
 
 
 def test_a_host_that_the_swarm_does_not_have_is_named(found: Found) -> None:
-    check = found(located=Located(None, "no node has the label", "add it"))["host network"]
+    check = found(located=LabError("no node has the label", "add it"))["host network"]
     assert (check.level, check.finding, check.remedy) == (Level.FAILURE, "no node has the label", "add it")
 
 
@@ -72,7 +74,7 @@ def test_a_context_that_leads_elsewhere_is_a_failure(found: Found) -> None:
 
 
 def test_a_host_must_have_what_is_reserved_on_it(found: Found) -> None:
-    checks = found(located=Located(member("network", cores=3, memory=GIB)))
+    checks = found(located=member("network", cores=3, memory=GIB))
     check = checks["room of network"]
     assert check.level is Level.FAILURE
     assert check.finding == "4 cores are reserved, and it has 3; 8 GiB of memory are reserved, and it has 1 GiB"
@@ -93,7 +95,7 @@ def test_engines_that_differ_are_a_warning(found: Found) -> None:
 def test_an_engine_that_is_too_old_is_a_failure(fitted: Fitted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "is_open", lambda _address, _port: True)
     swarm_hosts = SwarmHosts(
-        {name: Located(member(name)) for name in fitted.hosts},
+        {name: member(name) for name in fitted.hosts},
         {name: facts_of(name, version="19.03.5") for name in fitted.hosts},
     )
     failed = [check for check in examine(fitted, swarm_hosts) if check.level is Level.FAILURE]
