@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from corda_lab.report.sweep import difference_rows
 
 from corda_lab.analysis import conclusions, notes, points, saturation, significance, wording
-from corda_lab.report.sweep import difference_rows
 from corda_lab.results import stored
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from corda_lab.report.run import count_rows
 
 from corda_lab.errors import LabError
 from corda_lab.report import commands
-from corda_lab.report.run import count_rows
 from corda_lab.steps import rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import node_values
