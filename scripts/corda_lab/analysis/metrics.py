@@ -152,11 +152,7 @@ def _rate(name: str, title: str, of: Total) -> Metric:
 
 
 def _by_node(
-    name: str,
-    title: str,
-    unit: str,
-    read: Callable[[StepEntry, str], Mapping[str, float]],
-    together: Together = sum,
+    name: str, title: str, unit: str, read: Callable[[StepEntry, str], Mapping[str, float]], together: Together = sum
 ) -> Metric:
     """A value that an entry has by node, under the name of the metric."""
 
@@ -170,11 +166,7 @@ def _by_node(
 _ALL = (
     replace(_rate("throughput", "throughput", lambda step: step.throughput_per_second), by_node=_throughput_by_node),
     Metric(
-        "states",
-        "throughput in states",
-        "states/s",
-        lambda step: step.throughput_states_per_second,
-        higher_is="faster",
+        "states", "throughput in states", "states/s", lambda step: step.throughput_states_per_second, higher_is="faster"
     ),
     _latency("p50"),
     _latency("p95"),
@@ -188,10 +180,7 @@ _ALL = (
     ),
     Metric("node_latency_mean", "mean latency in the node", "ms", _node_latency_mean),
     Metric(
-        "consensus_latency_mean",
-        "mean consensus latency",
-        "ms",
-        lambda step: step.stages.consensus_latency_ms.mean,
+        "consensus_latency_mean", "mean consensus latency", "ms", lambda step: step.stages.consensus_latency_ms.mean
     ),
     Metric("total_seconds", "total time", "s", lambda step: step.total_seconds),
     Metric("burst_total", "total time of a burst", "s", _burst_mean("total_seconds")),
@@ -202,13 +191,7 @@ _ALL = (
     _rate("goodput", "goodput", _goodput),
     Metric("flows_in_flight", "flows in flight", "flows", lambda step: step.littles_law.in_flight_mean),
     Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", _flows_waiting),
-    Metric(
-        "flows_past_wait",
-        "flows that a flow thread has taken up",
-        "flows",
-        _flows_past_wait,
-        higher_is="faster",
-    ),
+    Metric("flows_past_wait", "flows that a flow thread has taken up", "flows", _flows_past_wait, higher_is="faster"),
     _by_node("cpu_percent", "CPU", "%", _usage),
     _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage, max),
     Metric(

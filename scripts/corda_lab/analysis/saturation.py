@@ -157,9 +157,9 @@ def _within_windows(samples: pl.DataFrame, series: str, steps: Sequence[StepEntr
 def connections(samples: pl.DataFrame) -> Utilisation:
     """The node with the most threads that waited for a database connection, as a mean number of threads."""
     waiting = (
-        samples.group_by("step", "node")
+        samples.group_by("step", "node", maintain_order=True)
         .agg(pl.col("value").mean())
-        .group_by("node")
+        .group_by("node", maintain_order=True)
         .agg(pl.col("value").mean())
         .sort("value", "node", descending=[True, False])
     )
@@ -176,13 +176,10 @@ def queue(samples: pl.DataFrame) -> Utilisation:
     third = (ended - began) / 3
     depths = (
         samples.filter(pl.col("labels").str.contains('"inbound"', literal=True))
-        .group_by("step", "node")
-        .agg(
-            first=value.filter(time <= began + third).mean(),
-            last=value.filter(time >= ended - third).mean(),
-        )
+        .group_by("step", "node", maintain_order=True)
+        .agg(first=value.filter(time <= began + third).mean(), last=value.filter(time >= ended - third).mean())
         .drop_nulls()
-        .group_by("node")
+        .group_by("node", maintain_order=True)
         .agg(pl.col("first", "last").mean())
         .sort(pl.col("last") - pl.col("first"), "node", descending=[True, False])
     )

@@ -120,9 +120,9 @@ def _sampled(run: StoredRun, step: StepEntry) -> pl.DataFrame:
     place = pl.coalesce("node", pl.col("labels").str.json_path_match("$.job"), pl.lit("")).alias("place")
     return (
         _in_parts(run.table("metrics"), "time", step)
-        .group_by("name", place, "time", "span")
+        .group_by("name", place, "time", "span", maintain_order=True)
         .agg(pl.col("value").sum())
-        .group_by("name", "place", "span")
+        .group_by("name", "place", "span", maintain_order=True)
         .agg(lowest=pl.col("value").min(), mean=pl.col("value").mean())
         .join(watched, left_on="name", right_on="series")
         .sort("order", "place", "span")

@@ -118,9 +118,9 @@ def by_node(
         samples.filter(pl.col("name") == name)
         .with_columns(node.alias("series"))
         .drop_nulls("series")
-        .group_by("step", "series", "time")
+        .group_by("step", "series", "time", maintain_order=True)
         .agg(pl.col("value").sum())
-        .group_by("step", "series", place.alias("x"))
+        .group_by("step", "series", place.alias("x"), maintain_order=True)
         .agg((pl.col("value").mean() * scale).alias("y"))
         .sort("series", "x")
     )
@@ -251,30 +251,28 @@ def latency_ecdf(timed: pl.DataFrame, step: StepEntry) -> Chart:
 
     From the intended start too, where requests have one. Those that were not answered took longer than any x.
     """
-    kinds = {"from the real start" if step.has_intended_starts else "share": ("latency_ms", Look("main", "steps"))}
+    kinds = {"latency_ms": "share"}
     if step.has_intended_starts:
-        kinds = {
-            "from the intended start": ("latency_intended_ms", Look("main", "steps")),
-            "from the real start": ("latency_ms", Look("second", "steps", "dash")),
-        }
+        kinds = {"latency_intended_ms": "from the intended start", "latency_ms": "from the real start"}
+    looks = (Look("main", "steps"), Look("second", "steps", "dash"))
     return Chart(
         "latency-ecdf",
         "Cumulative latency distribution",
         "The share of requests that took at most the time on the x axis.",
         "% of requests",
-        pl.concat(_shares(timed, column, step, name) for name, (column, _) in kinds.items()),
-        {name: look for name, (_, look) in kinds.items()},
+        pl.concat(_shares(timed[column], getattr(step, column).unanswered, name) for column, name in kinds.items()),
+        dict(zip(kinds.values(), looks, strict=False)),
         x_title="ms",
     )
 
 
-def _shares(timed: pl.DataFrame, column: str, step: StepEntry, series: str) -> pl.DataFrame:
-    unanswered = getattr(step, column).unanswered
-    ordered = timed.select(pl.col(column).cast(pl.Float64).drop_nulls().sort().alias("x")).with_row_index("rank", 1)
-    last = ordered.height - 1
-    places = {round(number * last / (POINT_COUNT_MAX - 1)) for number in range(POINT_COUNT_MAX)} if last >= 0 else ()
-    share = 100 * pl.col("rank") / (ordered.height + unanswered)
-    return ordered[sorted(places)].select(pl.lit(series).alias("series"), "x", share.alias("y"))
+def _shares(latency: pl.Series, unanswered: int, series: str) -> pl.DataFrame:
+    """The share of requests that took at most x, at about ``POINT_COUNT_MAX`` places and the last."""
+    ordered = latency.cast(pl.Float64).drop_nulls().sort().alias("x").to_frame()
+    share = 100 * pl.int_range(1, pl.len() + 1) / (pl.len() + unanswered)
+    points = ordered.select(pl.lit(series).alias("series"), "x", share.alias("y"))
+    every = max(1, points.height // POINT_COUNT_MAX)
+    return pl.concat([points.gather_every(every), points.tail(1)])
 
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
@@ -299,13 +297,12 @@ def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
-    origin = step.window.load_started_at
-    times = [round(load_seconds(step) * number / POINT_COUNT_MAX, 2) for number in range(POINT_COUNT_MAX + 1)]
-    levels = in_flight_levels(rows).with_columns(pl.col("at") - origin)
-    requests = "generator, from the rows"
-    generator = (
-        pl.DataFrame({"x": times})
-        .join_asof(levels, left_on="x", right_on="at", strategy="backward")
+    origin, requests = step.window.load_started_at, "generator, from the rows"
+    times = pl.int_range(POINT_COUNT_MAX + 1, eager=True) * (load_seconds(step) / POINT_COUNT_MAX)
+    levels = (
+        times.alias("x")
+        .to_frame()
+        .join_asof(in_flight_levels(rows).with_columns(pl.col("at") - origin), left_on="x", right_on="at")
         .select(pl.lit(requests).alias("series"), "x", pl.col("level").fill_null(0).cast(pl.Float64).alias("y"))
     )
     nodes = by_node(metrics, "node_flows_in_flight", origin).drop("step")
@@ -315,7 +312,7 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
         "In flight",
         "Requests that wait for an answer at the generator, and flows in flight at each node, responders included.",
         "flows",
-        pl.concat([generator, nodes]),
+        pl.concat([levels, nodes]),
         {requests: Look("ink", "steps"), **looks},
         spans=[span_of(step, origin)],
     )
@@ -414,7 +411,7 @@ def each_second(samples: pl.DataFrame, value: pl.Expr, step: StepEntry) -> pl.Da
     in_load = pl.col("time").is_between(origin, origin + LONGEST_SECONDS)
     return (
         samples.filter(~pl.col("container").is_in(LAB_PARTS) & in_load)
-        .group_by(pl.col("container").cast(pl.String).alias("series"), place.alias("x"))
+        .group_by(pl.col("container").cast(pl.String).alias("series"), place.alias("x"), maintain_order=True)
         .agg(value.mean().alias("y"))
         .drop_nulls()
         .sort("series", "x")

@@ -17,17 +17,7 @@ from corda_lab.analysis.points import RATE, Estimate, Point, grouped, x_name
 from corda_lab.analysis.significance import is_number
 from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.report.chart import DASHES, PATTERN_COUNT, Chart, Look, Mark, Width, bounded, look_of
-from corda_lab.report.charts import (
-    MIB,
-    NODE,
-    bin_seconds,
-    by_node,
-    histogram,
-    load_seconds,
-    mean_line,
-    rates,
-    span_of,
-)
+from corda_lab.report.charts import MIB, NODE, bin_seconds, by_node, histogram, load_seconds, mean_line, rates, span_of
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -172,12 +162,7 @@ def _single_steps(points: Sequence[Point], name: str, series: str, *, valid: boo
     """The values of single steps that passed."""
     of = metric(name).of
     return [
-        {
-            "series": series,
-            "x": point.x,
-            "y": value,
-            "label": f"step {step.index}, {point.label}: {shown(value, name)}",
-        }
+        {"series": series, "x": point.x, "y": value, "label": f"step {step.index}, {point.label}: {shown(value, name)}"}
         for point in points
         for step in point.steps
         if step.validity.valid is valid and step.outcome == "passed" and _is_drawn(value := of(step))

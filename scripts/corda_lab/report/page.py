@@ -3,9 +3,9 @@
 Everything is made from the stored files of the run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -13,7 +13,6 @@ from corda_lab import atomic
 from corda_lab.analysis.conclusions import Analysis, failures
 from corda_lab.analysis.metrics import COMPARED, METRICS
 from corda_lab.analysis.points import known_metrics
-from corda_lab.analysis.values import interval_words, shown
 from corda_lab.errors import LabError
 from corda_lab.report import (
     charts,
@@ -30,10 +29,10 @@ from corda_lab.report import (
 )
 from corda_lab.report.chart import Chart
 from corda_lab.results import folders, profiles, stored
-from corda_lab.results.audits import Audit
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import stages
+from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LOAD_OPTIONS
@@ -45,16 +44,6 @@ from corda_lab.text.words import STAGE_MEANINGS, plural
 PRINTED = ("throughput", "latency-histogram", "latency-ecdf")
 """Ids of the charts of a single run that are drawn for papers. A sweep has its search, curves and breakdowns."""
 AUDIT_STATES = {"passed": "good", "violations": "bad", "cannot tell": "warning"}
-AUDIT_COUNTS = (
-    ("nodes whose ledgers were read", "nodes"),
-    ("transactions recorded during the load", "transactions"),
-    ("requests that were told of success", "acknowledged"),
-    ("transactions that they were told of", "acknowledged_transactions"),
-    ("requests with an unknown outcome", "unknown_requests"),
-    ("rows of vaults recorded or consumed during the load", "vault_states"),
-    ("states that the notary has seen consumed, ever", "notary_entries"),
-)
-COUNT_STATES = {"agree": "good", "differ": "bad"}
 MORE_FILES = (
     "samples.parquet",
     "stages.parquet",
@@ -96,12 +85,14 @@ def page(analysis: Analysis) -> str:
         "sweep.html" if run.is_sweep else "run.html",
         {
             "analysis": analysis,
+            "audit_states": AUDIT_STATES,
             "run": run.manifest,
             "badge": badge(analysis),
             "cost_hints": list(tables.cost_hints(run, analysis.points)),
             "cost_rows": list(tables.cost_rows(analysis.points)),
             "cost_titles": [METRICS[name].title for name in tables.COSTS],
             "environments": facts.environments(run),
+            "facts": facts,
             "files": [name for name in MORE_FILES if (run.folder / name).exists()],
             "logs": node_logs.section(run.folder),
             "stage_meanings": STAGE_MEANINGS,
@@ -120,29 +111,8 @@ def printed_charts(run: StoredRun) -> list[Chart]:
     analysis = Analysis(run)
     if not run.is_sweep:
         return [chart for chart in run_charts(analysis) if chart.id in PRINTED and not chart.is_empty]
-    drawn = [
-        *charts_sweep.search_path(analysis),
-        *charts_sweep.curves(analysis),
-        *charts_sweep.breakdowns(analysis),
-    ]
+    drawn = [*charts_sweep.search_path(analysis), *charts_sweep.curves(analysis), *charts_sweep.breakdowns(analysis)]
     return [chart for chart in drawn if not chart.is_empty]
-
-
-class Tile(NamedTuple):
-    """A value at the top of a report. ``state`` is ``good``, ``bad``, ``warning`` or empty."""
-
-    name: str
-    text: str
-    detail: str
-    state: str = ""
-
-
-def _requests_tile(steps: Sequence[StepEntry]) -> Tile:
-    failed, unknown, total = (
-        sum(getattr(step.requests, name) for step in steps) for name in ("failed", "unknown", "total")
-    )
-    detail = f"of {plural(total, 'request')}" + (f"; {unknown:,} with unknown outcome" if unknown else "")
-    return Tile("failed", f"{failed:,}", detail, "bad" if failed or unknown else "good")
 
 
 def badge(analysis: Analysis) -> tuple[str, str]:
@@ -172,16 +142,15 @@ def run_content(analysis: Analysis) -> dict[str, Any]:
     return {
         "step": step,
         "audit": analysis.audits.get(step.index),
-        "audit_counts": AUDIT_COUNTS,
         "charts": run_charts(analysis),
         "clocks": CLOCKS,
         "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
         "expected_failures": grouped_errors(step.expected_failures),
-        "facts": list(facts.run_facts(run)),
+        "metrics": {name: METRICS[name].of(step) for name in COMPARED},
         "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),
         "profiles": [(entry, profiles.read(run.folder, entry)) for entry in run.manifest.profiles],
         "profile_words": profiles,
-        "tiles": list(_step_tiles(step, analysis.audits.get(step.index))),
+        "warm_up_words": warm_up_words,
         "values": tables.values_by_node(step),
         "waterfalls": waterfall.of_run(run, step),
         "clock_note": waterfall.CLOCK,
@@ -193,27 +162,6 @@ def run_charts(analysis: Analysis) -> list[Chart]:
     """The charts of a run of one step."""
     run, (step,) = analysis.run, analysis.run.steps
     return charts.run_charts(run, analysis.metrics, _consensus_latencies(run, step))
-
-
-def _step_tiles(step: StepEntry, audit: Audit | None) -> Iterator[Tile]:
-    requests, counts = step.requests, step.counts
-    done = f"{requests.window_ok + requests.window_expected:,} in {step.window.seconds:.0f} s"
-    detail = done if step.bursts is None else f"mean of {plural(len(step.bursts.bursts), 'burst')}"
-    since = ", from the intended start" if step.has_intended_starts else ""
-    for name in COMPARED:
-        value = METRICS[name].of(step)
-        if name in ("throughput", "states"):
-            if value is not None:
-                yield Tile(name, shown(value, name), detail if name == "throughput" else "created by these flows")
-        else:
-            yield Tile(name, shown(value, name), f"{name[1:]} % took no longer{since}")
-    yield _requests_tile([step])
-    yield Tile("four counts", counts.verdict, f"generator: {counts.generator:,}", COUNT_STATES.get(counts.verdict, ""))
-    if audit is None:
-        yield Tile("ledgers", "not audited", "")
-    else:
-        proof = "every transaction, state and value" if audit.verdict == "passed" else audit.summary
-        yield Tile("ledgers", audit.verdict, proof, AUDIT_STATES[audit.verdict])
 
 
 def _consensus_latencies(run: StoredRun, step: StepEntry) -> pl.Series | None:
@@ -251,9 +199,7 @@ def sweep_content(analysis: Analysis) -> dict[str, Any]:
     return {
         "sweep": run.sweep,
         "steps": steps,
-        "audit_states": AUDIT_STATES,
         "began_at": charts_sweep.origin_of(run),
-        "tiles": list(_sweep_tiles(analysis)),
         "curves": [*charts_sweep.search_path(analysis), *charts_sweep.curves(analysis)],
         "over_time": charts_sweep.over_the_run(run, rows, analysis.metrics),
         "breakdown": charts_sweep.breakdowns(analysis),
@@ -261,35 +207,10 @@ def sweep_content(analysis: Analysis) -> dict[str, Any]:
         "compared": known_metrics(analysis.points),
         "differences": [] if analysis.searches else [summaries.difference_row(pair) for pair in analysis.judged.shown],
         "metrics": METRICS,
-        "plan_facts": list(facts.plan_facts(analysis)),
         "values": tables.values_by_point(analysis.points),
-        "conditioning_facts": facts.conditioning_facts,
         "run_command": lambda step: run_command(run, step),
         "grouped_errors": grouped_errors,
     }
-
-
-def _sweep_tiles(analysis: Analysis) -> Iterator[Tile]:
-    steps, judged = analysis.run.steps, analysis.judged
-    for top in judged.tops:
-        metric = METRICS[judged.metric]
-        name = f"{'highest' if metric.higher_is_better else 'lowest'} {metric.title}"
-        value = shown(top.estimate(judged.metric).value, judged.metric)
-        yield Tile(name, value, f"{top.label}: {interval_words(top, judged.metric)}")
-    # A single best point has all its metrics.
-    for top in judged.tops if len(judged.tops) == 1 else ():
-        for name in known_metrics(judged.tops):
-            if name != judged.metric:
-                value = shown(top.estimate(name).value, name)
-                yield Tile(f"{METRICS[name].title}, same point", value, interval_words(top, name))
-    # What failed in a step that broke is its result.
-    passed = [step for step in steps if step.outcome == "passed"]
-    valid, agree = sum(step.validity.valid for step in steps), sum(step.counts.agree for step in passed)
-    state = "good" if valid == len(steps) else "warning"
-    yield Tile("valid steps", f"{valid} / {len(steps)}", "invalid steps are in no mean", state)
-    yield _requests_tile(passed)
-    state = "good" if agree == len(passed) else "bad"
-    yield Tile("four counts agree", f"{agree} / {len(passed)}", "steps without lost flows", state)
 
 
 def run_command(run: StoredRun, step: StepEntry) -> str:

@@ -11,7 +11,6 @@ from corda_lab.analysis.conclusions import Analysis
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Estimate, Point, known_metrics, measured_metrics
 from corda_lab.analysis.significance import PointComparison
-from corda_lab.analysis.trends import Trend
 from corda_lab.analysis.values import ratio_words, shown, with_interval
 from corda_lab.knobs import labels
 from corda_lab.report import tables
@@ -115,7 +114,11 @@ def data(analysis: Analysis) -> str:
         "limits": analysis.limits,
         "notes": [asdict(note) for note in analysis.notes],
         "points": [point_data(point) for point in analysis.points],
-        "trends": [trend_data(index, trend) for index, trends in analysis.trends.items() for trend in trends],
+        "trends": [
+            {"step": index, **asdict(trend), "mean": trend.mean, "direction": trend.direction}
+            for index, trends in analysis.trends.items()
+            for trend in trends
+        ],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -151,19 +154,3 @@ def point_data(point: Point) -> dict[str, Any]:
 def estimate_data(estimate: Estimate) -> dict[str, Any]:
     """An estimate, with a text for an infinite value."""
     return {**asdict(estimate), "value": NOT_ANSWERED if estimate.value == math.inf else estimate.value}
-
-
-def trend_data(step: int, trend: Trend) -> dict[str, Any]:
-    """A trend of a step. Slopes are per hour, in the unit of the value."""
-    return {
-        "step": step,
-        "name": trend.name,
-        "place": trend.place,
-        "unit": trend.unit,
-        "points": len(trend.values),
-        "mean": trend.mean,
-        "per_hour": trend.slope.estimate,
-        "per_hour_low": trend.slope.low,
-        "per_hour_high": trend.slope.high,
-        "direction": trend.direction,
-    }

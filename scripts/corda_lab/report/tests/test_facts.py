@@ -19,11 +19,6 @@ def test_a_machine_is_described_by_what_is_known_of_it(governor: str | None, tur
 
 
 def test_hosts_are_described_with_what_ran_on_each_and_what_was_not_measured() -> None:
-    rows = dict(facts.environment_facts(ON_HOSTS))
-    assert rows["Placement"] == "three (0123456789ab), plain overlay"
-    assert rows["Host one"] == "4 cores of Fast 3000, 8 GiB, 6.1.0, engine 29.0.1: notary, partya and 2 workers"
-    assert "Machine" not in rows
-    assert "how fast the processors" in rows["Not measured"]
     assert facts.machines(ON_HOSTS) == "1 host of the placement three"
     assert facts.machines(ENVIRONMENT) == facts.machine(ENVIRONMENT.host)
 
