@@ -75,9 +75,9 @@ def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., P
 def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:
     errors = ('invalid-argument: args.iouValue is "x{n}"', "flow-failed: PartyB did not sign")
     run = stored_run(error_every=10, errors=errors)
-    top, errors_table = report_text(run).partition("Charts")[0], article(run, "Errors")
-    assert re.search(r"Failed: \d+ of [\d,]+ requests failed", top)
-    for text in (top, errors_table.partition("<h2>")[0].replace("&#34;", '"')):
+    top, errors_table = report_html(run).partition('aria-label="Main values"')[0], article(run, "Errors")
+    assert re.search(r"<b>Failed:</b> \d+ of [\d,]+ requests failed", top)
+    for text in (top, errors_table.partition("<h2>")[0]):
         assert text.count("flow-failed: PartyB did not sign") == 1
     assert errors_table.count("args.iouValue is &#34;…&#34;") == 1
     assert len(re.findall(r"example: invalid-argument: args.iouValue is &#34;x\d+&#34;", errors_table)) == 1
