@@ -16,6 +16,8 @@ LONG_FUNCTIONS: dict[str, str] = {}
 LONG_MODULES = {
     "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
     "scripts/corda_lab/steps/load.py": "every option of a load, each declared once",
+    "scripts/corda_lab/report/charts.py": "every chart of a run, each with what it says",
+    "scripts/corda_lab/report/charts_sweep.py": "every chart of a sweep, each with what it says",
     "tests/support/sweeps.py": "one simulated sweep, from its rows to its folder",
     "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
     "tests/golden/golden_adapter.py": "all that the golden tests know of the code, in one place",

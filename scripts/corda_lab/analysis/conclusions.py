@@ -141,7 +141,9 @@ class Analysis:
                 return ["the system kept up with the offered rate, so no limit was reached"]
             first = "; the first point that did not keep up with the offered rate" if self.run.is_sweep else ""
             return [self._limit_at(behind[0]) + first]
-        return [self._limit_at(top) + self._still_rising_words(top) for top in self.judged.tops or self.points[:1]]
+        # The only point of a run has its limit even if its step is invalid.
+        tops = self.judged.tops or ([] if self.run.is_sweep else self.points)
+        return [self._limit_at(top) + self._still_rising_words(top) for top in tops]
 
     def _limit_at(self, point: Point) -> str:
         saturated = [f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated]

@@ -29,6 +29,19 @@ NODE = pl.col("node")
 LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
 """What is watched, but not under test."""
 
+LATENCIES = (
+    "latency-histogram",
+    "Latency distribution",
+    "Requests in the measuring window. Several peaks mean that requests wait for different things.",
+    "requests",
+)
+CONSENSUS = (
+    "consensus-latency",
+    "Consensus latency",
+    "Time from the arrival of the notary's signature at the initiator until the last party committed the transaction.",
+    "transactions",
+)
+"""Id, title, caption and unit of the two histograms."""
 STEADY = {
     "open": "Fewer completed than started, or fewer started than offered: the system does not keep up.",
     "closed": "A user starts its next flow when its last one has ended. A flat line after the warm-up is steady.",
@@ -135,15 +148,9 @@ def run_charts(run: StoredRun, metrics: pl.DataFrame, consensus: pl.Series | Non
         throughput(rows, step),
         latency_over_time(rows, step),
         *([lag(rows, step)] if step.has_intended_starts else []),
-        histogram(
-            timed[step.judged_latency_column].drop_nulls().sort(),
-            "latency-histogram",
-            "Latency distribution",
-            "Requests in the measuring window. Several peaks mean that requests wait for different things.",
-            "requests",
-        ),
+        histogram(timed[step.judged_latency_column].drop_nulls().sort(), *LATENCIES),
         latency_ecdf(timed, step),
-        *([consensus_histogram(consensus)] if consensus is not None else []),
+        *([] if consensus is None else [histogram(consensus, *CONSENSUS)]),
         in_flight(rows, metrics, step),
         *(resource_chart(resource, metrics, samples, step) for resource in RESOURCES),
     ]
@@ -236,14 +243,6 @@ def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str
         if not latency.is_empty()
     ]
     return Chart(name, title, caption, unit, frame, {unit: Look("main", "bins")}, x_title="ms", lines=lines)
-
-
-def consensus_histogram(latency: pl.Series) -> Chart:
-    caption = (
-        "Time from the arrival of the notary's signature at the initiator until the last party committed the "
-        "transaction, of the transactions in the measuring window."
-    )
-    return histogram(latency, "consensus-latency", "Consensus latency", caption, "transactions")
 
 
 def latency_ecdf(timed: pl.DataFrame, step: StepEntry) -> Chart:

@@ -6,7 +6,7 @@ colour, dash and symbol.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,18 @@ from corda_lab.analysis.points import RATE, Estimate, Point, grouped, x_name
 from corda_lab.analysis.significance import is_number
 from corda_lab.analysis.values import interval_shown, shown, with_interval
 from corda_lab.report.chart import DASHES, PATTERN_COUNT, Chart, Look, Mark, Width, bounded, look_of
-from corda_lab.report.charts import MIB, NODE, bin_seconds, by_node, histogram, load_seconds, mean_line, rates, span_of
+from corda_lab.report.charts import (
+    MIB,
+    NODE,
+    bin_seconds,
+    by_node,
+    histogram,
+    label,
+    load_seconds,
+    mean_line,
+    rates,
+    span_of,
+)
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
@@ -63,9 +74,9 @@ def points_frame(rows: Iterable[Mapping[str, Any]], *, is_category: bool = False
 def curves(analysis: Analysis) -> list[Chart]:
     """The values of all points, the one that is judged first."""
     bars = "Bars are 95 % intervals over the valid repeats; a hollow point has too few repeats for one."
-    states = [curve(analysis, "states", "Throughput in states", f"States created per second. {bars}", "wide")]
+    states = curve(analysis, "states", "Throughput in states", f"States created per second. {bars}", "wide")
     return [
-        *(states if analysis.judged.metric == "states" else []),
+        *([states] if analysis.judged.metric == "states" else []),
         curve(analysis, "throughput", "Throughput", f"Flows completed per second. {bars}"),
         throughput_latency(analysis),
         *(
@@ -78,8 +89,8 @@ def curves(analysis: Analysis) -> list[Chart]:
 def curve(analysis: Analysis, name: str, title: str, caption: str, width: Width = "") -> Chart:
     """One metric against x, with one series per group. ``name`` may name a node: ``cpu_percent.PartyA``."""
     run, measured = analysis.run, _measured(analysis)
-    groups = {label or metric(name).title: members for label, members in grouped(measured).items()}
-    rows = [row for label, members in groups.items() for row in _estimates(members, name, label)]
+    groups = {group or metric(name).title: members for group, members in grouped(measured).items()}
+    rows = [row for group, members in groups.items() for row in _estimates(members, name, group)]
     if any(len(point.steps) > 1 for point in measured):
         rows += _single_steps(measured, name, REPEATS, valid=True)
     rows += _single_steps(analysis.points, name, INVALID, valid=False)
@@ -98,7 +109,7 @@ def curve(analysis: Analysis, name: str, title: str, caption: str, width: Width 
     frame = points_frame(
         ({**row, "x": str(row["x"]) if is_category else float(row["x"])} for row in rows), is_category=is_category
     )
-    looks = {label: look_of(number, "single" if is_category else "points") for number, label in enumerate(groups)}
+    looks = {group: look_of(number, "single" if is_category else "points") for number, group in enumerate(groups)}
     chart = Chart(
         f"curve-{name.lower().replace('_', '-').replace('.', '-')}",
         title,
@@ -315,12 +326,12 @@ def _stacked(
     rows = [
         {
             "series": name,
-            "x": label,
+            "x": point,
             "y": parts.get(name, 0.0),
-            "label": f"{label}, {name}: {words(parts.get(name, 0.0))} of {words(sum(parts.values()))}",
+            "label": f"{point}, {name}: {words(parts.get(name, 0.0))} of {words(sum(parts.values()))}",
         }
         for name in names
-        for label, parts in points.items()
+        for point, parts in points.items()
     ]
     return pl.DataFrame(rows, {"series": pl.String, "x": pl.String, "y": pl.Float64, "label": pl.String})
 
@@ -335,26 +346,13 @@ ROW_COLUMNS = ("step", "started_at", "ended_at", "latency_ms", "latency_intended
 COMPLETED = "flows completed"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A series of ``metrics.parquet`` by node, multiplied by ``scale``."""
-
-    series: str
-    title: str
-    scale: float = 1.0
-    node: pl.Expr = NODE
-
-
-INBOUND = pl.when(pl.col("labels").str.contains('"inbound"', literal=True)).then("node")
-"""The node, of queues of messages for itself only."""
-
 PANELS = (
-    Panel("node_cpu_cores", "cores"),
-    Panel("node_heap_used_bytes", "heap, MiB", scale=1 / MIB),
-    Panel("node_gc_share", "GC, % of time", scale=100.0),
-    Panel("artemis_queue_messages", "queue, messages", node=INBOUND),
+    ("cores", "node_cpu_cores", 1.0, NODE),
+    ("heap, MiB", "node_heap_used_bytes", 1 / MIB, NODE),
+    ("GC, % of time", "node_gc_share", 100.0, NODE),
+    ("queue, messages", "artemis_queue_messages", 1.0, pl.when(label("queue") == "inbound").then("node")),
 )
-"""The panels of the chart of the whole run below its throughput, from top to bottom."""
+"""The panels of the chart of the whole run below its throughput: title, series, factor, and the node of a sample."""
 
 
 def origin_of(run: StoredRun) -> float:
@@ -369,21 +367,15 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, metrics: pl.DataFrame) -> C
     width, sampled = (bin_seconds(spans[-1].end, at_least=least, count_max=BIN_COUNT_MAX) for least in (2, 5))
     of_step, nothing = by_step(rows.filter(is_done())), rows.clear()
     completed = pl.concat(
-        rates(of_step.get(step.index, nothing), "ended_at", COMPLETED, step, width).select(
-            pl.lit(step.index).cast(pl.Int64).alias("step"),
-            "series",
-            pl.col("x") + (step.window.load_started_at - origin),
-            "y",
-        )
+        rates(of_step.get(step.index, nothing), "ended_at", COMPLETED, step, width)
+        .with_columns(pl.lit(step.index, pl.Int64).alias("step"), pl.col("x") + (step.window.load_started_at - origin))
+        .select("step", "series", "x", "y")
         for step in run.steps
     )
     in_time = metrics.filter((pl.col("time") - origin).is_between(0, spans[-1].end + 5))
-    frames = [completed] + [
-        by_node(in_time, panel.series, origin, scale=panel.scale, width=sampled, node=panel.node).cast(
-            {"step": pl.Int64}
-        )
-        for panel in PANELS
-    ]
+    frames = [completed]
+    for _, series, scale, node in PANELS:
+        frames.append(by_node(in_time, series, origin, scale=scale, width=sampled, node=node).cast({"step": pl.Int64}))
     frame = pl.concat(_with_gaps(part).with_columns(panel=pl.lit(place)) for place, part in enumerate(frames))
     nodes = sorted(set(frame["series"]) - {COMPLETED})
     looks = {node: Look(f"node-{node.lower()}", dash=DASHES[place % len(DASHES)]) for place, node in enumerate(nodes)}
@@ -398,7 +390,7 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, metrics: pl.DataFrame) -> C
         x_title="seconds since the load of the first step began",
         width="wide",
         spans=spans,
-        panels=("flows/s", *(panel.title for panel in PANELS)),
+        panels=("flows/s", *(title for title, *_ in PANELS)),
     )
 
 
