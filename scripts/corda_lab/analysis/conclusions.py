@@ -82,6 +82,16 @@ class Analysis:
         return self.run.table("metrics")
 
     @cached_property
+    def requests(self) -> pl.DataFrame:
+        """The rows of ``requests.parquet``."""
+        return self.run.table("requests")
+
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """The spans of traced requests."""
+        return self.run.spans()
+
+    @cached_property
     def uses(self) -> dict[str, list[Utilisation]]:
         """The utilisation of each resource, by the key of the point."""
         samples = self.metrics.filter(pl.col("name").is_in(saturation.SERIES))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from corda_lab.analysis.conclusions import Analysis
 from corda_lab.report.chart import Band, Chart, Line, Look, Span
-from corda_lab.results.stored import StoredRun
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import FaultEntry
@@ -139,9 +139,10 @@ def by_node(
     )
 
 
-def run_charts(run: StoredRun, metrics: pl.DataFrame, consensus: pl.Series | None) -> list[Chart]:
+def run_charts(analysis: Analysis, consensus: pl.Series | None) -> list[Chart]:
     """All charts of a run of one step. ``consensus`` has sorted consensus latencies in ms, if there are some."""
-    (step,), rows, samples = run.steps, run.table("requests"), run.samples()
+    (step,), rows, metrics = analysis.run.steps, analysis.requests, analysis.metrics
+    samples = analysis.run.samples()
     window = Window(step.window.started_at, step.window.ended_at)
     timed = timed_within(counted(rows, step.load.flows_after), window).filter(is_done())
     return [

@@ -152,34 +152,33 @@ def run_content(analysis: Analysis) -> dict[str, Any]:
         "profile_words": profiles,
         "warm_up_words": warm_up_words,
         "values": tables.values_by_node(step),
-        "waterfalls": waterfall.of_run(run, step),
+        "waterfalls": waterfall.of_run(analysis),
         "clock_note": waterfall.CLOCK,
-        **_traces(run, step),
+        **_traces(analysis),
     }
 
 
 def run_charts(analysis: Analysis) -> list[Chart]:
     """The charts of a run of one step."""
-    run, (step,) = analysis.run, analysis.run.steps
-    return charts.run_charts(run, analysis.metrics, _consensus_latencies(run, step))
+    return charts.run_charts(analysis, _consensus_latencies(analysis))
 
 
-def _consensus_latencies(run: StoredRun, step: StepEntry) -> pl.Series | None:
+def _consensus_latencies(analysis: Analysis) -> pl.Series | None:
     """The sorted consensus latencies of the transactions in the window, in ms. None if no transaction has one."""
-    stage_rows = run.stage_rows()
+    (step,), stage_rows = analysis.run.steps, analysis.run.stage_rows()
     if stage_rows is None or not step.stages.consensus_latency_ms.count:
         return None
     window = Window(step.window.started_at, step.window.ended_at)
-    meant = stages.as_meant_within(counted(run.table("requests"), step.load.flows_after), window)
+    meant = stages.as_meant_within(counted(analysis.requests, step.load.flows_after), window)
     latencies = stages.consensus_latency(stage_rows, meant["trace_id"].drop_nulls())
     return stages.complete_only(latencies)["latency_ms"].sort()
 
 
-def _traces(run: StoredRun, step: StepEntry) -> dict[str, Any]:
+def _traces(analysis: Analysis) -> dict[str, Any]:
     """What the traced requests of the window waited for, and the own time of spans on each node."""
+    run, (step,), spans = analysis.run, analysis.run.steps, analysis.spans
     window = Window(step.window.started_at, step.window.ended_at)
-    requests = timed_within(counted(run.table("requests"), step.load.flows_after), window)
-    spans = run.spans()
+    requests = timed_within(counted(analysis.requests, step.load.flows_after), window)
     return {
         # What one host waited for on another needs one clock.
         "waits": [] if run.environment(step).placement else waits(requests, spans, step.judged_latency_column),
