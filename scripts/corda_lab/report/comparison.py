@@ -59,7 +59,8 @@ def headline(other: RunComparison, metric: str) -> str:
     """How many points have each verdict, and what of the runs may explain a difference."""
     verdicts = other.verdicts(metric)
     counts = [f"{verdict} at {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts)]
-    text = f"{METRICS[metric].title.capitalize()}: {', '.join(counts)} of {plural(len(verdicts), 'point')}."
+    what = f"{METRICS[metric].title.capitalize()} of {other.second.identity}"
+    text = f"{what}: {', '.join(counts)} of {plural(len(verdicts), 'point')}."
     if other.missing:
         text += f" Without a value now: {'; '.join(f'{point.label} ({point.reason})' for point in other.missing)}."
     runs = dict.fromkeys(run.identity for run in (other.first, other.second) if _shares_a_start(run))
@@ -112,14 +113,16 @@ def rate_words(search: SearchResult) -> str:
 def markdown(comparison: Comparison) -> str:
     lines = [f"### Baseline: {comparison.runs[0].identity}"]
     for other in comparison.others:
-        lines += ["", f"#### Contender: {other.second.identity}", "", environment_headline(other), ""]
+        lines += ["", f"#### Contender: {other.second.identity}", "", environment_headline(other)]
+        lines += [""] if other.environment_differences else []
         lines += [
             f"- {difference.kind} {difference.name}: `{difference.first}` → `{difference.second}`"
             for difference in other.environment_differences
         ]
         lines += ["", headline(other, comparison.metric)]
         lines += tables.markdown(TITLES, rows_of(other, comparison.metric))
-        lines += ["", *(f"- not compared: {label}" for label in other.alone)]
+        lines += [""] if other.alone else []
+        lines += [f"- not compared: {label}" for label in other.alone]
     if comparison.threshold is not None:
         lines += ["", comparison.threshold_words]
     return "\n".join(lines) + "\n"
