@@ -57,10 +57,8 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/report/charts_sweep.py",
         "scripts/corda_lab/report/comparison.py",
         "scripts/corda_lab/report/drawing.py",
-        "scripts/corda_lab/report/run.py",
+        "scripts/corda_lab/report/page.py",
         "scripts/corda_lab/report/summaries.py",
-        "scripts/corda_lab/report/sweep.py",
-        "scripts/corda_lab/report/tables.py",
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
         "scripts/corda_lab/results/sweep_parts.py",

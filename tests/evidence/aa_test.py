@@ -25,7 +25,7 @@ METRIC = "throughput"
 
 def differences(run: StoredRun) -> list[PointComparison]:
     """Return the planned comparisons between points of one run."""
-    return [one.compared for one in judge(run, points(run)).planned]
+    return judge(run, points(run)).planned
 
 
 def shown(compared: PointComparison) -> list[str]:

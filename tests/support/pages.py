@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from corda_lab.report import page, sweep
-from corda_lab.report import run as report_run
+from corda_lab.analysis.conclusions import Analysis
+from corda_lab.report import page
 from corda_lab.report.chart import Chart
 from corda_lab.results import stored
 
@@ -33,12 +33,12 @@ def report_text(folder: Path) -> str:
 
 def report_charts(folder: Path) -> dict[str, Chart]:
     """The charts of the report in a folder, by identifier, those of single steps too."""
-    run = stored.read(folder)
-    if not run.is_sweep:
-        return {chart.id: chart for chart in report_run.charts(run)}
-    content = sweep.content(run)
+    analysis = Analysis(stored.read(folder))
+    if not analysis.run.is_sweep:
+        return {chart.id: chart for chart in page.run_charts(analysis)}
+    content = page.sweep_content(analysis)
     of_steps = [chart for charts in content["step_charts"].values() for chart in charts]
-    drawn = (*content["search"], *content["curves"], content["over_time"], *content["breakdown"], *of_steps)
+    drawn = (*content["curves"], content["over_time"], *content["breakdown"], *of_steps)
     return {chart.id: chart for chart in drawn}
 
 

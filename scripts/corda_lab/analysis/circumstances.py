@@ -17,30 +17,19 @@ LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 """Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer
 one. The requested latency of a link is part of the shape."""
 
-
 SPEED_SHARE_MAX = 0.05
 """Two processors are equally fast if their times for the same work differ by at most this share of the longer one."""
 
-KINDS = (
-    "shape",
-    "placement",
-    "load",
-    "measuring",
-    "profiler",
-    "images",
-    "host",
-    "speed",
-    "versions",
-    "commit",
-    "stand-ins",
-    "links",
-    "settings",
-)
-"""Kinds of differences between the environments of two runs, the most important first."""
-
-
 NOT_COMPARED = frozenset({"duration", "warm_up", "node", "nodes", "counterparty", "name"})
 """Options of a load that are compared as the place and the measuring of a step, or not at all."""
+
+ABSENT = "–"
+"""In place of a setting that only the other side has."""
+UNKNOWN = "null"
+"""The text of a fact that the operating system did not report."""
+
+Circumstances = Mapping[str, Mapping[str, str]]
+"""What values depend on: kind → name → text, the most important kind first."""
 
 
 @dataclass(frozen=True)
@@ -62,132 +51,135 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
         yield prefix, json.dumps(value) if isinstance(value, list | bool) or value is None else str(value)
 
 
-def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
-    """Everything that the values of a step depend on, except chance and the system under test: kind → name → text."""
-    environment = run.environment(step)
-    workload = {"workload file": run.manifest.workload_files.get(step.workload, "")}
-    place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
-    # Every repeat adds 1 to the seed, and any repeat may come first here.
-    first_seed = step.load.seed - (step.repeat - 1)
-    # A search chooses its own rates, and each of its steps adds 1 to the seed.
-    searched_rate = {"rate": "searched"} if run.sweep.find_max else {"seed": first_seed}
-    asked = {name: option.value(step.load) for name, option in LOAD_OPTIONS.items() if name not in NOT_COMPARED}
-    load = {**asked, "overrides": step.load.overrides, "seed": run.sweep.seed, **searched_rate}
+def circumstances(run: StoredRun, step: StepEntry) -> Circumstances:
+    """Everything that the values of a step depend on, except chance and the system under test."""
+    around = surroundings(run.environment(step))
     return {
-        **surroundings(environment),
-        "load": dict(flat({**load, **place, **workload})),
-        "measuring": measuring(run),
-        "profiler": profiler(run),
-        "speed": speed(step),
+        "shape": around["shape"],
+        "placement": around["placement"],
+        "load": _load(run, step),
+        "measuring": _measuring(run),
+        "profiler": _profiler(run),
+        "speed": _speed(step),
+        **around,
     }
 
 
-def surroundings(environment: Environment) -> dict[str, dict[str, str]]:
-    """The part of the circumstances that is known without a load: kind → name → text."""
+def surroundings(environment: Environment) -> Circumstances:
+    """The part of the circumstances that is known without a load."""
     shape = dict(flat(environment.shape))
+    # Without the settings that are part of the shape, and without the ports of this machine.
+    settings = {
+        name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
+    }
     return {
         "shape": shape,
+        "placement": _placement(environment),
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
-        "placement": placement(environment),
         **({} if environment.placement else {"host": dict(flat(environment.host.model_dump()))}),
         "versions": dict(flat(environment.versions.model_dump())),
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
         "links": dict(flat({link.name: link.through_ms for link in environment.links_measured})),
-        # Without the settings that are part of the shape, and without the ports of this machine.
-        "settings": {
-            name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
-        },
+        "settings": settings,
     }
 
 
-def placement(environment: Environment) -> dict[str, str]:
+def _placement(environment: Environment) -> Mapping[str, str]:
     """What ran on which host, and what each host is. ``host`` is then the machine that drove the load, and left out."""
-    found = environment.placement
-    if found is None:
+    placed = environment.placement
+    if placed is None:
         return {"hosts": "one machine"}
-    hosts = {f"host {name}": host.words for name, host in found.hosts.items()}
-    file = {"file": f"{found.name}, {found.sha256[:12]}", "overlay": found.overlay}
+    hosts = {f"host {name}": host.words for name, host in placed.hosts.items()}
+    file = {"file": f"{placed.name}, {placed.sha256[:12]}", "overlay": placed.overlay}
     return {"hosts": plural(len(hosts), "host"), **file, **hosts}
 
 
-def measuring(run: StoredRun) -> dict[str, str]:
+def _load(run: StoredRun, step: StepEntry) -> Mapping[str, str]:
+    asked = {name: option.value(step.load) for name, option in LOAD_OPTIONS.items() if name not in NOT_COMPARED}
+    place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
+    # Every repeat adds 1 to the seed, and any repeat may come first here. A search chooses its own rates, and each of
+    # its steps adds 1 to the seed.
+    chosen = {"rate": "searched", "seed": run.sweep.seed} if run.sweep.find_max else {}
+    load = {**asked, "seed": step.load.seed - (step.repeat - 1), **chosen, "overrides": step.load.overrides}
+    return dict(flat({**load, **place, "workload file": run.manifest.workload_files.get(step.workload, "")}))
+
+
+def _measuring(run: StoredRun) -> Mapping[str, str]:
     """How a run measured: the rules of a sweep for warm-up, duration, repeats and order; the times of a single run."""
     if run.is_sweep:
         names = {"condition", "warm_up", "measure", "repeats", "fresh", "find_max"}
-        found = run.sweep.model_dump(mode="json", include=names, exclude_none=True)
-        spans = {"warm_up", "measure"}
-        steps = {one.name: one.model_dump(include=spans, exclude_none=True) for one in run.sweep.steps or ()}
-        return dict(flat({**found, "steps": steps}))
+        rules = run.sweep.model_dump(mode="json", include=names, exclude_none=True)
+        steps = {
+            step.name: step.model_dump(include={"warm_up", "measure"}, exclude_none=True)
+            for step in run.sweep.steps or ()
+        }
+        return dict(flat({**rules, "steps": steps}))
     step = run.steps[0]
     before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
 
 
-def profiler(run: StoredRun) -> dict[str, str]:
+def _profiler(run: StoredRun) -> Mapping[str, str]:
     """The nodes that were profiled under the load of a run, which costs it CPU time."""
-    entries = [entry for entry in run.manifest.profiles if entry.began_at is not None]
-    return {"profiled nodes": ", ".join(entry.node for entry in entries) or "none"}
+    nodes = [profile.node for profile in run.manifest.profiles if profile.began_at is not None]
+    return {"profiled nodes": ", ".join(nodes) or "none"}
+
+
+def _speed(step: StepEntry) -> Mapping[str, str]:
+    """How long the fixed piece of work took before the load, on average over the cores, by the name of the work."""
+    timed = step.calibration
+    if timed is None or not timed.before:
+        return {}
+    return {f"ms of a piece of work ({timed.work})": f"{sum(timed.before.values()) / len(timed.before):.3f}"}
 
 
 def environment_differences(
     first: StoredRun, second: StoredRun, pairs: Sequence[tuple[Point, Point]]
 ) -> list[EnvironmentDifference]:
-    """The differences between the environments of paired points of two runs, each once, in the order of ``KINDS``."""
+    """The differences between the environments of paired points of two runs, each once, by kind."""
     found: dict[EnvironmentDifference, None] = {}
+    kinds: dict[str, None] = {}
     for one, other in pairs:
         before, after = circumstances(first, one.steps[0]), circumstances(second, other.steps[0])
         found |= dict.fromkeys(differences(before, after))
-    return sorted(found, key=lambda one: KINDS.index(one.kind))
+        kinds |= dict.fromkeys(before)
+    return sorted(found, key=lambda difference: list(kinds).index(difference.kind))
 
 
-def differences(
-    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
-) -> list[EnvironmentDifference]:
-    """The differences between two sets of circumstances, in the order of ``KINDS``, for the kinds that both have."""
+def differences(before: Circumstances, after: Circumstances) -> list[EnvironmentDifference]:
+    """The differences between two sets of circumstances, for the kinds that both have, in their order."""
     found = []
-    for kind in (kind for kind in KINDS if kind in before and kind in after):
+    for kind in (kind for kind in before if kind in after):
         for name in dict.fromkeys([*before[kind], *after[kind]]):
-            a, b = before[kind].get(name, "–"), after[kind].get(name, "–")
-            if a == b or (kind in ALIKE and ALIKE[kind](a, b)):
+            first, second = before[kind].get(name, ABSENT), after[kind].get(name, ABSENT)
+            if first == second or (kind in ALIKE and ALIKE[kind](first, second)):
                 continue
-            if "\n" in a + b:
-                a, b = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (a, b))
-            found.append(EnvironmentDifference(kind, name, a, b))
+            if "\n" in first + second:
+                first, second = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (first, second))
+            found.append(EnvironmentDifference(kind, name, first, second))
     return found
-
-
-def speed(step: StepEntry) -> dict[str, str]:
-    """How long the fixed piece of work took before the load, on average over the cores, by the name of the work."""
-    found = step.calibration
-    if found is None or not found.before:
-        return {}
-    return {f"ms of a piece of work ({found.work})": f"{sum(found.before.values()) / len(found.before):.3f}"}
 
 
 def is_same_speed(first: str, second: str) -> bool:
     """Whether two times of the same work, in ms, are those of equally fast processors; true also if one is unknown."""
-    if "–" in (first, second):
-        return True
-    a, b = float(first), float(second)
-    return abs(a - b) <= SPEED_SHARE_MAX * max(a, b)
+    return ABSENT in (first, second) or _is_close(first, second, 0.0, SPEED_SHARE_MAX)
 
 
 def is_same_link(first: str, second: str) -> bool:
     """Whether two measured round trips, in ms, are as close as two measurements of the same link."""
-    if "–" in (first, second):
-        return False
+    return ABSENT not in (first, second) and _is_close(first, second, LINK_MS_MAX, LINK_SHARE_MAX)
+
+
+def _is_close(first: str, second: str, difference_max: float, share_max: float) -> bool:
     a, b = float(first), float(second)
-    return abs(a - b) <= max(LINK_MS_MAX, LINK_SHARE_MAX * max(a, b))
+    return abs(a - b) <= max(difference_max, share_max * max(a, b))
 
 
 def is_same_fact(first: str, second: str) -> bool:
     """Whether two facts about a machine may be the same: also true if one of the runs did not know it."""
-    return first == second or UNKNOWN in (first, second)
+    return UNKNOWN in (first, second)
 
-
-UNKNOWN = "null"
-"""The text of a fact that the operating system did not report."""
 
 ALIKE = {"links": is_same_link, "speed": is_same_speed, "host": is_same_fact}
 """Kinds whose values are measured or may be unknown, and when two of them count as equal."""

@@ -2,25 +2,28 @@
 
 Two points are the same if they have the same workload and the same values of all varied parameters. Points of different
 runs are never paired: they were not measured side by side, so any change of the machine in between is part of the
-difference.
+difference. The points of a search are not compared, because each search chooses its own rates; the rates that it
+confirmed are.
 """
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.analysis.circumstances import EnvironmentDifference, environment_differences
+from corda_lab.analysis.conclusions import Analysis, some
 from corda_lab.analysis.metrics import COMPARED, METRICS
-from corda_lab.analysis.points import Point, SearchResult, known_metrics, points, searched
+from corda_lab.analysis.points import Point, SearchResult, known_metrics, search_key
 from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison, compare_all
-from corda_lab.analysis.wording import ratio_words
+from corda_lab.analysis.values import ratio_words
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.difference import TOO_FEW
-from corda_lab.text.words import listed, plural
+from corda_lab.text.words import plural
+
+NO_RATE = "no rate confirmed"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class RateComparison:
     def verdict(self) -> str:
         """Two single rates are too few to show a difference, but a contender without any confirmed rate is worse."""
         if self.first.rate and not self.second.rate:
-            return "no rate confirmed"
+            return NO_RATE
         return TOO_FEW if self.ratio else CANNOT_COMPARE
 
 
@@ -71,26 +74,31 @@ class RunComparison:
     missing: list[MissingPoint]
     alone: list[str]
 
-    def regressions(self, metric: str, threshold: float | None) -> list[PointComparison]:
-        """The points that are shown to be worse by more than the threshold, a share."""
-        return [] if threshold is None else [one for one in self.rows[metric] if loss(one, metric) > threshold]
+    @property
+    def is_same_run(self) -> bool:
+        return self.first.folder == self.second.folder
 
-    def undecided(self, metric: str) -> int:
-        """The number of points and searches that could not be judged."""
-        rows = sum(one.verdict in (TOO_FEW, CANNOT_COMPARE) for one in self.rows[metric])
-        return rows + sum(one.verdict in (TOO_FEW, CANNOT_COMPARE) for one in self.rates)
+    def verdicts(self, metric: str) -> list[str]:
+        """The verdicts on all points and searches."""
+        return [row.verdict for row in self.rows[metric]] + [rates.verdict for rates in self.rates]
 
-    def judged(self, metric: str) -> int:
-        """The number of points and searches that could be judged."""
-        return len(self.rows[metric]) + len(self.rates) - self.undecided(metric)
+    def regressions(self, metric: str, threshold: float | None) -> list[str]:
+        """A text for every point that is shown to be worse by more than a share, or that lost its value."""
+        if threshold is None:
+            return []
+        worse = [
+            f"{row.second.label}: {METRICS[metric].title} {100 * loss(row, metric):.1f} % worse, {ratio_words(row)}"
+            for row in self.rows[metric]
+            if loss(row, metric) > threshold
+        ]
+        return worse + [f"{point.label}: {point.reason}" for point in self.missing]
 
 
-def loss(one: PointComparison, metric: str) -> float:
+def loss(row: PointComparison, metric: str) -> float:
     """The share by which the contender is shown to be worse; 0 if no difference is shown."""
-    found = one.difference
-    if found is None or found.verdict != "slower":
+    if row.difference is None or row.difference.verdict != "slower":
         return 0.0
-    return 1 - found.ratio if METRICS[metric].higher_is_better else found.ratio - 1
+    return 1 - row.difference.ratio if METRICS[metric].higher_is_better else row.difference.ratio - 1
 
 
 def parse_share(text: str, *, option: str) -> float:
@@ -101,121 +109,92 @@ def parse_share(text: str, *, option: str) -> float:
     return float(match[1]) / 100
 
 
+Keyed = Mapping[str, Point]
+"""The points of a run by a key that is the same for two runs; of a search its first point."""
+
+
 def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
     """Compare every metric at every point that a run shares with the first, as one family for each metric.
 
     Raises LabError if a run has no point in common with the first.
     """
-    all_points = [points(run) for run in runs]
-    pairs = [aligned(runs[0], all_points[0], run, own) for run, own in zip(runs[1:], all_points[1:], strict=True)]
-    rates = [found_by_both(runs[0], all_points[0], run, own) for run, own in zip(runs[1:], all_points[1:], strict=True)]
-    metrics = [name for name in COMPARED if all(name in known_metrics(own) for own in all_points)]
-    # The points of a search are not compared, because each search chooses its own rates.
-    judged = {
-        metric: iter(compare_all([pair for found in pairs for pair in found], metric, paired=False))
-        for metric in metrics
-    }
+    baseline, *contenders = [Analysis(run) for run in runs]
+    before = _keyed(baseline)
+    shared = [_shared(baseline, before, contender) for contender in contenders]
+    metrics = [name for name in COMPARED if all(name in known_metrics(run.points) for run in (baseline, *contenders))]
+    pairs = [pair for own in shared for pair in own]
+    judged = {metric: iter(compare_all(pairs, metric, paired=False)) for metric in metrics}
     others = []
-    for run, own, shared, searches in zip(runs[1:], all_points[1:], pairs, rates, strict=True):
-        rows = {metric: [next(judged[metric]) for _ in shared] for metric in metrics}
-        both = [*shared, *((one.first.members[0], one.second.members[0]) for one in searches)]
+    for contender, own in zip(contenders, shared, strict=True):
+        after, rates = _keyed(contender), _rates(baseline, contender)
+        places = [*own, *((one.first.members[0], one.second.members[0]) for one in rates)]
         others.append(
             RunComparison(
-                runs[0],
-                run,
-                environment_differences(runs[0], run, both),
-                rows,
-                searches,
-                missing_points(all_points[0], own, shared, searches),
-                alone((runs[0], all_points[0]), (run, own)),
+                baseline.run,
+                contender.run,
+                environment_differences(baseline.run, contender.run, places),
+                {metric: [next(judged[metric]) for _ in own] for metric in metrics},
+                rates,
+                [*_missing_points(before, after, own), *_missing_rates(rates)],
+                [*_alone(baseline.run, before, after), *_alone(contender.run, after, before)],
             )
         )
     return others
 
 
-def aligned(
-    first: StoredRun, ours: Sequence[Point], second: StoredRun, theirs: Sequence[Point]
-) -> list[tuple[Point, Point]]:
-    """The measured points that two runs share, as (baseline, contender). Raises LabError if they share no point."""
-    before, after = by_key(ours), by_key(theirs)
-    if not before.keys() & after.keys():
-        raise LabError(
-            f"{first.identity} and {second.identity} have no point in common",
-            f"The first run has {some(before)}; the second has {some(after)}.",
-        )
-    return [(point, after[key]) for key, point in before.items() if key in after and point.phase == "measure"]
-
-
-def by_key(own: Sequence[Point]) -> dict[str, Point]:
-    """The points by a key that is the same for two runs. The key of a search does not contain its rates."""
+def _keyed(analysis: Analysis) -> Keyed:
     found: dict[str, Point] = {}
-    for point in own:
+    for point in analysis.points:
         found.setdefault(point.key if point.phase == "measure" else search_key(point), point)
     return found
 
 
-def search_key(point: Point) -> str:
-    """The key that all points of one search share."""
-    return json.dumps(["search", point.workload, point.group], sort_keys=True)
+def _shared(baseline: Analysis, before: Keyed, contender: Analysis) -> list[tuple[Point, Point]]:
+    """The measured points that two runs share, as (baseline, contender). Raises LabError if they share no point."""
+    after = _keyed(contender)
+    if not before.keys() & after.keys():
+        first, second = (
+            some([f"{_label(point)} of {point.workload}" for point in points.values()]) for points in (before, after)
+        )
+        raise LabError(
+            f"{baseline.run.identity} and {contender.run.identity} have no point in common",
+            f"The first run has {first}; the second has {second}.",
+        )
+    return [(point, after[key]) for key, point in before.items() if key in after and point.phase == "measure"]
 
 
-def found_by_both(
-    first: StoredRun, ours: Sequence[Point], second: StoredRun, theirs: Sequence[Point]
-) -> list[RateComparison]:
+def _rates(baseline: Analysis, contender: Analysis) -> list[RateComparison]:
     """The results of the searches that both runs have. Empty unless both runs are searches."""
-    if not (first.sweep.find_max and second.sweep.find_max):
-        return []
-    after = {found.key: found for found in searched(second, theirs)}
-    return [RateComparison(found, after[found.key]) for found in searched(first, ours) if found.key in after]
+    after = {search.key: search for search in contender.searches}
+    return [RateComparison(search, after[search.key]) for search in baseline.searches if search.key in after]
 
 
-def missing_points(
-    ours: Sequence[Point],
-    theirs: Sequence[Point],
-    shared: Sequence[tuple[Point, Point]],
-    rates: Sequence[RateComparison],
-) -> list[MissingPoint]:
+def _missing_points(before: Keyed, after: Keyed, shared: Sequence[tuple[Point, Point]]) -> Iterator[MissingPoint]:
     """The points that have a value in the baseline and none in the contender, which is worse than any ratio."""
-    after = by_key(theirs)
-    found = [
-        MissingPoint(label_of(point), "missing")
-        for key, point in by_key(ours).items()
-        if key not in after and (point.valid or point.phase != "measure")
-    ]
-    for before, now in shared:
-        if not before.valid or before.collapsed:
+    for key, point in before.items():
+        if key not in after and (point.valid or point.phase != "measure"):
+            yield MissingPoint(_label(point), "missing")
+    for first, second in shared:
+        if not first.valid or first.collapsed:
             continue
-        if not now.valid:
-            found.append(MissingPoint(now.label, "broke" if now.broken else "no valid step"))
-        elif now.collapsed:
-            count = f"{len(now.collapsed)} of {plural(len(now.valid), 'step')}"
-            found.append(MissingPoint(now.label, f"completed nothing in {count}"))
-    return found + [MissingPoint(one.label, one.verdict) for one in rates if one.verdict == "no rate confirmed"]
+        if not second.valid:
+            yield MissingPoint(second.label, "broke" if second.broken else "no valid step")
+        elif second.collapsed:
+            count = f"{len(second.collapsed)} of {plural(len(second.valid), 'step')}"
+            yield MissingPoint(second.label, f"completed nothing in {count}")
 
 
-def alone(first: tuple[StoredRun, Sequence[Point]], second: tuple[StoredRun, Sequence[Point]]) -> list[str]:
-    """The labels of the points that are present in one of two runs only."""
-    before, after = by_key(first[1]), by_key(second[1])
-    found = [f"{label_of(point)} (only in {first[0].identity})" for key, point in before.items() if key not in after]
-    return found + [
-        f"{label_of(point)} (only in {second[0].identity})" for key, point in after.items() if key not in before
-    ]
+def _missing_rates(rates: Sequence[RateComparison]) -> list[MissingPoint]:
+    return [MissingPoint(one.label, NO_RATE) for one in rates if one.verdict == NO_RATE]
 
 
-def label_of(point: Point) -> str:
+def _alone(run: StoredRun, points: Keyed, others: Keyed) -> list[str]:
+    return [f"{_label(point)} (only in {run.identity})" for key, point in points.items() if key not in others]
+
+
+def _label(point: Point) -> str:
     """The label of a point. All points of a search share one label."""
     return point.label if point.phase == "measure" else f"the search of {point.steps[0].label or point.workload}"
-
-
-def some(known: Mapping[str, Point]) -> str:
-    """The labels and workloads of up to four points, as a list."""
-    labels = [f"{label_of(point)} of {point.workload}" for point in known.values()]
-    return listed(labels[:4]) + (" and others" if len(labels) > 4 else "")
-
-
-def regression_words(one: PointComparison, metric: str) -> str:
-    """``16 users: throughput 12.0 % worse, 0.88 × (0.85 to 0.91)``."""
-    return f"{one.second.label}: {METRICS[metric].title} {100 * loss(one, metric):.1f} % worse, {ratio_words(one)}"
 
 
 @dataclass(frozen=True)
@@ -229,24 +208,40 @@ class Comparison:
 
     @property
     def regressions(self) -> list[str]:
-        """A text for every point that is shown to be worse by more than the threshold, or that lost its value."""
-        if self.threshold is None:
-            return []
+        """A text for every regression, with the name of the run if there are several contenders."""
         return [
-            (f"{one.second.identity}, " if len(self.others) > 1 else "") + words
-            for one in self.others
-            for words in [
-                *(regression_words(row, self.metric) for row in one.regressions(self.metric, self.threshold)),
-                *(f"{found.label}: {found.reason}" for found in one.missing),
-            ]
+            (f"{other.second.identity}, " if len(self.others) > 1 else "") + text
+            for other in self.others
+            for text in other.regressions(self.metric, self.threshold)
         ]
+
+    @property
+    def undecided(self) -> int:
+        """The number of points and searches that could not be judged."""
+        return sum(verdict in (TOO_FEW, CANNOT_COMPARE) for verdict in self._verdicts)
+
+    @property
+    def _verdicts(self) -> list[str]:
+        return [verdict for other in self.others for verdict in other.verdicts(self.metric)]
 
     @property
     def state(self) -> str:
         """The result of the threshold: ``good``, ``bad``, or ``warning`` if some points could not be judged."""
+        return "bad" if self.regressions else "warning" if self.undecided else "good"
+
+    @property
+    def threshold_words(self) -> str:
+        """Whether the threshold was kept, and how many points could not be judged. Empty if there is no threshold."""
+        if self.threshold is None:
+            return ""
+        limit = f"{100 * self.threshold:g} %"
         if self.regressions:
-            return "bad"
-        return "warning" if any(one.undecided(self.metric) for one in self.others) else "good"
+            return f"Worse by more than {limit}, or without a value: {'; '.join(self.regressions)}."
+        total = len(self._verdicts)
+        if self.undecided == total:
+            return f"The threshold of {limit} could not be applied, because no point has an interval; repeat them."
+        rest = f" {self.undecided} of {plural(total, 'point')} could not be judged." if self.undecided else ""
+        return f"No point is shown to be worse by more than {limit}.{rest}"
 
 
 def compare_runs(folders: Sequence[Path], *, metric: str, threshold: float | None) -> Comparison:
@@ -256,7 +251,7 @@ def compare_runs(folders: Sequence[Path], *, metric: str, threshold: float | Non
     """
     runs = [stored.read(folder) for folder in folders]
     others = against_first(runs)
-    if any(metric not in one.rows for one in others):
+    if any(metric not in other.rows for other in others):
         raise LabError(
             f"--metric {metric}: not every run has it",
             "Choose another metric, or use workloads that define states_per_flow.",

@@ -1,249 +1,264 @@
-"""The conclusions of a sweep in sentences: headline, limits, validity and notes."""
+"""What the stored values of a run show: points, comparisons, saturation, trends, a headline and notes, each once."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 import polars as pl
 
-from corda_lab.analysis import saturation
+from corda_lab.analysis import points as all_points
+from corda_lab.analysis import saturation, trends
 from corda_lab.analysis.metrics import METRICS
-from corda_lab.analysis.notes import Note, notes
-from corda_lab.analysis.points import Estimate, Point, SearchResult, grouped, measured_metrics, searched, x_name
-from corda_lab.analysis.saturation import Resource, Utilisation
-from corda_lab.analysis.significance import MetricComparisons, judge
-from corda_lab.analysis.values import why
-from corda_lab.analysis.wording import (
-    extreme,
-    is_unknown,
-    joined,
-    metric_words,
-    name_of,
-    sentence,
-    some,
-    steps_words,
-    too_few,
-    value_only,
-    value_with_range,
-)
+from corda_lab.analysis.points import Point, SearchResult, grouped, searched, x_name
+from corda_lab.analysis.saturation import Utilisation
+from corda_lab.analysis.significance import MetricComparisons, is_number, judge
+from corda_lab.analysis.trends import Trend
+from corda_lab.analysis.values import shown, with_interval
+from corda_lab.results.audits import Audit
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import NOT_ANSWERED
-from corda_lab.steps.open_load import arrival_problems
-from corda_lab.text.words import parameter_name, per_second, plural
+from corda_lab.stats.difference import TOO_FEW
+from corda_lab.steps import reasons
+from corda_lab.steps.entry import StepEntry
+from corda_lab.steps.load import burst_words
+from corda_lab.steps.reasons import Reason
+from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
+from corda_lab.text.words import listed, milliseconds, parameter_name, plural, short
+
+Kind = Literal["failed", "error", "invalid", "warning"]
+"""Why a step failed, the errors of failed requests, why a step is invalid, and what a reader should know."""
+
+TITLES: Mapping[Kind, str] = {
+    "failed": "Failed",
+    "error": "Failed requests",
+    "invalid": "Invalid",
+    "warning": "Warning",
+}
+LABELS_SHOWN_MAX = 4
+STEPS_SHOWN_MAX = 12
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """The top of the report: a headline, (topic, sentence) pairs below it, and warnings (``notes``)."""
+class Note:
+    """What a reader has to know, with the code of its reason. ``steps`` is empty if it is about the whole run."""
 
-    headline: str
-    sentences: list[tuple[str, str]]
-    notes: list[Note]
-    judged: MetricComparisons
-    uses: dict[str, list[Utilisation]]
+    kind: Kind
+    code: str
+    text: str
+    steps: tuple[int, ...] = ()
 
-    def is_top(self, point: Point) -> bool:
-        """Whether a point is the best of its stratum."""
-        return any(top is point for top in self.judged.tops)
+    @property
+    def title(self) -> str:
+        return TITLES[self.kind]
 
-
-def conclude(run: StoredRun, points: Sequence[Point], samples: pl.DataFrame) -> Conclusion:
-    """The conclusions of a sweep. ``samples`` has the rows of ``metrics.parquet`` for ``saturation.SERIES``."""
-    judged = judge(run, points)
-    searches = searched(run, points) if run.sweep.find_max else []
-    uses = {point.key: saturation.uses(run, point, samples) for point in points}
-    entries = [
-        ("Why no higher rate", failure_sentence(searches)),
-        *(("Limit", one) for one in limits(run, points, judged, searches, uses)),
-        ("Validity", validity_words(run)),
-    ]
-    return Conclusion(
-        headline(run, judged, searches),
-        [(name, sentence(text)) for name, text in entries if text],
-        notes(run),
-        judged,
-        uses,
-    )
+    def __str__(self) -> str:
+        """``steps 3 and 4: no flow was completed``."""
+        return f"{steps_words(self.steps)}: {self.text}" if self.steps else self.text
 
 
-def validity_words(run: StoredRun) -> str:
-    """How many steps are valid, in how many the counts agree, how many requests failed, and which steps were rerun."""
-    count = sum(step.validity.valid for step in run.steps)
-    # What failed in a step that broke is its result.
-    passed = [step for step in run.steps if step.outcome == "passed"]
-    agree = sum(step.counts.agree for step in passed)
-    errors = sum(step.requests.failed for step in passed)
-    unknown = sum(step.requests.unknown for step in passed)
-    failed = "no request failed" if not errors else f"{plural(errors, 'request')} failed"
-    failed += f", the outcome of {unknown:,} was unknown" if unknown else ""
-    are = "is" if len(run.steps) == 1 else "are"
-    found = [f"{count} of {plural(len(run.steps), 'step')} {are} valid", f"the four counts agree in {agree}", failed]
-    if broke := [str(step.index) for step in run.steps if step.outcome == "broke"]:
-        found.append(f"{steps_words(broke)} broke the lab, which is a result without other values")
-    if unsteady := [str(step.index) for step in run.steps if step.validity.valid and step.unsteady]:
-        are = "is" if len(unsteady) == 1 else "are"
-        found.append(f"{steps_words(unsteady)} {are} unsteady, and in every mean")
-    if count < len(run.steps):
-        found.append("invalid steps are drawn as crosses and left out of every mean")
-    if again := [str(step.index) for step in run.steps if step.measured_again]:
-        found.append(f"{steps_words(again)} {'was' if len(again) == 1 else 'were'} rerun because of the host")
-    return joined(found)
+class Analysis:
+    """The analysis of a stored run. Each of its parts is computed when a writer asks for it the first time."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self.run = run
+
+    @cached_property
+    def points(self) -> list[Point]:
+        return all_points.points(self.run)
+
+    @cached_property
+    def searches(self) -> list[SearchResult]:
+        """The results of a search; empty for any other sweep."""
+        return searched(self.run, self.points) if self.run.sweep.find_max else []
+
+    @cached_property
+    def judged(self) -> MetricComparisons:
+        """The comparisons of all points."""
+        return judge(self.run, self.points)
+
+    @cached_property
+    def metrics(self) -> pl.DataFrame:
+        """The rows of ``metrics.parquet``."""
+        return self.run.table("metrics")
+
+    @cached_property
+    def requests(self) -> pl.DataFrame:
+        """The rows of ``requests.parquet``."""
+        return self.run.table("requests")
+
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """The spans of traced requests."""
+        return self.run.spans()
+
+    @cached_property
+    def uses(self) -> dict[str, list[Utilisation]]:
+        """The utilisation of each resource, by the key of the point."""
+        samples = self.metrics.filter(pl.col("name").is_in(saturation.SERIES))
+        return {point.key: saturation.uses(self.run, point, samples) for point in self.points}
+
+    @cached_property
+    def trends(self) -> dict[int, list[Trend]]:
+        """The trends of each step that is long enough to have some, by its index."""
+        return {step.index: known for step in self.run.steps if (known := trends.of_step(self.run, step))}
+
+    @cached_property
+    def audits(self) -> dict[int, Audit]:
+        """What the ledgers prove, by the index of the step."""
+        return self.run.audits()
+
+    @cached_property
+    def headline(self) -> str:
+        """What was achieved, in a sentence for each workload."""
+        if not self.run.is_sweep:
+            return step_headline(self.run.steps[0])
+        if self.searches:
+            return f"Highest confirmed rate: {'; '.join(map(_rate_words, self.searches))}."
+        if not self.judged.tops:
+            return "No step of this sweep is valid, so it shows nothing about throughput."
+        return " ".join(f"{self._best_words(top)}." for top in self.judged.tops)
+
+    def _best_words(self, top: Point) -> str:
+        """The words on the best point. It is called the best only if every other point is shown to be worse."""
+        judged = self.judged
+        metric, value = METRICS[judged.metric], with_interval(top, judged.metric)
+        workload = f"{top.workload}: " if len(judged.strata) > 1 else ""
+        if top.collapsed and len(top.collapsed) == len(top.valid):
+            return f"{workload}No flow was completed in the measuring window"
+        since = " from the intended start" if metric.unit == "ms" and top.steps[0].has_intended_starts else ""
+        others = judged.against(top)
+        if not others:
+            return f"{workload}{top.label}: {value}"
+        equals = [pair.second.label for pair in others if not pair.is_worse]
+        if not equals:
+            return f"{workload}{metric.title.capitalize()}{since} was best with {top.label}: {value}"
+        extreme = "Highest" if metric.higher_is_better else "Lowest"
+        words = f"{workload}{extreme} {metric.title}{since} with {top.label}: {value}"
+        if {pair.verdict for pair in others} == {TOO_FEW}:
+            return f"{words}; {TOO_FEW} which point is best"
+        return f"{words}; not shown to be better than {some(equals)}"
+
+    @cached_property
+    def limits(self) -> list[str]:
+        """Where the load met a limit, and what was saturated there."""
+        if self.searches:
+            failed = [search.failed for search in self.searches]
+            return [self._limit_at(point) for point in failed if point is not None]
+        measured = [point for point in self.points if point.valid]
+        if measured and all(step.open_load for point in measured for step in point.valid):
+            behind = [point for point in measured if not point.keeps_rate]
+            if not behind:
+                return ["the system kept up with the offered rate, so no limit was reached"]
+            first = "; the first point that did not keep up with the offered rate" if self.run.is_sweep else ""
+            return [self._limit_at(behind[0]) + first]
+        # The only point of a run has its limit even if its step is invalid.
+        tops = self.judged.tops or ([] if self.run.is_sweep else self.points)
+        return [self._limit_at(top) + self._still_rising_words(top) for top in tops]
+
+    def _limit_at(self, point: Point) -> str:
+        saturated = [f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated]
+        where = f"{point.label}: " if self.run.is_sweep else ""
+        return where + (", ".join(saturated) or "no monitored resource was saturated")
+
+    def _still_rising_words(self, top: Point) -> str:
+        """That the best point is at the right end of its curve, where no resource was saturated."""
+        places = [point.x for point in grouped(self.points)[top.group_label] if is_number(point.x)]
+        is_saturated = any(use.is_saturated for use in self.uses[top.key])
+        if is_saturated or len(places) < 2 or top.x != max(places):
+            return ""
+        return f"; it has the largest value of {parameter_name(x_name(self.run) or '')}, so more may be possible"
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Why steps failed or are invalid, and the warnings of the valid steps: each reason once, with its steps."""
+        return [
+            *self._sweep_notes(),
+            *self._reasons("failed", failures),
+            *self._errors(),
+            *self._reasons("invalid", lambda step: step.validity.reasons),
+            *self._reasons("warning", lambda step: step.flags if self._is_in_values(step) else []),
+        ]
+
+    def _is_in_values(self, step: StepEntry) -> bool:
+        """Whether a step is in a value, so that its warnings matter: an invalid step of a sweep is in none."""
+        return step.validity.valid or not self.run.is_sweep
+
+    def _sweep_notes(self) -> Iterator[Note]:
+        sweep = self.run.sweep
+        if sweep.is_quick:
+            yield Note("warning", "quick", "this is the short form of the sweep (--quick), with fewer or shorter steps")
+        for left_out in sweep.left_out:
+            text = f"{left_out.label} was left out, because this machine cannot have it: {left_out.reason}"
+            yield Note("warning", "left_out", text)
+        for point in self.points:
+            if point.broken:
+                why = "; ".join(dict.fromkeys(step.broke for step in point.broken if step.broke))
+                count = f"{len(point.broken)} of {plural(len(point.steps), 'repeat')}"
+                yield Note("warning", "broke", f"{point.label} broke in {count}: {why}")
+
+    def _errors(self) -> Iterator[Note]:
+        """The most frequent errors of the steps that failed."""
+        failed = [step for step in self.run.steps if failures(step)]
+        kinds = grouped_errors(error for step in failed for error in [*step.failures, *step.unknown_outcomes])
+        for kind in kinds[:ERRORS_SHOWN_MAX]:
+            yield Note("error", "requests", error_words(kind))
+
+    def _reasons(self, kind: Kind, reasons_of: Callable[[StepEntry], Iterable[Reason]]) -> Iterator[Note]:
+        groups: dict[tuple[object, ...], list[tuple[int, Reason]]] = {}
+        for step in self.run.steps:
+            for reason in reasons_of(step):
+                groups.setdefault(reasons.kind(reason), []).append((step.index, reason))
+        for members in groups.values():
+            steps = tuple(dict.fromkeys(index for index, _ in members)) if self.run.is_sweep else ()
+            yield Note(kind, members[0][1].code, reasons.sentence([reason for _, reason in members]), steps)
 
 
-def values_of(point: Point) -> dict[str, dict[str, object]]:
-    """Every value of a point with its interval, its number of valid steps and its unit, by metric.
+def failures(step: StepEntry) -> list[Reason]:
+    """Why a step failed. Empty for the steps of a search, which overload the system on purpose."""
+    return [] if step.phase != "measure" else [*step.verdict.reasons, *step.thresholds.reasons]
 
-    ``steady`` is the same without the unsteady steps, if there are some.
+
+def step_headline(step: StepEntry) -> str:
+    """The load, the achieved rate, the flows, the nodes and the latency of a single step."""
+    load, latency = step.load, step.judged_latency
+    flows = listed(list(dict.fromkeys(short(part.flow) for part in step.parts)))
+    place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
+    if step.bursts is not None:
+        asked = burst_words(load)
+    else:
+        asked = plural(load.users, "user") if load.rate is None else f"{load.rate:g} {load.arrivals} arrivals/s"
+    text = f"{asked}: {step.throughput_per_second:,.2f} {flows} flows/s {place}"
+    if latency.p50 is None:
+        return f"{text}: no flow was completed in the measuring window."
+    # p99 of fewer than 100 requests is the slowest of them.
+    slow = f"p99 {milliseconds(latency.p99)}" if latency.count >= 100 else f"slowest {milliseconds(latency.max)}"
+    since = " from the intended start" if step.has_intended_starts else ""
+    return f"{text}. Latency{since}: p50 {milliseconds(latency.p50)}, {slow}."
+
+
+def _rate_words(search: SearchResult) -> str:
+    """``21.3/s with H2 (21.1 flows/s completed)``."""
+    where = f" with {search.members[0].group_label}" if search.group else ""
+    if search.rate is None:
+        return f"none{where}"
+    completed = search.confirmed.estimate("throughput").value if search.confirmed else None
+    return f"{search.rate:g}/s{where}" + (f" ({shown(completed, 'throughput')} completed)" if completed else "")
+
+
+def some(labels: Sequence[str]) -> str:
+    """A list of at most ``LABELS_SHOWN_MAX`` entries, the last of which counts the labels that are left out.
+
+    Labels that contain commas are separated by semicolons.
     """
-    found = {}
-    for name in measured_metrics([point]):
-        steady = point.steady_estimate(name)
-        found[name] = {
-            **_stored(point.estimate(name)),
-            "unit": METRICS[name].unit,
-            **({"steady": _stored(steady)} if steady else {}),
-        }
-    return found
+    entries = list(labels)
+    if len(entries) > LABELS_SHOWN_MAX:
+        entries[LABELS_SHOWN_MAX - 1 :] = [f"{len(entries) - LABELS_SHOWN_MAX + 1} others"]
+    return "; ".join(entries) if any("," in label for label in entries) else listed(entries)
 
 
-def _stored(found: Estimate) -> dict[str, object]:
-    return {**vars(found), "value": NOT_ANSWERED if found.value == math.inf else found.value}
-
-
-def headline(run: StoredRun, judged: MetricComparisons, searches: Sequence[SearchResult]) -> str:
-    """The headline of a sweep: one sentence for each workload."""
-    if searches:
-        return search_headline(searches)
-    if not judged.tops:
-        return "No step of this sweep is valid, so it shows nothing about throughput."
-    found = [best_words(judged, top) for top in judged.tops]
-    if all(is_unknown(judged, top) for top in judged.tops):
-        found.append(f"{too_few(judged)}, too few to tell which point is best")
-    return joined(found)
-
-
-def best_words(judged: MetricComparisons, top: Point) -> str:
-    """The sentence about the best point. It is called the best only if every other point is shown to be worse."""
-    value, others = value_with_range(top, judged.metric), judged.against(top)
-    whose = f" of {top.workload}" if len(judged.strata) > 1 else ""
-    what, name = metric_words(judged) + whose, name_of(judged, top)
-    if top.collapsed and len(top.collapsed) == len(top.valid):
-        return f"no flow{whose} was completed in the measuring window"
-    if not others:
-        return f"{top.label}: {value}"
-    most = extreme(judged.metric)
-    if not judged.sees_difference(judged.stratum_of(top)) and {one.verdict for one in others} == {"no difference seen"}:
-        return (
-            f"No difference in {what} was seen between {plural(len(others) + 1, 'point')}. The {most} was measured "
-            f"with {name}: {value}"
-        )
-    equals = [name_of(judged, one.second) for one in others if not one.is_worse]
-    if not equals:
-        return f"{what} was best with {name}: {value}"
-    first = f"the {most} {what} was measured with {name}"
-    if is_unknown(judged, top):
-        return f"{first}: {value_only(top, judged.metric) if len(top.valid) == 1 else value}"
-    return f"{first}: {value}. It is not shown to be better than {some(equals)}"
-
-
-def search_headline(searches: Sequence[SearchResult]) -> str:
-    """The highest rate that was confirmed, for each group."""
-    if all(found.rate is None for found in searches):
-        return "No rate was confirmed."
-    rates = []
-    for found in searches:
-        where = f" with {found.group_label}" if found.group_label else ""
-        if found.rate is None:
-            rates.append(f"none{where}")
-            continue
-        completed = found.confirmed.estimate("throughput").value if found.confirmed else None
-        done = f" ({per_second(completed)} flows per second completed)" if completed is not None else ""
-        rates.append(f"{found.rate:g} arrivals per second{where}{done}")
-    return sentence("highest confirmed rate: " + "; ".join(rates))
-
-
-KEPT_UP = "the system kept up with the offered rate"
-
-CPU_AND_GC = (Resource.HOST_CPU, Resource.NODE_CPU, Resource.GC)
-"""The resources whose use is told where nothing was saturated."""
-
-
-def limits(
-    run: StoredRun,
-    points: Sequence[Point],
-    judged: MetricComparisons,
-    searches: Sequence[SearchResult],
-    uses: dict[str, list[Utilisation]],
-) -> list[str]:
-    """What was saturated where the sweep reached a limit, or that no monitored resource was saturated."""
-    if searches:
-        return [search_limit(found, uses) for found in searches]
-    measured = [point for point in points if point.valid]
-    if measured and all(step.open_load for point in measured for step in point.valid):
-        return [open_limit(measured, uses)]
-    return [closed_limit(run, points, top, uses) for top in judged.tops]
-
-
-def search_limit(found: SearchResult, uses: dict[str, list[Utilisation]]) -> str:
-    """What was saturated at the lowest rate that was not sustained."""
-    where = f" with {found.group_label}" if found.group_label else ""
-    if found.failed is None and found.high is not None:
-        return f"at {found.high:g} arrivals per second{where}, the lab failed, so there is no step to examine"
-    if found.failed is None:
-        return f"every rate tried{where} was sustained, so no limit was reached" if found.rate is not None else ""
-    return (
-        f"at {float(found.failed.x):g} arrivals per second{where} (not sustained): {evidence(uses[found.failed.key])}"
-    )
-
-
-def open_limit(measured: Sequence[Point], uses: dict[str, list[Utilisation]]) -> str:
-    """What was saturated at the first point at which the system did not keep up with the offered rate."""
-    behind = [point for point in measured if not keeps_rate(point)]
-    if not behind:
-        where = "" if len(measured) == 1 else " at every point"
-        return f"{KEPT_UP}{where}, so no limit was reached"
-    return f"at {behind[0].label}, the system did not keep up with the offered rate: {evidence(uses[behind[0].key])}"
-
-
-def keeps_rate(point: Point) -> bool:
-    """Whether the system kept up with the offered rate in every valid step of a point with open load."""
-    return not any(arrival_problems(step) for step in point.valid)
-
-
-def closed_limit(run: StoredRun, points: Sequence[Point], top: Point, uses: dict[str, list[Utilisation]]) -> str:
-    """What was saturated at the best point of a closed load."""
-    where = f"at {top.label}: " if len(points) > 1 else ""
-    text = where + evidence(uses[top.key])
-    if not any(use.is_saturated for use in uses[top.key]) and is_still_rising(points, top):
-        name = parameter_name(x_name(run) or "")
-        return joined([text, f"the best point has the largest value of {name}, so the limit may not be reached yet"])
-    return text
-
-
-def evidence(uses: Sequence[Utilisation]) -> str:
-    """What was saturated. If nothing was: the use of CPU and garbage collection, and what flows may have waited for."""
-    if saturated := [use.evidence for use in uses if use.is_saturated]:
-        return "; ".join(saturated)
-    seen = [use.evidence for use in uses if use.evidence and use.resource in CPU_AND_GC]
-    waiting = "flows may have waited for one another, for a disk or for the network"
-    return f"no monitored resource was saturated. {joined(['; '.join(seen), waiting] if seen else [waiting])}"
-
-
-def is_still_rising(points: Sequence[Point], top: Point) -> bool:
-    """Whether the best point is at the right end of a curve of several points."""
-    numbers = [point.x for point in grouped(points)[top.group_label] if isinstance(point.x, int | float)]
-    return len(numbers) > 1 and top.x == max(numbers)
-
-
-def failure_sentence(searches: Sequence[SearchResult]) -> str:
-    """Why the lowest rate above the confirmed one was not sustained, for each group of a search."""
-    failed = []
-    for found in searches:
-        if found.failed is None:
-            continue
-        where = f" with {found.group_label}" if found.group_label else ""
-        step = next(step for step in found.failed.steps if why(step))
-        longer = " in the confirmation" if step.phase == "confirm" else ""
-        rate = f"{float(found.failed.x):g} arrivals per second{where}"
-        failed.append(f"{rate} were not sustained{longer}: {why(step)}")
-    return joined(failed)
+def steps_words(indices: Iterable[int]) -> str:
+    """``step 3``, ``steps 3, 4 and 7``; at most ``STEPS_SHOWN_MAX`` entries, the last of which counts the others."""
+    names = [str(index) for index in indices]
+    if len(names) > STEPS_SHOWN_MAX:
+        names[STEPS_SHOWN_MAX - 1 :] = [f"{len(names) - STEPS_SHOWN_MAX + 1} more"]
+    return f"step{'s' if len(names) > 1 else ''} {listed(names)}"

@@ -28,15 +28,13 @@ SHIFT_MAX = 12.0
 class Detection:
     """How many repeats of each point show a change of one metric, if every pair of points is judged, as in a report.
 
-    ``scatter`` is a standard deviation of logarithms, about the same as a coefficient of variation: of the ratios
-    within pairs of repeats, or of the repeats if the sweep has a single point. ``repeats`` is None above
-    ``REPEATS_MAX``.
+    ``scatter`` is a standard deviation of logarithms, with ``freedom`` degrees of freedom: of the ratios within pairs
+    of repeats, or of the repeats if the sweep has a single point. ``repeats`` is None above ``REPEATS_MAX``.
     """
 
     metric: str
     scatter: float
     freedom: int
-    """The degrees of freedom of the scatter: how many deviations it was estimated from."""
     repeats: int | None
 
 
@@ -66,13 +64,12 @@ def detections(run: StoredRun, change: float) -> list[Detection]:
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
     found = []
     for metric in known_metrics(all_points):
-        known = {point.key: _logs(point, metric) for point in all_points}
+        logs = {point.key: _logs(point, metric) for point in all_points}
         ratios = [
-            [second - known[a.key][repeat] for repeat, second in known[b.key].items() if repeat in known[a.key]]
+            [second - logs[a.key][repeat] for repeat, second in logs[b.key].items() if repeat in logs[a.key]]
             for a, b in pairs
         ]
-        samples = ratios if pairs else [list(logs.values()) for logs in known.values()]
-        scatter, freedom = pooled(samples)
+        scatter, freedom = pooled(ratios if pairs else [list(values.values()) for values in logs.values()])
         if freedom:
             repeats = repeats_needed(scatter, change, samples=1 if pairs else 2, confidence=confidence)
             found.append(Detection(metric, scatter, freedom, repeats))

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from corda_lab.analysis import points, significance
+from corda_lab.analysis.conclusions import Analysis
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
@@ -68,14 +68,17 @@ def summaries(*, results_folder: Path | None = None) -> list[RunSummary | Damage
 
 def summary(run: StoredRun) -> RunSummary:
     """The line of a run. A sweep of several workloads is represented by the best point of the first workload."""
-    all_points = points.points(run)
-    top = next(iter(significance.judge(run, all_points).tops), None)
-    search = points.searched(run, all_points) if run.sweep.find_max else []
+    analysis = Analysis(run)
+    top = next(iter(analysis.judged.tops), None)
     first = run.steps[0]
     shown = top.steps[0] if top else first
-    values = {"throughput": "throughput_per_second", "p50": "p50_ms", "p99": "p99_ms"}
-    # A run of one step shows its values even if the step is invalid. In a sweep, no single step represents the others.
-    is_single = top is None and not run.is_sweep
+
+    def value(name: str) -> float | None:
+        if top is not None:
+            return top.estimate(name).value
+        # A run of one step shows its values even if the step is invalid. In a sweep, no step represents the others.
+        return None if run.is_sweep else METRICS[name].of(first)
+
     return RunSummary(
         run=run.identity,
         kind=run.manifest.kind,
@@ -84,14 +87,13 @@ def summary(run: StoredRun) -> RunSummary:
         steps_planned=len(run.steps),
         workload=", ".join(dict.fromkeys(step.workload for step in run.steps)),
         label=top.label if top is not None and run.is_sweep else None,
-        rates_confirmed_per_second={found.label: found.rate for found in search} or None,
+        rates_confirmed_per_second={search.label: search.rate for search in analysis.searches} or None,
         users=shown.load.users,
         arrivals=None if first.load.model == "closed" else first.load.arrivals,
         rate_per_second=shown.load.rate,
-        **{
-            field: top.estimate(name).value if top else METRICS[name].of(first) if is_single else None
-            for name, field in values.items()
-        },
+        throughput_per_second=value("throughput"),
+        p50_ms=value("p50"),
+        p99_ms=value("p99"),
         valid=top is not None,
         failed=sum(step.requests.failed for step in run.steps),
         unknown=sum(step.requests.unknown for step in run.steps),

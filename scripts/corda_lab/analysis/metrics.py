@@ -12,11 +12,13 @@ from statistics import fmean
 from typing import Literal
 
 from corda_lab.errors import LabError
-from corda_lab.steps.entry import BurstEntry, StepEntry
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.usage import ALL, PARTS
 
 ByNode = Callable[[StepEntry], Mapping[str, float]]
 Total = Callable[[StepEntry], float | None]
+Together = Callable[[Iterable[float]], float]
+"""How the value of all nodes follows from those of each: ``sum`` or ``max``."""
 
 NODE = re.compile(r"(?i)notary\d?|party[a-z]")
 """The names of Corda nodes."""
@@ -29,12 +31,10 @@ class Metric:
     name: str
     title: str
     unit: str
-    unit_words: str
-    """The unit in a sentence. Empty if the value is written with its unit: a latency is told in ms or in s."""
-    higher_is: Literal["faster", "slower"]
     of: Total
     by_node: ByNode | None = None
     """Its values by node and other part of the lab; None if it is of the whole step only."""
+    higher_is: Literal["faster", "slower"] = "slower"
 
     @property
     def higher_is_better(self) -> bool:
@@ -47,89 +47,65 @@ def metric(name: str) -> Metric:
     Upper and lower case of the node do not matter.
     """
     base, dot, node = name.partition(".")
-    found = METRICS.get(base)
-    if found is None:
+    known = METRICS.get(base)
+    if known is None:
         raise LabError(f"{name}: there is no such value", f"Choose one of {', '.join(METRICS)}.")
     if not dot:
-        return found
-    if found.by_node is None:
+        return known
+    by_node = known.by_node
+    if by_node is None:
         raise LabError(f"{name}: {base} has no values by node", f"Write {base} alone.")
     if not NODE.fullmatch(node) and node.lower() not in map(str.lower, PARTS):
         raise LabError(f"{name}: {node!r} is no part of the lab", f"Name a node such as PartyA, or {', '.join(PARTS)}.")
-    of = _of_node(found.by_node, node)
-    return replace(found, name=name, title=f"{found.title}, {node}", of=of, by_node=None)
+
+    def of_node(step: StepEntry) -> float | None:
+        return {part.lower(): value for part, value in by_node(step).items()}.get(node.lower())
+
+    return replace(known, name=name, title=f"{known.title}, {node}", of=of_node, by_node=None)
 
 
-def _of_node(by_node: ByNode, node: str) -> Total:
-    def of(step: StepEntry) -> float | None:
-        return {name.lower(): value for name, value in by_node(step).items()}.get(node.lower())
-
-    return of
+def _cost(step: StepEntry, name: str) -> Mapping[str, float]:
+    return step.costs.get(name, {})
 
 
-def _over_nodes(by_node: ByNode, together: Callable[[Iterable[float]], float]) -> Total:
-    def of(step: StepEntry) -> float | None:
-        values = [value for name, value in by_node(step).items() if NODE.fullmatch(name)]
-        return together(values) if values else None
-
-    return of
-
-
-def _cost(name: str) -> ByNode:
-    return lambda step: step.costs.get(name, {})
-
-
-def _database(name: str) -> ByNode:
+def _database(step: StepEntry, name: str) -> Mapping[str, float]:
     """The growth of databases, if it was read in a way that can be relied on: the file of H2 grows in leaps."""
-    return lambda step: step.costs.get(name, {}) if step.database_read in ("compacted", "server") else {}
+    return step.costs.get(name, {}) if step.database_read in ("compacted", "server") else {}
 
 
-def _usage(name: str) -> ByNode:
-    return lambda step: step.usage.get(name, {})
+def _usage(step: StepEntry, name: str) -> Mapping[str, float]:
+    return step.usage.get(name, {})
 
 
-def _latency(name: str) -> Total:
-    return lambda step: step.judged_latency.quantile(name)
+def _burst_mean(name: str, otherwise: Total = lambda step: None) -> Total:
+    """The mean of a field over the bursts of a step; of a step without bursts another value."""
+    return lambda step: step.bursts.mean(name) if step.bursts else otherwise(step)
 
 
-def _burst_mean(of: Callable[[BurstEntry], float | None]) -> Total:
-    """The mean of a value over the bursts of a step."""
-
-    def mean(step: StepEntry) -> float | None:
-        values = [of(burst) for burst in step.bursts.bursts] if step.bursts else []
-        known = [value for value in values if value is not None]
-        return fmean(known) if known else None
-
-    return mean
-
-
-def _in_bursts(of_burst: Callable[[BurstEntry], float | None], otherwise: Total) -> Total:
-    in_bursts = _burst_mean(of_burst)
-    return lambda step: in_bursts(step) if step.bursts else otherwise(step)
-
-
-def _last_started_throughput(burst: BurstEntry) -> float | None:
-    return burst.ok / burst.last_started_seconds if burst.last_started_seconds else None
+def _last_started_throughput(step: StepEntry) -> float | None:
+    bursts = step.bursts.bursts if step.bursts else ()
+    rates = [burst.ok / burst.last_started_seconds for burst in bursts if burst.last_started_seconds]
+    return fmean(rates) if rates else None
 
 
 def _throughput_by_node(step: StepEntry) -> Mapping[str, float]:
-    by_node = {one.node: one.throughput_per_second for one in step.by_node}
+    by_node = {values.node: values.throughput_per_second for values in step.by_node}
     return by_node or {step.node: step.throughput_per_second}
 
 
 def _goodput(step: StepEntry) -> float | None:
     """Requests that were meant for the window and were done, per second. Closed load: that ended in it."""
     if step.bursts is not None:
-        return _burst_mean(lambda one: one.throughput_per_second)(step)
+        return step.bursts.mean("throughput_per_second")
     if step.open_load is None:
         return step.requests.window_ok / step.window.seconds
     offered = step.latency_intended_ms
     return (offered.count - offered.unanswered) / step.window.seconds
 
 
-_node_rate = _in_bursts(lambda one: one.node_throughput_per_second, lambda one: one.throughput_per_second)
-_node_latency_mean = _in_bursts(
-    lambda one: one.node_latency_mean_ms, lambda one: one.node_latency_ms.mean if one.node_latency_ms else None
+_node_rate = _burst_mean("node_throughput_per_second", lambda step: step.throughput_per_second)
+_node_latency_mean = _burst_mean(
+    "node_latency_mean_ms", lambda step: step.node_latency_ms.mean if step.node_latency_ms else None
 )
 
 
@@ -137,11 +113,11 @@ def _flows_waiting(step: StepEntry) -> float | None:
     """The flows that wait for a flow thread, by Little's law: flows per second × mean of the stage ``wait``."""
     tables = [] if step.stages.reason else step.stages.flows
     rows = sum(table.rows for table in tables)
-    if not rows:
+    rate = _node_rate(step)
+    if not rows or rate is None:
         return None
     waits = ((line.mean_ms or 0.0) * table.rows for table in tables for line in table.stages if line.stage == "wait")
-    rate = _node_rate(step)
-    return None if rate is None else rate * sum(waits) / rows / 1000
+    return rate * sum(waits) / rows / 1000
 
 
 def _flows_past_wait(step: StepEntry) -> float | None:
@@ -156,130 +132,103 @@ def _flows_past_wait(step: StepEntry) -> float | None:
     return max(0.0, rate * latency_ms / 1000 - waiting)
 
 
-def _resident_after_ratio(step: StepEntry) -> Mapping[str, float]:
-    after, peak = (step.usage.get(name, {}) for name in ("resident_after_bytes", "resident_max_bytes"))
-    return {name: value / peak[name] for name, value in after.items() if peak.get(name)}
+def _memory_after(step: StepEntry) -> dict[str, tuple[float, float]]:
+    """The memory after the load and the highest, by node and part of the lab; both in bytes."""
+    after, highest = step.usage.get("resident_after_bytes", {}), step.usage.get("resident_max_bytes", {})
+    return {name: (value, highest[name]) for name, value in after.items() if highest.get(name)}
 
 
-def _resident_after_ratio_of_nodes(step: StepEntry) -> float | None:
-    after, peak = (step.usage.get(name, {}) for name in ("resident_after_bytes", "resident_max_bytes"))
-    nodes = [name for name in after if NODE.fullmatch(name) and peak.get(name)]
-    return sum(after[name] for name in nodes) / sum(peak[name] for name in nodes) if nodes else None
+def _memory_after_ratio(step: StepEntry) -> float | None:
+    nodes = [pair for name, pair in _memory_after(step).items() if NODE.fullmatch(name)]
+    return sum(after for after, _ in nodes) / sum(highest for _, highest in nodes) if nodes else None
 
 
-def _time(name: str, title: str, of: Total) -> Metric:
-    return Metric(name, title, "ms", "", "slower", of)
+def _latency(name: str) -> Metric:
+    return Metric(name, f"latency {name}", "ms", lambda step: step.judged_latency.quantile(name))
 
 
 def _rate(name: str, title: str, of: Total) -> Metric:
-    return Metric(name, title, "flows/s", "flows per second", "faster", of)
-
-
-def _seconds(name: str, title: str, of: Total) -> Metric:
-    return Metric(name, title, "s", "", "slower", of)
+    return Metric(name, title, "flows/s", of, higher_is="faster")
 
 
 def _by_node(
-    name: str, title: str, unit: str, by_node: ByNode, together: Callable[[Iterable[float]], float] = sum
+    name: str, title: str, unit: str, read: Callable[[StepEntry, str], Mapping[str, float]], together: Together = sum
 ) -> Metric:
-    return Metric(name, title, unit, "", "slower", _over_nodes(by_node, together), by_node)
+    """A value that an entry has by node, under the name of the metric."""
 
+    def of_nodes(step: StepEntry) -> float | None:
+        values = [value for part, value in read(step, name).items() if NODE.fullmatch(part)]
+        return together(values) if values else None
 
-def _database_size(name: str, title: str) -> Metric:
-    """A size of databases, without the tables of checkpoints."""
-    return _by_node(name, title, "bytes", _database(name))
+    return Metric(name, title, unit, of_nodes, lambda step: read(step, name))
 
 
 _ALL = (
-    replace(
-        _rate("throughput", "throughput", lambda step: step.throughput_per_second),
-        by_node=_throughput_by_node,
-    ),
+    replace(_rate("throughput", "throughput", lambda step: step.throughput_per_second), by_node=_throughput_by_node),
     Metric(
-        "states",
-        "throughput in states",
-        "states/s",
-        "states per second",
-        "faster",
-        lambda step: step.throughput_states_per_second,
+        "states", "throughput in states", "states/s", lambda step: step.throughput_states_per_second, higher_is="faster"
     ),
-    _time("p50", "latency p50", _latency("p50")),
-    _time("p95", "latency p95", _latency("p95")),
-    _time("p99", "latency p99", _latency("p99")),
-    _time(
-        "latency_mean", "mean latency", _in_bursts(lambda one: one.latency_mean_ms, lambda one: one.judged_latency.mean)
-    ),
-    _time(
+    _latency("p50"),
+    _latency("p95"),
+    _latency("p99"),
+    Metric("latency_mean", "mean latency", "ms", _burst_mean("latency_mean_ms", lambda step: step.judged_latency.mean)),
+    Metric(
         "rpc_latency_mean",
         "mean latency at the RPC client",
-        _in_bursts(lambda one: one.rpc_latency_mean_ms, lambda one: one.bridge_flow_ms.mean),
+        "ms",
+        _burst_mean("rpc_latency_mean_ms", lambda step: step.bridge_flow_ms.mean),
     ),
-    _time("node_latency_mean", "mean latency in the node", _node_latency_mean),
-    _time("consensus_latency_mean", "mean consensus latency", lambda step: step.stages.consensus_latency_ms.mean),
-    _seconds("total_seconds", "total time", lambda step: step.total_seconds),
-    _seconds("burst_total", "total time of a burst", _burst_mean(lambda one: one.total_seconds)),
-    _rate("burst_throughput", "throughput of a burst", _burst_mean(lambda one: one.throughput_per_second)),
-    _rate(
-        "burst_rpc_throughput",
-        "throughput of a burst at the RPC client",
-        _burst_mean(lambda one: one.rpc_throughput_per_second),
-    ),
-    _rate(
-        "burst_node_throughput",
-        "throughput of a burst in the node",
-        _burst_mean(lambda one: one.node_throughput_per_second),
-    ),
-    _rate(
-        "burst_last_started_throughput",
-        "flows of a burst ÷ time to its last start",
-        _burst_mean(_last_started_throughput),
-    ),
-    _rate("goodput", "goodput", _goodput),
+    Metric("node_latency_mean", "mean latency in the node", "ms", _node_latency_mean),
     Metric(
-        "flows_in_flight", "flows in flight", "flows", "flows", "slower", lambda step: step.littles_law.in_flight_mean
+        "consensus_latency_mean", "mean consensus latency", "ms", lambda step: step.stages.consensus_latency_ms.mean
     ),
-    Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", "flows", "slower", _flows_waiting),
-    Metric("flows_past_wait", "flows that a flow thread has taken up", "flows", "flows", "faster", _flows_past_wait),
-    _by_node("cpu_percent", "CPU", "%", _usage("cpu_percent")),
-    _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage("cpu_percent_max"), max),
+    Metric("total_seconds", "total time", "s", lambda step: step.total_seconds),
+    Metric("burst_total", "total time of a burst", "s", _burst_mean("total_seconds")),
+    _rate("burst_throughput", "throughput of a burst", _burst_mean("throughput_per_second")),
+    _rate("burst_rpc_throughput", "throughput of a burst at the RPC client", _burst_mean("rpc_throughput_per_second")),
+    _rate("burst_node_throughput", "throughput of a burst in the node", _burst_mean("node_throughput_per_second")),
+    _rate("burst_last_started_throughput", "flows of a burst ÷ time to its last start", _last_started_throughput),
+    _rate("goodput", "goodput", _goodput),
+    Metric("flows_in_flight", "flows in flight", "flows", lambda step: step.littles_law.in_flight_mean),
+    Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", _flows_waiting),
+    Metric("flows_past_wait", "flows that a flow thread has taken up", "flows", _flows_past_wait, higher_is="faster"),
+    _by_node("cpu_percent", "CPU", "%", _usage),
+    _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage, max),
     Metric(
         "cpu_peaks",
         "peaks of the CPU",
         "",
-        "",
-        "slower",
         lambda step: step.usage.get("cpu_peaks_of_nodes", {}).get(ALL),
-        _usage("cpu_peaks"),
+        lambda step: step.usage.get("cpu_peaks", {}),
     ),
-    _by_node("cpu_seconds_per_flow", "CPU per flow", "s", _cost("cpu_seconds_per_flow")),
-    _by_node("heap_floor_bytes", "heap after a collection", "bytes", _usage("heap_floor_bytes")),
-    _by_node("heap_used_max_bytes", "highest heap", "bytes", _usage("heap_used_max_bytes"), max),
-    _by_node("resident_bytes", "memory", "bytes", _usage("resident_bytes")),
-    _by_node("resident_max_bytes", "highest memory", "bytes", _usage("resident_max_bytes"), max),
+    _by_node("cpu_seconds_per_flow", "CPU per flow", "s", _cost),
+    _by_node("heap_floor_bytes", "heap after a collection", "bytes", _usage),
+    _by_node("heap_used_max_bytes", "highest heap", "bytes", _usage, max),
+    _by_node("resident_bytes", "memory", "bytes", _usage),
+    _by_node("resident_max_bytes", "highest memory", "bytes", _usage, max),
     Metric(
         "resident_after_ratio",
         "memory 60 s after the load ÷ highest",
         "",
-        "",
-        "slower",
-        _resident_after_ratio_of_nodes,
-        _resident_after_ratio,
+        _memory_after_ratio,
+        lambda step: {name: after / highest for name, (after, highest) in _memory_after(step).items()},
     ),
-    _by_node("gc_percent", "garbage collection", "%", _usage("gc_percent")),
-    _by_node("gc_seconds_per_flow", "garbage collection per flow", "s", _cost("gc_seconds_per_flow")),
-    _by_node("allocated_bytes_per_flow", "allocated per flow", "bytes", _cost("allocated_bytes_per_flow")),
-    _by_node("sent_bytes_per_flow", "sent per flow", "bytes", _cost("sent_bytes_per_flow")),
-    _by_node("received_bytes_per_flow", "received per flow", "bytes", _cost("received_bytes_per_flow")),
-    _by_node("disk_written_bytes_per_flow", "written to disk per flow", "bytes", _cost("disk_written_bytes_per_flow")),
-    _by_node("checkpoints_per_flow", "checkpoints per flow", "", _cost("checkpoints_per_flow")),
-    _by_node("rpc_connections", "open RPC connections", "", _usage("rpc_connections")),
-    _by_node("rpc_queue_depth", "waiting RPC requests", "", _usage("rpc_queue_depth"), max),
-    _database_size("database_bytes_per_flow", "database per flow"),
-    _database_size("database_bytes_per_state", "database per state"),
-    _database_size("database_bytes_per_transaction", "database per transaction"),
+    _by_node("gc_percent", "garbage collection", "%", _usage),
+    _by_node("gc_seconds_per_flow", "garbage collection per flow", "s", _cost),
+    _by_node("allocated_bytes_per_flow", "allocated per flow", "bytes", _cost),
+    _by_node("sent_bytes_per_flow", "sent per flow", "bytes", _cost),
+    _by_node("received_bytes_per_flow", "received per flow", "bytes", _cost),
+    _by_node("disk_written_bytes_per_flow", "written to disk per flow", "bytes", _cost),
+    _by_node("checkpoints_per_flow", "checkpoints per flow", "", _cost),
+    _by_node("rpc_connections", "open RPC connections", "", _usage),
+    _by_node("rpc_queue_depth", "waiting RPC requests", "", _usage, max),
+    # Sizes of databases are those without the tables of checkpoints.
+    _by_node("database_bytes_per_flow", "database per flow", "bytes", _database),
+    _by_node("database_bytes_per_state", "database per state", "bytes", _database),
+    _by_node("database_bytes_per_transaction", "database per transaction", "bytes", _database),
 )
 
-METRICS: dict[str, Metric] = {one.name: one for one in _ALL}
+METRICS: dict[str, Metric] = {value.name: value for value in _ALL}
 """All named values, in the order of ``docs/methodology.md``."""
 
 COMPARED = ("throughput", "states", "p50", "p95", "p99")

@@ -7,17 +7,17 @@ points, because they are not measured in the same way.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from corda_lab.analysis.metrics import COMPARED, METRICS, metric
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SearchOutcome
 from corda_lab.stats import intervals
-from corda_lab.stats.intervals import Interval
 from corda_lab.steps.entry import ParameterValue, StepEntry
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.parameters import AT, STEP, value_words
+from corda_lab.steps.reasons import sentences
 
 RATE = "load.rate"
 """The parameter that a search for the highest rate varies."""
@@ -25,7 +25,10 @@ RATE = "load.rate"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value of a point, from ``n`` valid steps. ``low`` and ``high`` are None for fewer than two valid steps."""
+    """A value of a point, from ``n`` valid steps. ``low`` and ``high`` are None for fewer than two valid steps.
+
+    ``value`` is None without a step that has it, and infinite if a step answered too few requests to have it.
+    """
 
     value: float | None
     low: float | None
@@ -48,6 +51,7 @@ class Point:
     x: Any
     group: dict[str, ParameterValue]
     steps: tuple[StepEntry, ...]
+    _estimates: dict[str, Estimate] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -75,6 +79,22 @@ class Point:
         return [step for step in self.valid if step.throughput_per_second == 0]
 
     @property
+    def holds(self) -> bool:
+        """Whether every step is valid and within the thresholds."""
+        return all(step.validity.valid and step.thresholds.passed for step in self.steps)
+
+    @property
+    def why_not(self) -> str:
+        """Why the first step that is invalid or misses a threshold does so; empty if none does."""
+        texts = ("; ".join(sentences([*step.validity.reasons, *step.thresholds.reasons])) for step in self.steps)
+        return next(filter(None, texts), "")
+
+    @property
+    def keeps_rate(self) -> bool:
+        """Whether the system kept up with the offered rate in every valid step of open load."""
+        return not any(arrival_problems(step) for step in self.valid)
+
+    @property
     def group_label(self) -> str:
         """The values of the other varied parameters as text; empty if there are none."""
         return ", ".join(value_words(name, value) for name, value in self.group.items())
@@ -85,117 +105,123 @@ class Point:
 
     def estimate(self, name: str) -> Estimate:
         """The value with its interval over the valid steps."""
-        return self._estimate(self.samples(name))
+        if name not in self._estimates:
+            self._estimates[name] = _estimate(self.samples(name))
+        return self._estimates[name]
 
     def steady_estimate(self, name: str) -> Estimate | None:
         """The value without the unsteady steps; None if there are none, or if no step is left."""
         if len(self.steady) in (0, len(self.valid)):
             return None
-        return self._estimate(_samples(self.steady, name))
+        return _estimate(_samples(self.steady, name))
 
-    def _estimate(self, values: list[float]) -> Estimate:
-        if any(math.isinf(value) for value in values):
-            # In at least one repeat, so few requests were answered that this latency has no value.
-            return Estimate(math.inf, None, None, len(values), None)
-        found: Interval | None = intervals.repeats_interval(values)
-        if found is not None:
-            return Estimate(found.estimate, found.low, found.high, found.n, found.method)
-        return Estimate(values[0] if values else None, None, None, len(values), None)
+    def cost(self, name: str) -> dict[str, float]:
+        """Mean of a cost of one flow, by node and other part of the lab. Empty if it could not be measured."""
+        return mean_by_name([step.costs[name] for step in self.valid if step.costs.get(name)])
+
+    def stages(self) -> dict[str, float]:
+        """Mean milliseconds of each stage, with start and end. Empty without stage rows."""
+        return mean_by_name([means for step in self.valid if (means := _stages_of(step))])
 
 
 def _samples(steps: Sequence[StepEntry], name: str) -> list[float]:
     of = metric(name).of
-    found = (of(step) for step in sorted(steps, key=lambda step: int(step.repeat)))
-    return [value for value in found if value is not None]
+    values = (of(step) for step in sorted(steps, key=lambda step: step.repeat))
+    return [value for value in values if value is not None]
+
+
+def _estimate(values: list[float]) -> Estimate:
+    if any(math.isinf(value) for value in values):
+        return Estimate(math.inf, None, None, len(values), None)
+    interval = intervals.repeats_interval(values)
+    if interval is None:
+        return Estimate(values[0] if values else None, None, None, len(values), None)
+    return Estimate(interval.estimate, interval.low, interval.high, interval.n, interval.method)
+
+
+def mean_by_name(dictionaries: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean of each name over the dictionaries that have it."""
+    values: dict[str, list[float]] = {}
+    for dictionary in dictionaries:
+        for name, value in dictionary.items():
+            values.setdefault(name, []).append(value)
+    return {name: sum(known) / len(known) for name, known in values.items()}
+
+
+def _stages_of(step: StepEntry) -> dict[str, float]:
+    """Mean milliseconds of each stage over the flows of a step, weighted by their number."""
+    tables = step.stages.flows if not step.stages.reason else []
+    total = sum(table.rows for table in tables)
+    means: dict[str, float] = {}
+    for table in tables if total else ():
+        inside = {line.stage: line.mean_ms for line in table.stages}
+        for stage, value in {"start": table.start_ms.mean, **inside, "end": table.end_ms.mean}.items():
+            means[stage] = means.get(stage, 0.0) + (value or 0.0) * table.rows / total
+    return means
 
 
 def x_name(run: StoredRun) -> str | None:
     """The parameter on the x axis; None if the points have no order."""
-    if run.sweep.find_max:
-        return RATE
-    name: str | None = run.sweep.axis
-    return name
+    return RATE if run.sweep.find_max else run.sweep.axis
 
 
 def points(run: StoredRun) -> list[Point]:
     """The points of a run, in the order of the plan. Points that the plan does not list follow by their first step."""
-    name = x_name(run)
-    curves = _curves(run, name)
+    name, is_search = x_name(run), bool(run.sweep.find_max)
     steps_of: dict[str, list[StepEntry]] = {}
-    for step in sorted(run.steps, key=lambda step: int(step.index)):
-        key = json.dumps([step.workload, step.phase, step.point, _probed_rate(run, step)], sort_keys=True)
+    for step in sorted(run.steps, key=lambda step: step.index):
+        probed = step.load.rate if is_search else None
+        key = json.dumps([step.workload, step.phase, step.point, probed], sort_keys=True)
         steps_of.setdefault(key, []).append(step)
+    implied, is_by_workload = _implied_by_x(run, name)
     found = []
     for steps in steps_of.values():
         first = steps[0]
-        values = dict(first.point)
-        if run.sweep.find_max:
-            values[RATE] = first.load.rate
+        values = {**first.point, RATE: first.load.rate} if is_search else dict(first.point)
+        group = {key: value for key, value in values.items() if key not in implied}
+        group |= {"workload": first.workload} if is_by_workload else {}
         label = _label(run, first)
-        group = {key: value for key, value in values.items() if key not in curves.told}
-        group |= {"workload": first.workload} if curves.by_workload else {}
-        found.append(
-            Point(
-                first.workload,
-                values,
-                first.phase,
-                label,
-                values.get(name) if name else label,
-                group if name else {},
-                tuple(steps),
-            )
-        )
-    return sorted(found, key=lambda point: _listed_place(run, point))
+        x = values.get(name) if name else label
+        found.append(Point(first.workload, values, first.phase, label, x, group if name else {}, tuple(steps)))
+    return sorted(found, key=lambda point: _place_in_plan(run, point))
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """What parts one curve from another: all parameters except those that are ``told``, and the workload if asked."""
+def _implied_by_x(run: StoredRun, name: str | None) -> tuple[frozenset[str], bool]:
+    """The parameters that the place on the x axis implies, so that they do not part curves; and whether workloads do.
 
-    told: frozenset[str]
-    by_workload: bool = False
-
-
-def _curves(run: StoredRun, name: str | None) -> _Curves:
-    """What the place on the x axis tells of a point, so that it does not part curves.
-
-    The number of a named step is told by its name. If the number is the place, it tells the name too, unless several
-    steps share it. Steps that share it may be those of several workloads, each of which is then a curve.
+    The number of a named step follows from its name. If the number is the place, the name follows from it too, unless
+    several steps share it. Steps that share it may be those of several workloads, each of which is then a curve.
     """
-    told = frozenset([AT, *([name] if name else [])])
-    steps = {(step.point.get(STEP), step.point.get(AT), step.workload) for step in run.steps}
+    implied = frozenset([AT, *([name] if name else [])])
     if name != AT:
-        return _Curves(told)
-    if len({number for _, number, _ in steps}) == len({(one, number) for one, number, _ in steps}):
-        return _Curves(told | {STEP})
-    is_one_each = len({(number, workload) for _, number, workload in steps}) == len(steps)
-    return _Curves(told | {STEP}, by_workload=True) if is_one_each else _Curves(told)
+        return implied, False
+    steps = {(step.point.get(STEP), step.point.get(AT), step.workload) for step in run.steps}
+    if len({number for _, number, _ in steps}) == len({(step, number) for step, number, _ in steps}):
+        return implied | {STEP}, False
+    is_by_workload = len({(number, workload) for _, number, workload in steps}) == len(steps)
+    return (implied | {STEP}, True) if is_by_workload else (implied, False)
 
 
 def _label(run: StoredRun, step: StepEntry) -> str:
     """The label in the plan. All steps of a search share one label, so the rate is added in front."""
-    label = str(step.label or step.workload)
+    label = step.label or step.workload
     if not run.sweep.find_max:
         return label
     rate = value_words(RATE, step.load.rate)
     return f"{rate}, {label}" if step.point else rate
 
 
-def _probed_rate(run: StoredRun, step: StepEntry) -> Any:
-    return step.load.rate if run.sweep.find_max else None
+def _place_in_plan(run: StoredRun, point: Point) -> list[tuple[int, float]]:
+    """The places of a point's values in the plan. Values that are not in the plan (of a search) are sorted by size.
 
-
-def _listed_place(run: StoredRun, point: Point) -> list[tuple[int, float]]:
-    """The place of a point's values in the plan. Values that are not in the plan (of a search) are sorted by size."""
+    The parameter on the x axis comes last: it always varies fastest, also where the plan has another order.
+    """
     places = []
-    for name, value in point.values.items():
-        listed = list(run.sweep.listed(name))
+    for name in sorted(point.values, key=lambda name: name == x_name(run)):
+        value, listed = point.values[name], list(run.sweep.listed(name))
         number = float(value) if isinstance(value, int | float) else 0.0
-        # The parameter on the x axis always varies fastest, also where the plan has another order.
-        is_x = name == x_name(run)
-        place = (listed.index(value), number) if value in listed else (len(listed), number)
-        places.append((is_x, place))
-    return [place for _, place in sorted(places, key=lambda entry: entry[0])]
+        places.append((listed.index(value) if value in listed else len(listed), number))
+    return places
 
 
 def grouped(all_points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -231,7 +257,7 @@ def measured_metrics(all_points: Sequence[Point]) -> list[str]:
     """The compared metrics of the points, and all others that at least one valid step of them has."""
     steps, compared = [step for point in all_points for step in point.valid], known_metrics(all_points)
     return [
-        name for name, one in METRICS.items() if name in compared or any(one.of(step) is not None for step in steps)
+        name for name, value in METRICS.items() if name in compared or any(value.of(step) is not None for step in steps)
     ]
 
 
@@ -250,24 +276,17 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
         if len(shares) > len({workload for workload, _ in shares}):
             return "states"
     is_one_rate = all(step.open_load for step in steps) and len({step.load.rate for step in steps}) == 1
-    if is_one_rate and not any(arrival_problems(step) for step in steps):
-        return "p95"
-    return "throughput"
+    return "p95" if is_one_rate and all(point.keeps_rate for point in all_points) else "throughput"
 
 
 def best(all_points: Sequence[Point], judged: str = "throughput") -> Point | None:
     """The point with the best value, among the points with a valid step. In a search, only confirmed rates count."""
     known = [point for point in all_points if point.estimate(judged).value is not None]
-    known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and holds(point))]
+    known = [point for point in known if point.phase == "measure" or (point.phase == "confirm" and point.holds)]
     # A point at which some steps completed nothing is the best one only if this is true of every point.
     known = [point for point in known if not point.collapsed] or known
     sign = 1 if metric(judged).higher_is_better else -1
     return max(known, key=lambda point: sign * (point.estimate(judged).value or 0.0), default=None)
-
-
-def holds(point: Point) -> bool:
-    """Whether every step of the point is valid and within the thresholds."""
-    return all(step.validity.valid and step.thresholds.passed for step in point.steps)
 
 
 @dataclass(frozen=True)
@@ -279,9 +298,6 @@ class SearchResult:
     """
 
     label: str
-    workload: str
-    group: dict[str, ParameterValue]
-    group_label: str
     rate: float | None
     low: float | None
     high: float | None
@@ -293,42 +309,49 @@ class SearchResult:
     members: tuple[Point, ...]
 
     @property
+    def group(self) -> dict[str, ParameterValue]:
+        """The values of the varied parameters."""
+        return self.members[0].group
+
+    @property
     def key(self) -> str:
         """The key of a search. Searches of two runs are compared if their keys are equal."""
-        return json.dumps([self.workload, self.group], sort_keys=True)
+        return search_key(self.members[0])
+
+
+def search_key(point: Point) -> str:
+    """The key that all points of one search share."""
+    return json.dumps(["search", point.workload, point.group], sort_keys=True)
 
 
 def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
     """The result of a search for each group of points: as stored, or computed from the steps if it was interrupted."""
-    outcomes = run.sweep.outcomes
-    by_group: dict[str, list[Point]] = {}
+    groups: dict[str, list[Point]] = {}
     for point in all_points:
-        by_group.setdefault(json.dumps([point.workload, point.group]), []).append(point)
-    return [_found(members, outcomes) for members in by_group.values()]
+        groups.setdefault(search_key(point), []).append(point)
+    return [_search_result(members, run.sweep.outcomes) for members in groups.values()]
 
 
-def _found(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> SearchResult:
+def _search_result(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> SearchResult:
     label = members[0].steps[0].label or members[0].workload
     outcome = outcomes.get(label)
-    held = {phase: [p for p in members if p.phase == phase and holds(p)] for phase in ("probe", "confirm")}
+    confirmed = [point for point in members if point.phase == "confirm" and point.holds]
     if outcome:
         rate, low, high = outcome.rate, outcome.low, outcome.high
     else:
-        rate = max((float(point.x) for point in held["confirm"]), default=None)
-        low = max((float(point.x) for point in held["probe"]), default=None)
-        above = [float(p.x) for p in members if p.phase == "probe" and not holds(p) and (low is None or p.x > low)]
+        probes = [point for point in members if point.phase == "probe"]
+        rate = max((float(point.x) for point in confirmed), default=None)
+        low = max((float(point.x) for point in probes if point.holds), default=None)
+        above = [float(point.x) for point in probes if not point.holds and (low is None or point.x > low)]
         high = min(above, default=None)
-    not_held = [point for point in members if not holds(point) and (rate is None or float(point.x) > rate)]
+    not_held = [point for point in members if not point.holds and (rate is None or float(point.x) > rate)]
     return SearchResult(
         label,
-        members[0].workload,
-        members[0].group,
-        members[0].group_label,
         rate,
         low,
         high,
         outcome.reason if outcome else None,
-        next((point for point in held["confirm"] if float(point.x) == rate), None),
+        next((point for point in confirmed if float(point.x) == rate), None),
         min(not_held, key=lambda point: float(point.x), default=None),
         tuple(members),
     )

@@ -6,8 +6,8 @@ them.
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -57,11 +57,11 @@ def compare_all(pairs: Sequence[tuple[Point, Point]], metric: str, *, paired: bo
 
     The repeats of one sweep are interleaved, so its points are compared in pairs. Those of two runs are not.
     """
-    found = [_difference(first, second, metric, paired=paired) for first, second in pairs]
-    judged = iter(difference.holm([one for one in found if one is not None]))
+    differences = [_difference(first, second, metric, paired=paired) for first, second in pairs]
+    judged = iter(difference.holm([known for known in differences if known is not None]))
     return [
-        PointComparison(first, second, None if one is None else next(judged))
-        for (first, second), one in zip(pairs, found, strict=True)
+        PointComparison(first, second, None if known is None else next(judged))
+        for (first, second), known in zip(pairs, differences, strict=True)
     ]
 
 
@@ -79,42 +79,8 @@ def _difference(first: Point, second: Point, metric: str, *, paired: bool) -> Di
 
 
 def _by_repeat(point: Point, metric: str) -> dict[int, float]:
-    values = ((int(step.repeat), METRICS[metric].of(step)) for step in point.valid)
+    values = ((step.repeat, METRICS[metric].of(step)) for step in point.valid)
     return {repeat: value for repeat, value in values if value is not None}
-
-
-@dataclass(frozen=True)
-class PlannedComparison:
-    """A comparison of two points that differ in one parameter only. The first value of that parameter comes first."""
-
-    parameter: str
-    compared: PointComparison
-
-
-def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> list[tuple[str, Point, Point]]:
-    """Every planned pair, as (parameter, point with the first value of the parameter, other point).
-
-    A numeric parameter on the x axis makes a curve, not planned pairs.
-    """
-    found = []
-    for name in dict.fromkeys(name for point in stratum for name in point.values):
-        if name == x_name(run) and all(_is_number(point.values.get(name)) for point in stratum):
-            continue
-        first_of: dict[str, Point] = {}
-        for point in stratum:
-            base = first_of.setdefault(_without(point, name), point)
-            if base is not point:
-                found.append((name, base, point))
-    return found
-
-
-def _without(point: Point, name: str) -> str:
-    others = {key: value for key, value in point.values.items() if key != name}
-    return json.dumps([point.phase, others], sort_keys=True)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -124,43 +90,62 @@ class MetricComparisons:
     metric: str
     strata: list[list[Point]]
     tops: list[Point]
-    planned: list[PlannedComparison]
-    pairs: dict[tuple[str, str], PointComparison]
+    pairs: Mapping[tuple[str, str], PointComparison]
+    planned: list[PointComparison]
+    """Pairs of points that differ in one parameter only. The point with its first value comes first."""
+
+    def against(self, point: Point) -> list[PointComparison]:
+        """The comparisons of every other point of its stratum that has a valid step with a point."""
+        stratum = next(members for members in self.strata if any(member is point for member in members))
+        return [self.between(point, other) for other in stratum if other is not point and other.valid]
 
     def between(self, first: Point, second: Point) -> PointComparison:
         """The comparison of ``second`` with ``first``, two points of one stratum."""
-        found = self.pairs.get((first.key, second.key))
-        return found if found is not None else self.pairs[second.key, first.key].turned()
+        return _between(self.pairs, first, second)
 
-    def stratum_of(self, point: Point) -> list[Point]:
-        """The points that a point may be compared with, including itself."""
-        return next(stratum for stratum in self.strata if any(one is point for one in stratum))
+    @property
+    def shown(self) -> list[PointComparison]:
+        """What reports show: the planned comparisons, and the best points compared with all others."""
+        planned = {frozenset((pair.first.key, pair.second.key)) for pair in self.planned}
+        others = [pair for top in self.tops for pair in self.against(top)]
+        return [*self.planned, *(pair for pair in others if {pair.first.key, pair.second.key} not in planned)]
 
-    def against(self, point: Point) -> list[PointComparison]:
-        """The comparisons of every other point of the stratum that has a valid step with ``point``."""
-        return [self.between(point, other) for other in self.stratum_of(point) if other is not point and other.valid]
 
-    def sees_difference(self, stratum: Sequence[Point]) -> bool:
-        """Whether any comparison of two points of a stratum shows a difference."""
-        return any(
-            self.between(first, second).verdict in ("faster", "slower", NOTHING_COMPLETED)
-            for first, second in combinations(stratum, 2)
-        )
+def _between(pairs: Mapping[tuple[str, str], PointComparison], first: Point, second: Point) -> PointComparison:
+    pair = pairs.get((first.key, second.key))
+    return pair if pair is not None else pairs[second.key, first.key].turned()
 
 
 def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
     """Compare all points of a run that may be compared, by the metric of ``judged_metric``."""
     metric, layers = judged_metric(run, all_points), strata(all_points)
-    planned = [entry for stratum in layers for entry in planned_pairs(run, stratum)]
-    pairs = [pair for stratum in layers for pair in combinations(stratum, 2)]
-    compared = compare_all(pairs, metric, paired=True)
-    found = MetricComparisons(
+    family = [pair for stratum in layers for pair in combinations(stratum, 2)]
+    pairs = {(pair.first.key, pair.second.key): pair for pair in compare_all(family, metric, paired=True)}
+    return MetricComparisons(
         metric,
         layers,
-        [top for top in (best(stratum, metric) for stratum in layers) if top is not None],
-        [],
-        {(one.first.key, one.second.key): one for one in compared},
+        [top for stratum in layers if (top := best(stratum, metric)) is not None],
+        pairs,
+        [_between(pairs, *pair) for stratum in layers for pair in planned_pairs(run, stratum)],
     )
-    return replace(
-        found, planned=[PlannedComparison(name, found.between(first, second)) for name, first, second in planned]
-    )
+
+
+def planned_pairs(run: StoredRun, stratum: Sequence[Point]) -> Iterator[tuple[Point, Point]]:
+    """Every planned pair: the point with the first value of a parameter, and one that differs in this parameter only.
+
+    A numeric parameter on the x axis makes a curve, not planned pairs.
+    """
+    for name in dict.fromkeys(name for point in stratum for name in point.values):
+        if name == x_name(run) and all(is_number(point.values.get(name)) for point in stratum):
+            continue
+        first_of: dict[str, Point] = {}
+        for point in stratum:
+            others = {key: value for key, value in point.values.items() if key != name}
+            base = first_of.setdefault(json.dumps([point.phase, others], sort_keys=True), point)
+            if base is not point:
+                yield base, point
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a parameter has a place on a numeric axis."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

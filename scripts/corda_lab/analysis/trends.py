@@ -5,7 +5,6 @@ Each value is a series of points, one for each part of the window, and has a slo
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +13,7 @@ import polars as pl
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.slope import Slope, slope_of
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.rows import nearest_rank
+from corda_lab.steps.rows import is_done, nearest_rank
 
 LONG_SECONDS = 600.0
 """Shorter windows have no trends: what grows in them is warming, and too few points are left."""
@@ -81,63 +80,70 @@ class Trend:
 
 def of_step(run: StoredRun, step: StepEntry) -> list[Trend]:
     """The trends of a step of a run, those of which enough was measured. Empty if its window is not long."""
-    window = step.window
-    if window.seconds < LONG_SECONDS:
+    if step.window.seconds < LONG_SECONDS:
         return []
-    spans = _Spans(window.started_at, window.ended_at)
-    metrics = run.table("metrics").filter(pl.col("name").is_in([one.series for one in WATCHED]))
-    if "step" in metrics.columns:
-        metrics = metrics.filter(pl.col("step") == step.index)
-    requests = run.table("requests").filter(pl.col("step") == step.index)
-    found = [*_series(spans, spans.of(metrics, "time")), *_latencies(step, spans, requests)]
-    return [trend for trend in found if trend is not None]
+    seconds = _part_seconds(step)
+    found = []
+    for points in (_sampled(run, step), _latencies(run, step)):
+        known = points.filter(pl.col("value").is_finite())
+        for (name, place, unit), part in known.group_by("name", "place", "unit", maintain_order=True):
+            hours = tuple((number + 0.5) * seconds / 3600 for number in part["span"])
+            values = tuple(part["value"])
+            slope = slope_of(hours, values)
+            if slope is not None:
+                found.append(Trend(str(name), str(place), unit, hours, values, slope))
+    return found
 
 
-@dataclass(frozen=True)
-class _Spans:
-    """A window (unix seconds), cut into parts of the same length. A last part that is shorter is left out."""
-
-    began: float
-    ended: float
-
-    @property
-    def seconds(self) -> float:
-        return max(PART_SECONDS_MIN, (self.ended - self.began) / PARTS)
-
-    def of(self, table: pl.DataFrame, column: str) -> pl.DataFrame:
-        """The rows within the window, with the number of the part that the time in a column belongs to."""
-        whole = int((self.ended - self.began) / self.seconds + 1e-6)
-        part = ((pl.col(column) - self.began) / self.seconds).floor().cast(pl.Int64)
-        return table.with_columns(part.alias("span")).filter(pl.col("span").is_between(0, whole - 1))
-
-    def trend(self, name: str, place: str, unit: Unit, points: pl.DataFrame) -> Trend | None:
-        """The trend through points (``span``, ``value``); None if too few of them have a value."""
-        points = points.filter(pl.col("value").is_finite()).sort("span")
-        hours = tuple((number + 0.5) * self.seconds / 3600 for number in points["span"])
-        values = tuple(points["value"])
-        slope = slope_of(hours, values)
-        return None if slope is None else Trend(name, place, unit, hours, values, slope)
+def _part_seconds(step: StepEntry) -> float:
+    return max(PART_SECONDS_MIN, (step.window.ended_at - step.window.started_at) / PARTS)
 
 
-def _series(spans: _Spans, metrics: pl.DataFrame) -> Iterator[Trend | None]:
-    job = pl.col("labels").str.json_path_match("$.job")
-    placed = metrics.with_columns(pl.coalesce("node", job, pl.lit("")).alias("place"))
-    summed = placed.group_by("name", "place", "time", "span").agg(pl.col("value").sum())
-    for watched in WATCHED:
-        own = summed.filter(pl.col("name") == watched.series)
-        of_part = pl.col("value").min() if watched.is_lowest else pl.col("value").mean()
-        for place in own["place"].unique().sort():
-            points = own.filter(pl.col("place") == place).group_by("span").agg(of_part)
-            yield spans.trend(watched.name, place, watched.unit, points)
+def _in_parts(table: pl.DataFrame, time: str, step: StepEntry) -> pl.DataFrame:
+    """The rows of a step within its window, with ``span``, the number of the part that a time (unix seconds) is in.
+
+    The parts have the same length. A last part that is shorter is left out.
+    """
+    seconds = _part_seconds(step)
+    whole = int((step.window.ended_at - step.window.started_at) / seconds + 1e-6)
+    span = ((pl.col(time) - step.window.started_at) / seconds).floor().cast(pl.Int64)
+    return (
+        table.filter(pl.col("step") == step.index)
+        .with_columns(span=span)
+        .filter(pl.col("span").is_between(0, whole - 1))
+    )
 
 
-def _latencies(step: StepEntry, spans: _Spans, requests: pl.DataFrame) -> Iterator[Trend | None]:
+def _sampled(run: StoredRun, step: StepEntry) -> pl.DataFrame:
+    """A point for each watched series, place and part: ``name``, ``place``, ``unit``, ``span`` and ``value``."""
+    watched = pl.DataFrame(WATCHED).with_row_index("order").rename({"name": "title"})
+    place = pl.coalesce("node", pl.col("labels").str.json_path_match("$.job"), pl.lit("")).alias("place")
+    return (
+        _in_parts(run.table("metrics"), "time", step)
+        .group_by("name", place, "time", "span", maintain_order=True)
+        .agg(pl.col("value").sum())
+        .group_by("name", "place", "span", maintain_order=True)
+        .agg(lowest=pl.col("value").min(), mean=pl.col("value").mean())
+        .join(watched, left_on="name", right_on="series")
+        .sort("order", "place", "span")
+        .select(
+            pl.col("title").alias("name"),
+            "place",
+            "unit",
+            "span",
+            pl.when("is_lowest").then("lowest").otherwise("mean").alias("value"),
+        )
+    )
+
+
+def _latencies(run: StoredRun, step: StepEntry) -> pl.DataFrame:
     """Percentiles of the latency that counts, of the requests of each part. One without an answer is the slowest."""
-    column = step.judged_latency_column
     began = "intended_at" if step.has_intended_starts else "started_at"
-    answered = pl.when(pl.col("outcome").is_in(["ok", "expected"])).then(pl.col(column)).otherwise(math.inf)
-    parts = spans.of(requests.with_columns(answered.alias("judged")), began).group_by("span").agg("judged")
-    for name, quantile in QUANTILES.items():
-        values = [nearest_rank(judged, quantile) for judged in parts["judged"]]
-        points = pl.DataFrame({"span": parts["span"], "value": values}, schema_overrides={"value": pl.Float64})
-        yield spans.trend(f"latency, {name}", "", "ms", points)
+    answered = pl.when(is_done()).then(step.judged_latency_column).otherwise(math.inf).alias("judged")
+    parts = _in_parts(run.table("requests"), began, step).group_by("span").agg(answered).sort("span")
+    rows = [
+        (f"latency, {name}", "", "ms", span, nearest_rank(judged, quantile))
+        for name, quantile in QUANTILES.items()
+        for span, judged in zip(parts["span"], parts["judged"], strict=True)
+    ]
+    return pl.DataFrame(rows, ["name", "place", "unit", "span", "value"], orient="row")

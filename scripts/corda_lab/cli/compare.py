@@ -42,33 +42,32 @@ def compare(
         raise LabError("CONTENDER: is missing; two runs are needed", "`scripts/lab list` shows all runs.")
     metric = chosen("--metric: unknown metric", metric, COMPARED)
     limit = None if threshold is None else parse_share(threshold, option="--threshold")
-    found = compare_runs([folders.find_run(name) for name in run_names], metric=metric, threshold=limit)
-    folder = comparison.write(found)
+    compared = compare_runs([folders.find_run(name) for name in run_names], metric=metric, threshold=limit)
+    folder = comparison.write(compared)
     if as_json:
-        ui.print_json({**comparison.as_dict(found), "folder": str(folder)})
+        ui.print_json({**comparison.as_dict(compared), "folder": str(folder)})
     else:
-        _show_comparison(found, folder)
-    if found.regressions:
+        _show_comparison(compared, folder)
+    if compared.regressions:
         raise typer.Exit(1)
 
 
-def _show_comparison(found: Comparison, folder: Path) -> None:
-    for one in found.others:
-        ui.say(f"baseline {one.first.identity}, contender {one.second.identity}", "bold")
-        ui.say(comparison.environment_headline(one), "yellow" if one.environment_differences else None)
-        for entry in one.environment_differences:
-            ui.say(f"  {entry.kind} {entry.name}: {entry.first} → {entry.second}")
+def _show_comparison(compared: Comparison, folder: Path) -> None:
+    for other in compared.others:
+        ui.say(f"baseline {other.first.identity}, contender {other.second.identity}", "bold")
+        ui.say(comparison.environment_headline(other), "yellow" if other.environment_differences else None)
+        for difference in other.environment_differences:
+            ui.say(f"  {difference.kind} {difference.name}: {difference.first} → {difference.second}")
         ui.console.print()
-        table = tables.table("point", "baseline", "contender", "ratio", "verdict")
-        for cells in comparison.shown_rows(one, found.metric):
-            style = {"slower": "red", "faster": "green"}.get(cells["verdict"])
-            table.add_row(*(cells[name] for name in ("label", "first", "second", "ratio", "verdict")), style=style)
+        table = tables.table(*comparison.TITLES)
+        for cells in comparison.rows_of(other, compared.metric):
+            table.add_row(*cells, style={"slower": "red", "faster": "green"}.get(cells[-1]))
         tables.show(table)
-        for label in one.alone:
+        for label in other.alone:
             ui.say(f"not compared: {label}")
-        ui.say(comparison.headline(one, found.metric))
+        ui.say(comparison.headline(other, compared.metric))
         ui.console.print()
-    if found.threshold is not None:
-        style = {"bad": "red", "warning": "yellow", "good": "green"}[found.state]
-        ui.say(comparison.threshold_words(found), style)
+    if compared.threshold is not None:
+        style = {"bad": "red", "warning": "yellow", "good": "green"}[compared.state]
+        ui.say(compared.threshold_words, style)
     ui.say(f"comparison: {folder / 'compare.html'}")

@@ -9,7 +9,6 @@ from typing import Literal
 import polars as pl
 
 from corda_lab.report import palette
-from corda_lab.report.faults import Band
 
 LOAD_SECONDS = "seconds since the load began"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -56,6 +55,17 @@ class Line:
     kind: Literal["quantile", "mean", "level"]
     value: float
     text: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A fault on a time axis, in seconds. ``back`` is when throughput was back; None if that was not seen."""
+
+    name: str
+    text: str
+    start: float
+    end: float
+    back: float | None
 
 
 @dataclass(frozen=True)

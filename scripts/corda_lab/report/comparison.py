@@ -1,172 +1,161 @@
-"""The page, the Markdown and the JSON of ``lab compare``, and their sentences."""
+"""The page, the Markdown and the JSON of ``lab compare``."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from corda_lab import atomic
 from corda_lab.analysis.circumstances import fingerprint
-from corda_lab.analysis.comparison import Comparison, RateComparison, RunComparison
+from corda_lab.analysis.comparison import Comparison, RunComparison
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import SearchResult
-from corda_lab.analysis.significance import CANNOT_COMPARE, PointComparison
-from corda_lab.analysis.values import interval_shown, shown, with_interval
-from corda_lab.analysis.wording import ratio_words
+from corda_lab.analysis.values import interval_shown, ratio_words, shown, with_interval
 from corda_lab.paths import RESULTS
 from corda_lab.report import page, tables
 from corda_lab.report.chart import Chart, Line, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
+from corda_lab.report.summaries import estimate_data
 from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
-from corda_lab.stats.difference import TOO_FEW
-from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.text.words import listed, plural
 
 FOLDER = "comparisons"
-
 NAME_LENGTH_MAX = 200
+TITLES = ("point", "baseline", "contender", "ratio", "verdict")
 
 
-def as_dict(found: Comparison) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "runs": [run.identity for run in found.runs],
-        "metric": found.metric,
-        "threshold": found.threshold,
-        "regressions": found.regressions,
-        "comparisons": [
-            {
-                "run": one.second.identity,
-                "against": one.first.identity,
-                "unlike": [asdict(entry) for entry in one.environment_differences],
-                "headline": headline(one, found.metric),
-                "points_alone": one.alone,
-                "points": [point_dict(one, number) for number in range(len(one.rows[found.metric]))],
-                "rates": [rates_dict(rates) for rates in one.rates],
-                "lost": [asdict(lost) for lost in one.missing],
-            }
-            for one in found.others
-        ],
+def write(comparison: Comparison, *, results_folder: Path | None = None) -> Path:
+    """Write the page, the Markdown and the JSON into a folder of their own, and return it."""
+    folder = (results_folder or RESULTS) / FOLDER / folder_name(comparison.runs)
+    texts = {
+        "compare.html": html(comparison),
+        "compare.md": markdown(comparison),
+        "compare.json": json.dumps(as_dict(comparison), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
     }
+    for name, text in texts.items():
+        atomic.write_text(folder / name, text)
+    return folder
 
 
-def markdown(found: Comparison) -> str:
-    lines = [f"### Baseline: {found.runs[0].identity}"]
-    for one in found.others:
-        lines += ["", f"#### Contender: {one.second.identity}", "", environment_headline(one)]
-        lines += [""] if one.environment_differences else []
-        lines += [
-            f"- {entry.kind} {entry.name}: `{entry.first}` → `{entry.second}`" for entry in one.environment_differences
-        ]
-        lines += ["", headline(one, found.metric)]
-        rows = [list(row.values()) for row in shown_rows(one, found.metric)]
-        lines += tables.markdown(("point", "baseline", "contender", "ratio", "verdict"), rows)
-        lines += [""] if one.alone else []
-        lines += [f"- not compared: {label}" for label in one.alone]
-    if found.threshold is not None:
-        lines += ["", threshold_words(found)]
-    return "\n".join(lines) + "\n"
+def folder_name(runs: Sequence[StoredRun]) -> str:
+    """The folder name of a comparison: the names of its runs. A long name is cut and gets a fingerprint."""
+    name = "--".join(run.identity for run in runs)
+    return name if len(name) <= NAME_LENGTH_MAX else f"{name[: NAME_LENGTH_MAX - 13]}-{fingerprint(name)}"
 
 
-def html(found: Comparison) -> str:
-    charts = [
-        [chart(one, metric, number) for metric, rows in one.rows.items() if rows]
-        for number, one in enumerate(found.others)
-    ]
-    sections = [
-        {
-            "name": one.second.identity,
-            "environment_headline": environment_headline(one),
-            "environment_differences": one.environment_differences,
-            "headline": headline(one, found.metric),
-            "charts": drawn,
-            "tables": tables_of(one),
-            "alone": one.alone,
-        }
-        for one, drawn in zip(found.others, charts, strict=True)
-    ]
-    return page.html(
-        "compare.html",
-        {
-            "run": {"id": f"{found.runs[0].identity} compared"},
-            "first": found.runs[0].identity,
-            "sections": sections,
-            "state": found.state,
-            "threshold_words": threshold_words(found),
-            "confidence": f"{100 * CONFIDENCE:g} %",
-        },
-    )
+def environment_headline(other: RunComparison) -> str:
+    """Whether the environments of two runs differ, and in which kinds of settings."""
+    if other.is_same_run:
+        return "Both are the same run."
+    if not other.environment_differences:
+        return "The environments are the same: shape, load, images, host, versions and commit."
+    kinds = listed(list(dict.fromkeys(difference.kind for difference in other.environment_differences)))
+    return f"The environments differ ({kinds}), which may explain any difference below."
 
 
-def headline(one: RunComparison, metric: str) -> str:
-    what = f"{METRICS[metric].title.capitalize()} of {one.second.identity}"
-    if one.first.folder == one.second.folder:
-        what = f"A run compared with itself, {METRICS[metric].title}"
-    found = [f"{what}: {rows_words(one.rows[metric])}."] if one.rows[metric] else []
-    found += [rates_words(rates) for rates in one.rates]
-    if any(rates.ratio is not None for rates in one.rates):
-        found.append("Each search is one measurement, too few to tell whether the rates differ.")
-    found += [f"{lost.label}: {lost.reason}." for lost in one.missing]
-    runs = [run for run in (one.first, one.second) if run.is_sweep and run.sweep.repeats > 1]
-    shared = [run.identity for run in runs if run.sweep.fresh == "shape"]
-    if shared and any(row.verdict in ("slower", "faster") for row in one.rows[metric]):
-        found.append(
-            f"In {listed(list(dict.fromkeys(shared)))}, all repeats of a shape used the same start of the lab. Two "
-            "starts differ too, and may be the cause. To exclude this, measure both runs with `fresh: repeat`."
+def headline(other: RunComparison, metric: str) -> str:
+    """How many points have each verdict, and what of the runs may explain a difference."""
+    verdicts = other.verdicts(metric)
+    counts = [f"{verdict} at {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts)]
+    what = f"{METRICS[metric].title.capitalize()} of {other.second.identity}"
+    text = f"{what}: {', '.join(counts)} of {plural(len(verdicts), 'point')}."
+    if other.missing:
+        text += f" Without a value now: {'; '.join(f'{point.label} ({point.reason})' for point in other.missing)}."
+    runs = dict.fromkeys(run.identity for run in (other.first, other.second) if _shares_a_start(run))
+    if runs and {"slower", "faster"} & {*verdicts}:
+        text += (
+            f" In {listed(list(runs))}, all repeats of a shape used the same start of the lab, and two starts differ"
+            " too. To exclude this, measure both runs with `fresh: repeat`."
         )
-    return " ".join(found)
+    return text
 
 
-def rows_words(rows: Sequence[PointComparison]) -> str:
-    """The verdicts on the measured points, with the number of points and the largest ratio of each."""
-    verdicts: dict[str, list[PointComparison]] = {}
-    for row in rows:
-        verdicts.setdefault(row.verdict, []).append(row)
-    if set(verdicts) == {"no difference seen"}:
-        return f"no difference seen at {'the point' if len(rows) == 1 else f'any of {len(rows)} points'}"
-    if set(verdicts) == {TOO_FEW}:
-        return "too few repeats to tell whether the runs differ"
-    if set(verdicts) == {CANNOT_COMPARE}:
-        return "no point can be compared, because none has values above zero in both runs"
-    parts = []
-    for verdict, members in verdicts.items():
-        extreme = max(members, key=lambda row: abs(1 - row.difference.ratio) if row.difference else 0.0)
-        detail = f", most at {extreme.second.label}: {ratio_words(extreme)}" if verdict in ("slower", "faster") else ""
-        parts.append(f"{verdict} at {len(members)} of {plural(len(rows), 'point')}{detail}")
-    return "; ".join(parts)
+def _shares_a_start(run: StoredRun) -> bool:
+    return run.is_sweep and run.sweep.repeats > 1 and run.sweep.fresh == "shape"
 
 
-def rates_words(rates: RateComparison) -> str:
-    """The highest confirmed rates of two searches, and their ratio if both confirmed one."""
-    ratio = "" if rates.ratio is None else f", {rates.ratio:.2f} ×"
-    contender, baseline = rate_words(rates.second), rate_words(rates.first)
-    return f"Highest confirmed rate of {rates.label}: baseline {baseline}; contender {contender}{ratio}."
+def rows_of(other: RunComparison, metric: str) -> list[tuple[str, str, str, str, str]]:
+    """The rows of a table with ``TITLES``: the points by a metric, then the searches."""
+    points = [
+        (
+            row.second.label,
+            with_interval(row.first, metric),
+            with_interval(row.second, metric),
+            ratio_words(row),
+            row.verdict,
+        )
+        for row in other.rows[metric]
+    ]
+    searches = [
+        (
+            f"{rates.label}, highest confirmed rate",
+            rate_words(rates.first),
+            rate_words(rates.second),
+            "–" if rates.ratio is None else f"{rates.ratio:.2f} ×, no interval",
+            rates.verdict,
+        )
+        for rates in other.rates
+    ]
+    return points + searches
 
 
-def rate_words(found: SearchResult) -> str:
+def rate_words(search: SearchResult) -> str:
     """``16/s (probes: 16.3/s sustained, 17/s not sustained)``."""
-    rate = "none confirmed" if found.rate is None else f"{found.rate:g}/s"
-    sustained = [f"{found.low:g}/s sustained"] if found.low is not None else []
-    failed = [f"{found.high:g}/s not sustained"] if found.high is not None else []
+    rate = "none confirmed" if search.rate is None else f"{search.rate:g}/s"
+    sustained = [f"{search.low:g}/s sustained"] if search.low is not None else []
+    failed = [f"{search.high:g}/s not sustained"] if search.high is not None else []
     bracket = ", ".join(sustained + failed)
     return f"{rate} (probes: {bracket})" if bracket else rate
 
 
-def chart(one: RunComparison, metric: str, number: int) -> Chart:
-    known = [(row, row.difference) for row in one.rows[metric] if row.difference is not None]
-    rows = [
+def markdown(comparison: Comparison) -> str:
+    lines = [f"### Baseline: {comparison.runs[0].identity}"]
+    for other in comparison.others:
+        lines += ["", f"#### Contender: {other.second.identity}", "", environment_headline(other)]
+        lines += [""] if other.environment_differences else []
+        lines += [
+            f"- {difference.kind} {difference.name}: `{difference.first}` → `{difference.second}`"
+            for difference in other.environment_differences
+        ]
+        lines += ["", headline(other, comparison.metric)]
+        lines += tables.markdown(TITLES, rows_of(other, comparison.metric))
+        lines += [""] if other.alone else []
+        lines += [f"- not compared: {label}" for label in other.alone]
+    if comparison.threshold is not None:
+        lines += ["", comparison.threshold_words]
+    return "\n".join(lines) + "\n"
+
+
+def html(comparison: Comparison) -> str:
+    sections = [
         {
-            "series": "ratio",
-            "x": row.second.label,
-            "y": found.ratio,
-            **dict(zip(("low", "high"), interval_shown(found.low, found.high) or (None, None), strict=True)),
-            "is_hollow": interval_shown(found.low, found.high) is None,
-            "label": f"{row.second.label}: {ratio_words(row)}, {row.verdict}",
+            "other": other,
+            "environment_headline": environment_headline(other),
+            "headline": headline(other, comparison.metric),
+            "charts": [chart(other, metric, number) for metric, rows in other.rows.items() if rows],
+            "tables": {METRICS[metric].title: rows_of(other, metric) for metric in _tabled(other, comparison.metric)},
         }
-        for row, found in known
+        for number, other in enumerate(comparison.others)
     ]
+    run = {"id": f"{comparison.runs[0].identity} compared"}
+    return page.html("compare.html", {"run": run, "comparison": comparison, "sections": sections})
+
+
+def _tabled(other: RunComparison, metric: str) -> list[str]:
+    """The metrics of the tables. Two searches have no points, and need one."""
+    return [name for name, rows in other.rows.items() if rows] or [metric]
+
+
+def chart(other: RunComparison, metric: str, number: int) -> Chart:
+    rows = []
+    for row in other.rows[metric]:
+        if row.difference is not None:
+            low, high = interval_shown(row.difference.low, row.difference.high)
+            ends = {"low": low, "high": high, "is_hollow": low is None}
+            label = f"{row.second.label}: {ratio_words(row)}, {row.verdict}"
+            rows.append({"series": "ratio", "x": row.second.label, "y": row.difference.ratio, **ends, "label": label})
     better = "above" if METRICS[metric].higher_is_better else "below"
     drawn = Chart(
         f"ratio-{number}-{metric}",
@@ -184,105 +173,54 @@ def chart(one: RunComparison, metric: str, number: int) -> Chart:
     return bounded(drawn)
 
 
-def folder_name(runs: Sequence[StoredRun]) -> str:
-    """The folder name of a comparison: the names of its runs. A long name is cut and gets a fingerprint."""
-    name = "--".join(run.identity for run in runs)
-    return name if len(name) <= NAME_LENGTH_MAX else f"{name[: NAME_LENGTH_MAX - 13]}-{fingerprint(name)}"
-
-
-def threshold_words(found: Comparison) -> str:
-    """Whether the threshold was kept, and how many points could not be judged. Empty if there is no threshold."""
-    if found.threshold is None:
-        return ""
-    limit = f"{100 * found.threshold:g} %"
-    if found.regressions:
-        return f"Worse by more than {limit}, or without a value: {'; '.join(found.regressions)}."
-    undecided = sum(one.undecided(found.metric) for one in found.others)
-    judged = sum(one.judged(found.metric) for one in found.others)
-    if undecided and not judged:
-        return f"The threshold of {limit} could not be applied, because no point has an interval. Measure more repeats."
-    rest = f" {undecided} of {plural(undecided + judged, 'point')} could not be judged." if undecided else ""
-    return f"No point is shown to be worse by more than {limit}.{rest}"
-
-
-def environment_headline(one: RunComparison) -> str:
-    """Whether the environments of two runs differ, and in which kinds of settings."""
-    if one.first.folder == one.second.folder:
-        return "Both are the same run."
-    if not one.environment_differences:
-        return "The environments are the same: shape, load, images, host, versions and commit."
-    kinds = listed(list(dict.fromkeys(entry.kind for entry in one.environment_differences)))
-    return f"The environments differ ({kinds}), which may explain any difference below."
-
-
-def tables_of(one: RunComparison) -> list[tuple[str, list[dict[str, str]]]]:
-    """The tables of a comparison, as (title, rows): the confirmed rates of searches, then one table for each metric."""
-    found = [
-        (METRICS[metric].title, [row_dict(row, metric) for row in rows]) for metric, rows in one.rows.items() if rows
-    ]
-    rates = [("highest confirmed rate", [rates_row(rates) for rates in one.rates])] if one.rates else []
-    return rates + found
-
-
-def shown_rows(one: RunComparison, metric: str) -> list[dict[str, str]]:
-    return [row_dict(row, metric) for row in one.rows[metric]] + [rates_row(rates) for rates in one.rates]
-
-
-def row_dict(row: PointComparison, metric: str) -> dict[str, str]:
+def as_dict(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as JSON."""
     return {
-        "label": row.second.label,
-        "first": with_interval(row.first, metric),
-        "second": with_interval(row.second, metric),
-        "ratio": ratio_words(row),
-        "verdict": row.verdict,
-    }
-
-
-def rates_row(rates: RateComparison) -> dict[str, str]:
-    return {
-        "label": rates.label,
-        "first": rate_words(rates.first),
-        "second": rate_words(rates.second),
-        "ratio": "–" if rates.ratio is None else f"{rates.ratio:.2f} ×, no interval",
-        "verdict": rates.verdict,
-    }
-
-
-def rates_dict(rates: RateComparison) -> dict[str, Any]:
-    sides = {
-        name: {"rate": found.rate, "low": found.low, "high": found.high}
-        for name, found in (("first", rates.first), ("second", rates.second))
-    }
-    return {"label": rates.label, **sides, "ratio": rates.ratio, "verdict": rates.verdict}
-
-
-def point_dict(one: RunComparison, number: int) -> dict[str, Any]:
-    first = next(iter(one.rows.values()))[number]
-    return {
-        "label": first.second.label,
-        "workload": first.second.workload,
-        "point": first.second.values,
-        "metrics": {
-            metric: {
-                "first": asdict(rows[number].first.estimate(metric)),
-                "second": asdict(rows[number].second.estimate(metric)),
-                "difference": asdict(found) if (found := rows[number].difference) else None,
-                "verdict": rows[number].verdict,
-                "shown": [shown(p.estimate(metric).value, metric) for p in (rows[number].first, rows[number].second)],
+        "schema": SCHEMA,
+        "runs": [run.identity for run in comparison.runs],
+        "metric": comparison.metric,
+        "threshold": comparison.threshold,
+        "regressions": comparison.regressions,
+        "comparisons": [
+            {
+                "run": other.second.identity,
+                "against": other.first.identity,
+                "unlike": [asdict(difference) for difference in other.environment_differences],
+                "headline": headline(other, comparison.metric),
+                "points_alone": other.alone,
+                "points": [_point_data(other, number) for number in range(len(other.rows[comparison.metric]))],
+                "rates": [
+                    {
+                        "label": rates.label,
+                        "first": _search_data(rates.first),
+                        "second": _search_data(rates.second),
+                        "ratio": rates.ratio,
+                        "verdict": rates.verdict,
+                    }
+                    for rates in other.rates
+                ],
+                "lost": [asdict(point) for point in other.missing],
             }
-            for metric, rows in one.rows.items()
-        },
+            for other in comparison.others
+        ],
     }
 
 
-def write(found: Comparison, *, results_folder: Path | None = None) -> Path:
-    folder = (results_folder or RESULTS) / FOLDER / folder_name(found.runs)
-    makers: dict[str, Callable[[], str]] = {
-        "compare.html": lambda: html(found),
-        "compare.md": lambda: markdown(found),
-        "compare.json": lambda: json.dumps(as_dict(found), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-    }
-    made = {name: make() for name, make in makers.items()}
-    for name, text in made.items():
-        atomic.write_text(folder / name, text)
-    return folder
+def _search_data(search: SearchResult) -> dict[str, float | None]:
+    return {"rate": search.rate, "low": search.low, "high": search.high}
+
+
+def _point_data(other: RunComparison, number: int) -> dict[str, Any]:
+    point = next(iter(other.rows.values()))[number].second
+    metrics = {}
+    for metric, rows in other.rows.items():
+        row = rows[number]
+        estimates = [side.estimate(metric) for side in (row.first, row.second)]
+        metrics[metric] = {
+            "first": estimate_data(estimates[0]),
+            "second": estimate_data(estimates[1]),
+            "difference": asdict(row.difference) if row.difference else None,
+            "verdict": row.verdict,
+            "shown": [shown(estimate.value, metric) for estimate in estimates],
+        }
+    return {"label": point.label, "workload": point.workload, "point": point.values, "metrics": metrics}

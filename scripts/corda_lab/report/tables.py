@@ -1,152 +1,95 @@
-"""The tables of a report whose cells are made of values: costs, bursts, trends, and all values by name."""
+"""The tables of a report whose cells need more than a format: costs, trends, and all values of a step by node."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from corda_lab.analysis import trends, values
 from corda_lab.analysis.metrics import COMPARED, METRICS
 from corda_lab.analysis.points import Point, measured_metrics
 from corda_lab.analysis.trends import Trend
+from corda_lab.analysis.values import shown
+from corda_lab.report.charts import LAB_PARTS
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.costs import DATABASE
-from corda_lab.steps.entry import BurstsEntry, StepEntry
+from corda_lab.steps.entry import StepEntry
 from corda_lab.text.words import amount, milliseconds, size
 
+COSTS = (
+    "cpu_seconds_per_flow",
+    "allocated_bytes_per_flow",
+    "sent_bytes_per_flow",
+    "received_bytes_per_flow",
+    "disk_written_bytes_per_flow",
+    "checkpoints_per_flow",
+    "database_bytes_per_flow",
+    "database_bytes_per_state",
+)
+"""The columns of the table of costs."""
 
-@dataclass(frozen=True)
-class ValueTable:
-    """A table of values. ``columns`` are points, or parts of the lab. A row has a name, a title and its cells."""
+TREND_TITLES = ("value", "where", "points", "mean", "per hour", "95 % interval", "trend")
 
-    columns: list[str]
-    rows: list[tuple[str, str, list[str]]]
+ALL_NODES = "all nodes"
 
-
-def values_by_point(all_points: Sequence[Point]) -> ValueTable:
-    """The values that the table of points does not have, of each point. A dash stands for a value that it lacks."""
-    rows = [
-        (name, METRICS[name].title, [_cell(point.estimate(name).value, name) for point in all_points])
-        for name in measured_metrics(all_points)
-        if name not in COMPARED
-    ]
-    return ValueTable([point.label for point in all_points], rows)
+Cells = tuple[str, ...]
 
 
-def values_by_node(step: StepEntry) -> ValueTable:
-    """All values of a step: of the whole step (or all its nodes), and of each part of the lab that has values."""
+def cost_of_nodes(point: Point, name: str) -> float | None:
+    """A cost of all nodes and their database, which are under test. None if it was measured on none of them."""
+    tested = [value for part, value in point.cost(name).items() if part not in LAB_PARTS]
+    return sum(tested) if tested else None
+
+
+def cost_rows(points: Sequence[Point]) -> Iterator[Cells]:
+    """The costs of a flow: label, node or other part of the lab, and the values of ``COSTS``.
+
+    The first row of each point is the total of its nodes and their database. Points without any cost are left out.
+    """
+    for point in points:
+        costs = {name: point.cost(name) for name in COSTS}
+        if any(costs.values()):
+            yield point.label, ALL_NODES, *(shown(cost_of_nodes(point, name), name) for name in COSTS)
+        for part in dict.fromkeys(part for by_part in costs.values() for part in by_part):
+            yield point.label, part, *(shown(by_part.get(part), name) for name, by_part in costs.items())
+
+
+def cost_hints(run: StoredRun, points: Sequence[Point]) -> Iterator[str]:
+    """What the costs leave out of databases."""
+    steps = [step for point in points for step in point.valid]
+    on_server = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
+    if not all(DATABASE in step.costs["cpu_seconds_per_flow"] for step in on_server):
+        yield "The CPU time of PostgreSQL was not measured, so it looks cheaper than H2, which runs inside the nodes."
+    if any(step.database_read == "file" for step in steps):
+        yield "H2 lets its file grow in leaps, so its growth in a short run says little."
+
+
+def values_by_node(step: StepEntry) -> tuple[list[str], list[Cells]]:
+    """All values of a step, as titles and rows: title and name of each value; of the whole step; of each part."""
     by_name = {name: metric.by_node(step) if metric.by_node else {} for name, metric in METRICS.items()}
     parts = list(dict.fromkeys(part for by_part in by_name.values() for part in by_part))
     rows = []
     for name, by_part in by_name.items():
         whole = METRICS[name].of(step)
         if whole is not None or by_part:
-            cells = [_cell(value, name) for value in (whole, *(by_part.get(part) for part in parts))]
-            rows.append((name, METRICS[name].title, cells))
-    return ValueTable(["whole run", *parts], rows)
+            values = (whole, *map(by_part.get, parts))
+            rows.append((METRICS[name].title, name, *(shown(value, name) for value in values)))
+    return ["value", "name", "whole run", *parts], rows
 
 
-def _cell(value: float | None, name: str) -> str:
-    return "–" if value is None else values.shown(value, name)
-
-
-COSTS = (
-    ("cpu_seconds_per_flow", "CPU per flow", lambda value: f"{amount(1000 * value)} ms"),
-    ("allocated_bytes_per_flow", "allocated per flow", size),
-    ("sent_bytes_per_flow", "sent per flow", size),
-    ("received_bytes_per_flow", "received per flow", size),
-    ("disk_written_bytes_per_flow", "to disk per flow", size),
-    ("checkpoints_per_flow", "checkpoints per flow", amount),
-    ("database_bytes_per_flow", "database per flow", size),
-    ("database_bytes_per_state", "database per state", size),
-)
-
-
-def cost_rows(all_points: Sequence[Point]) -> list[dict[str, Any]]:
-    """The costs of a flow at each point: the total of the nodes and their database, and the costs by node and lab part.
-
-    Points without any measured cost are left out. A dash stands for a cost that was not measured.
-    """
-    rows = []
-    for point in all_points:
-        by_name = {name: values.costs_of(point, name) for name, _, _ in COSTS}
-        if not any(by_name.values()):
-            continue
-        # A cost that was measured on no node is unknown, not zero.
-        tested = {name: values.under_test(nodes) for name, nodes in by_name.items()}
-        totals = [write(sum(tested[name].values())) if tested[name] else "–" for name, _, write in COSTS]
-        nodes = list(dict.fromkeys(node for costs in by_name.values() for node in costs))
-        by_node = [
-            (node, [write(by_name[name][node]) if node in by_name[name] else "–" for name, _, write in COSTS])
-            for node in nodes
-        ]
-        rows.append({"label": point.label, "totals": totals, "nodes": by_node})
-    return rows
-
-
-def database_hint(run: StoredRun, all_points: Sequence[Point]) -> str:
-    """Sentences on what the values say about the databases. Empty if there is nothing to be said."""
-    steps = [step for point in all_points for step in point.valid]
-    in_server = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
-    hints = []
-    if in_server and all(DATABASE in step.costs["cpu_seconds_per_flow"] for step in in_server):
-        hints.append("The CPU time of PostgreSQL is measured over the whole load too.")
-    elif in_server:
-        hints.append(
-            "The CPU time of PostgreSQL was not measured and is missing from these values. H2 runs inside the nodes, "
-            "so in comparison PostgreSQL looks cheaper than it is."
-        )
-    if any(step.database_read == "file" for step in steps):
-        hints.append(
-            "H2 lets its file grow in leaps, so its growth in a short run says little; "
-            "`database_size` of a load can measure compacted copies."
-        )
-    return " ".join(hints)
-
-
-def burst_rows(bursts: BurstsEntry) -> list[list[str]]:
-    """A row for each burst and one for their mean.
-
-    The cells are its number, the requests that failed or have an unknown outcome, the time until the last one had
-    started, and then for each clock the total time, the flows per second and the mean latency.
-    """
+def values_by_point(points: Sequence[Point]) -> tuple[list[str], list[Cells]]:
+    """The values that the table of points does not have, as titles and rows. A dash stands for one that is missing."""
     rows = [
-        [str(number), str(burst.failed + burst.unknown), *_burst_cells(partial(getattr, burst))]
-        for number, burst in enumerate(bursts.bursts, start=1)
+        (METRICS[name].title, name, *(shown(point.estimate(name).value, name) for point in points))
+        for name in measured_metrics(points)
+        if name not in COMPARED
     ]
-    return [*rows, ["mean", "", *_burst_cells(bursts.mean)]]
+    return ["value", "name", *(point.label for point in points)], rows
 
 
-def _burst_cells(value: Callable[[str], float | None]) -> list[str]:
-    cells = [_number(value("last_started_seconds"), " s")]
-    for prefix in CLOCKS.values():
-        cells += [
-            _number(value(f"{prefix}total_seconds"), " s"),
-            _number(value(f"{prefix}throughput_per_second")),
-            milliseconds(value(f"{prefix}latency_mean_ms")),
-        ]
-    return cells
-
-
-def _number(value: float | None, unit: str = "") -> str:
-    return "–" if value is None else f"{value:,.2f}{unit}"
-
-
-TREND_TITLES = ("value", "where", "points", "mean", "per hour", "95 % interval", "trend")
-
-
-def trend_rows(run: StoredRun, step: StepEntry) -> list[tuple[str, ...]]:
-    """The rows of the table, in the order of ``TREND_TITLES``. Empty if the measuring window is not long."""
-    return [_trend_row(trend) for trend in trends.of_step(run, step)]
-
-
-def _trend_row(trend: Trend) -> tuple[str, ...]:
+def trend_row(trend: Trend) -> Cells:
+    """The cells of a trend, in the order of ``TREND_TITLES``."""
     slope = trend.slope
     interval = f"{_change(trend, slope.low)} to {_change(trend, slope.high)}"
-    mean = _in_unit(trend, trend.mean)
+    place, mean = trend.place or "–", _in_unit(trend, trend.mean)
     points = str(len(trend.values))
-    return (trend.name, trend.place or "–", points, mean, _change(trend, slope.estimate), interval, trend.direction)
+    return trend.name, place, points, mean, _change(trend, slope.estimate), interval, trend.direction
 
 
 def _in_unit(trend: Trend, value: float) -> str:
@@ -155,18 +98,10 @@ def _in_unit(trend: Trend, value: float) -> str:
 
 def _change(trend: Trend, per_hour: float) -> str:
     """A slope with its sign, in the unit of the value; then in % of the mean, unless only a few are counted."""
-    sign = "+" if per_hour >= 0 else "−"
-    text = f"{sign}{_in_unit(trend, abs(per_hour))}"
+    text = f"{'+' if per_hour >= 0 else '−'}{_in_unit(trend, abs(per_hour))}"
     if trend.mean <= 0 or (trend.unit == "count" and trend.mean < 1):
         return text
     return f"{text} ({100 * per_hour / trend.mean:+.1f} %)".replace("(-", "(−")
-
-
-def trends_markdown(run: StoredRun) -> Iterator[str]:
-    for step in run.steps:
-        if rows := trend_rows(run, step):
-            yield from ("", f"**Trends over step {step.index}:** {step.label or step.workload}")
-            yield from markdown(TREND_TITLES, rows)
 
 
 def markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -175,23 +110,3 @@ def markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[s
     for row in rows:
         escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in row)
         yield f"| {' | '.join(escaped)} |"
-
-
-def trends_data(run: StoredRun) -> list[dict[str, Any]]:
-    """The trends of all long steps as JSON: slopes per hour, in the unit of each value."""
-    return [
-        {
-            "step": step.index,
-            "name": trend.name,
-            "place": trend.place,
-            "unit": trend.unit,
-            "points": len(trend.values),
-            "mean": trend.mean,
-            "per_hour": trend.slope.estimate,
-            "per_hour_low": trend.slope.low,
-            "per_hour_high": trend.slope.high,
-            "direction": trend.direction,
-        }
-        for step in run.steps
-        for trend in trends.of_step(run, step)
-    ]

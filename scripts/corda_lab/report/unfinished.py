@@ -69,7 +69,7 @@ def report(folder: Path) -> UnfinishedReport:
         p99_ms=values.p99,
         missing=_missing(folder, has_rows=frame.height > 0, were_fetched=ended.rows is not None),
         table=str(folder / TABLE) if frame.height else None,
-        logs=node_logs.lines(folder),
+        logs=list(node_logs.lines(folder)),
     )
 
 

@@ -9,12 +9,12 @@ from rich.bar import Bar
 from rich.table import Column, Table
 from rich.text import Text
 
+from corda_lab.analysis.conclusions import Analysis
 from corda_lab.report import palette, rendering
 from corda_lab.results.files import iso
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import otlp
 from corda_lab.steps.chosen_requests import Chosen, chosen, find
-from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import BRIDGE, CLIENT, Row, number
 from corda_lab.steps.waterfall import Waterfall, of_request
@@ -164,12 +164,13 @@ def title_of(one: Chosen) -> str:
     return f"The {one.choice} of {plural(one.of, 'request')}"
 
 
-def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
+def of_run(analysis: Analysis) -> list[dict[str, object]]:
+    """The waterfalls of the report of a run of one step: of the slowest, the median and a failed request."""
+    (step,) = analysis.run.steps
     window = Window(step.window.started_at, step.window.ended_at)
-    rows = run.table("requests")
-    found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
-    waterfalls = of_requests(run, run.spans(), [one.row for one in found], step.index)
-    return [view(each, title_of(one)) for each, one in zip(waterfalls, found, strict=True)]
+    requests = chosen(analysis.requests, window, step.judged_latency_column, step.load.flows_after)
+    waterfalls = of_requests(analysis.run, analysis.spans, [one.row for one in requests], step.index)
+    return [view(waterfall, title_of(one)) for waterfall, one in zip(waterfalls, requests, strict=True)]
 
 
 def page(found: Waterfall, title: str, run: str) -> str:

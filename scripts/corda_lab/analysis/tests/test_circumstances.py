@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from corda_lab.analysis.circumstances import circumstances, differences, surroundings
+from corda_lab.analysis.circumstances import Circumstances, circumstances, differences, surroundings
 from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.stored import StoredRun
 from support.runs import ENVIRONMENT, ON_HOSTS
 
 
-def profiled(run: StoredRun, *entries: ProfileEntry) -> dict[str, dict[str, str]]:
+def profiled(run: StoredRun, *entries: ProfileEntry) -> Circumstances:
     """The circumstances of a run if it had these profiles."""
     manifest = run.manifest.model_copy(update={"profiles": list(entries)})
     return circumstances(StoredRun(run.folder, manifest, run.steps), run.steps[0])

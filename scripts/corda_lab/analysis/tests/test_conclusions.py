@@ -1,186 +1,164 @@
-"""The conclusions of a sweep: what its sentences say, and what they do not claim."""
+"""The analysis of a sweep: what its headline, limits and notes say, and what they do not claim."""
 
-import re
-from dataclasses import replace
+import cProfile
+import pstats
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import polars as pl
+import pytest
 
-from corda_lab.analysis import conclusions, notes, points, saturation, significance, wording
-from corda_lab.report.sweep import difference_rows
+from corda_lab.analysis.conclusions import Analysis, Note, some, steps_words
+from corda_lab.report import page
 from corda_lab.results import stored
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
 
 
-def concluded(folder: Path) -> str:
-    """Headline, sentences and notes of a stored sweep."""
-    run = stored.read(folder)
-    samples = run.table("metrics").filter(pl.col("name").is_in(saturation.SERIES))
-    found = conclusions.conclude(run, points.points(run), samples)
-    return "\n".join([found.headline, *(text for _, text in found.sentences), *(note.text for note in found.notes)])
+def analysed(folder: Path, *, find_max: bool = False, **about: Any) -> Analysis:
+    """The analysis of a simulated sweep."""
+    return Analysis(stored.read(store_sweep(folder, SimulatedSweep(**about), find_max=find_max)))
 
 
-def differences(folder: Path) -> list[tuple[str, str, str]]:
-    """The compared points of a stored sweep: label, label of the point that it is compared with, and verdict."""
-    run = stored.read(folder)
-    rows = difference_rows(significance.judge(run, points.points(run)))
-    return [(row["second"], row["first"], row["verdict"]) for row in rows]
+def verdicts(analysis: Analysis) -> list[tuple[str, str, str]]:
+    """The compared points: label, label of the point that it is compared with, and verdict."""
+    return [(pair.second.label, pair.first.label, pair.verdict) for pair in analysis.judged.shown]
 
 
-def test_concludes_in_words_where_throughput_was_best(sweep: Path) -> None:
-    text = concluded(sweep)
-    assert re.search(
-        r"Throughput was best with 16 users, H2: [\d.]+ flows per second \(95 % interval [\d.]+ to [\d.]+, 3 repeats\)",
-        text,
-    )
+def texts(analysis: Analysis) -> str:
+    return "\n".join([analysis.headline, *analysis.limits, *map(str, analysis.notes)])
+
+
+@pytest.mark.parametrize("name", ["sweep", "search"])
+def test_a_report_computes_nothing_twice(request: pytest.FixtureRequest, name: str) -> None:
+    """Counted by Python's own profiler: everything that one report is made of."""
+    profiler = cProfile.Profile()
+    profiler.runcall(page.render, request.getfixturevalue(name))
+    calls: dict[str, int] = {}
+    for (file, _, function), (_, count, *_) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
+        calls[f"{Path(file).stem}.{function}"] = count
+    once = ("points.points", "significance.judge", "conclusions.headline", "conclusions.notes", "conclusions.limits")
+    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
+    run = stored.read(request.getfixturevalue(name))
+    points = len(Analysis(run).points)
+    assert calls["saturation.uses"] == points
+    assert calls["trends.of_step"] == len(run.steps)
+    assert calls["points._estimate"] <= points * 45, "each value of each point"
+
+
+def test_best_is_what_is_shown_to_be_better_than_all_others(sweep: Path, tmp_path: Path) -> None:
+    best = Analysis(stored.read(sweep))
+    assert best.headline.startswith("Throughput was best with 16 users, H2: 20.")
     users = ("1 user", "4 users", "16 users")
-    assert {(f"{one}, PostgreSQL", f"{one}, H2", "slower") for one in users} <= {*differences(sweep)}
-    assert "17 of 18 steps are valid. The four counts agree in 18. No request failed." in text
+    assert {(f"{label}, PostgreSQL", f"{label}, H2", "slower") for label in users} <= {*verdicts(best)}
+    near = analysed(tmp_path, vary={"shape.corda": ["4.3", "4.5", "4.10"]}, x=None, factors={"4.10": 0.7}, repeats=5)
+    top, other = near.judged.tops[0].label, near.judged.between(*near.points[:2])
+    assert near.headline.startswith(f"Highest throughput with {top}: ")
+    assert other.verdict == "no difference seen"
+    assert "not shown to be better than Corda 4." in near.headline
+    assert ("Corda 4.10", "Corda 4.3", "slower") in verdicts(near)
 
 
 def test_no_difference_is_said_when_none_is_there(tmp_path: Path) -> None:
-    same = SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}, x="shape.database", factors={}, noise=0.03)
-    folder = store_sweep(tmp_path, same)
-    assert "No difference in throughput was seen between 2 points" in concluded(folder)
-    assert differences(folder) == [("PostgreSQL", "H2", "no difference seen")]
+    same = analysed(tmp_path, vary={"shape.database": ["h2", "postgres"]}, x="shape.database", factors={}, noise=0.03)
+    assert verdicts(same) == [("PostgreSQL", "H2", "no difference seen")]
+    assert "best" not in same.headline
 
 
-def test_names_the_resource_that_was_used_up_with_its_evidence(tmp_path: Path) -> None:
-    text = concluded(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [8, 64]}, busy_percent=99)))
-    assert re.search(r"At 64 users: the machine was 9\d % busy \(PartyA [\d.]+, PartyB [\d.]+ and Notary", text)
-    robbed = SimulatedSweep(
-        identity="20260102T030405Z-robbed", vary={"load.users": [64]}, busy_percent=99, stolen_percent=12
-    )
-    assert "with 12 % CPU steal" in concluded(store_sweep(tmp_path, robbed))
-    idle = concluded(store_sweep(tmp_path, SimulatedSweep(identity="20260102T030406Z-idle", busy_percent=50)))
-    assert "At 16 users, H2: no monitored resource was saturated." in idle
-    assert "The best point has the largest value of users, so the limit may not be reached yet." in idle
-    assert "Flows may have waited for one another" in idle
+@pytest.mark.parametrize(
+    "about", [{"repeats": 1}, {"repeats": 2, "invalid": [2]}], ids=["one repeat", "an invalid repeat"]
+)
+def test_too_few_repeats_name_nothing_as_the_best(tmp_path: Path, about: dict[str, Any]) -> None:
+    few = analysed(tmp_path, vary={"load.users": [2, 8]}, **about)
+    assert few.headline.endswith("; too few repeats to tell which point is best.")
+    assert {verdict for *_, verdict in verdicts(few)} == {"too few repeats to tell"}
 
 
-def test_a_search_without_a_confirmed_rate_names_no_best_point(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, speed=0.1), find_max=True)
-    text = concluded(folder)
-    assert "No rate was confirmed." in text
-    assert "4 arrivals per second were not sustained: p99" in text
-    assert "highest throughput" not in text
-    assert "confirmed throughput" not in text
-    assert "★ 4/s" not in text
-
-
-def test_best_is_only_what_is_shown_to_be_better_than_all_others(tmp_path: Path) -> None:
-    near = SimulatedSweep(vary={"shape.corda": ["4.3", "4.5", "4.10"]}, x=None, factors={"4.10": 0.7}, repeats=5)
-    folder = store_sweep(tmp_path, near)
-    text = concluded(folder)
-    assert re.search(
-        r"The highest throughput was measured with Corda 4\.\d: .*\. It is not shown to be better than Corda 4\.\d\.",
-        text,
-    )
-    assert "Throughput was best" not in text
-    assert "No difference in throughput" not in text
-    assert ("Corda 4.10", "Corda 4.3", "slower") in differences(folder)
-
-
-def test_repeats_that_are_not_valid_are_not_taken_for_one_repeat_each(tmp_path: Path) -> None:
-    spoilt = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid=[2])
-    folder = store_sweep(tmp_path, spoilt)
-    text = concluded(folder)
-    assert "There are fewer than two valid repeats to compare, too few to tell which point is best." in text
-    assert {verdict for _, _, verdict in differences(folder)} == {"too few repeats to tell"}
-
-
-def test_one_repeat_names_nothing_as_the_best(tmp_path: Path) -> None:
-    text = concluded(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=1)))
-    assert "Each point has one repeat, too few to tell which point is best." in text
-
-
-def test_a_sweep_that_completed_nothing_has_no_best_point(tmp_path: Path) -> None:
-    broken = SimulatedSweep(vary={"load.users": [2, 8]}, x=None, repeats=1, collapsed=(1, 2))
-    assert "No flow was completed in the measuring window." in concluded(store_sweep(tmp_path, broken))
+def test_a_sweep_without_values_has_no_best_point(tmp_path: Path) -> None:
+    two: dict[str, Any] = {"vary": {"load.users": [2, 8]}, "repeats": 1}
+    nothing = analysed(tmp_path / "a", x=None, collapsed=(1, 2), **two)
+    assert nothing.headline == "No flow was completed in the measuring window."
+    assert analysed(tmp_path / "b", invalid=[1, 2], **two).headline.startswith("No step of this sweep is valid")
 
 
 def test_each_workload_is_judged_by_itself(tmp_path: Path) -> None:
-    presets = SimulatedSweep(
+    presets = analysed(
+        tmp_path,
         vary={"workload": ["iou", "cash-issue"], "shape.preset": ["stock", "tuned"]},
         x=None,
         factors={"tuned": 1.3, "cash-issue": 2.0},
     )
-    folder = store_sweep(tmp_path, presets)
-    text = concluded(folder)
-    assert "Throughput of iou was best with preset tuned" in text
-    assert "Throughput of cash-issue was best with preset tuned" in text
-    run = stored.read(folder)
-    judged = significance.judge(run, points.points(run))
-    assert {one.compared.first.workload == one.compared.second.workload for one in judged.planned} == {True}
-    assert [one.compared.verdict for one in judged.planned] == ["faster", "faster"]
-
-
-def test_a_point_is_named_without_its_workload_where_the_sentence_names_it(tmp_path: Path) -> None:
-    links = [["partya-partyb=+8ms", "partya-notary=+4ms"], ["partya-partyb=+9ms"]]
-    several = SimulatedSweep(vary={"workload": ["iou", "cash-issue"], "shape.link": links}, x=None)
-    run = stored.read(store_sweep(tmp_path, several))
-    judged = significance.judge(run, points.points(run))
-    names = {wording.name_of(judged, point) for point in points.points(run)}
-    assert names == {"link partya-partyb=+8ms, link partya-notary=+4ms", "link partya-partyb=+9ms"}
-    assert {wording.name_of(replace(judged, strata=judged.strata[:1]), top) for top in judged.tops} == {
-        top.label for top in judged.tops
-    }
-
-
-def test_without_intervals_ratios_stand_alone(tmp_path: Path) -> None:
-    once = SimulatedSweep(vary={"shape.corda": ["4.8", "4.9", "4.10"]}, x=None, factors={}, noise=0.01, repeats=1)
-    run = stored.read(store_sweep(tmp_path, once))
-    rows = difference_rows(significance.judge(run, points.points(run)))
-    assert all(re.fullmatch(r"[\d.]+ ×, no interval", row["ratio"]) for row in rows)
+    assert "iou: Throughput was best with " in presets.headline
+    assert "cash-issue: Throughput was best with " in presets.headline
+    assert [pair.verdict for pair in presets.judged.planned] == ["faster", "faster"]
+    assert all(pair.first.workload == pair.second.workload for pair in presets.judged.planned)
 
 
 def test_workloads_that_are_all_that_varies_are_compared(tmp_path: Path) -> None:
     factors = {"cash-issue": 2.0, "cash-issue-and-pay": 0.5}
-    swaps = SimulatedSweep(vary={"workload": ["iou", *factors]}, x=None, factors=factors)
-    assert differences(store_sweep(tmp_path, swaps))[:2] == [
-        ("cash-issue", "iou", "faster"),
-        ("cash-issue-and-pay", "iou", "slower"),
-    ]
+    swaps = analysed(tmp_path, vary={"workload": ["iou", *factors]}, x=None, factors=factors)
+    expected = [("cash-issue", "iou", "faster"), ("cash-issue-and-pay", "iou", "slower")]
+    assert verdicts(swaps)[:2] == expected
 
 
-def test_a_sweep_of_one_rate_is_judged_by_its_latency(tmp_path: Path) -> None:
+def test_the_limit_is_what_was_saturated_at_the_best_point(tmp_path: Path) -> None:
+    users: dict[str, Any] = {"vary": {"load.users": [8, 64]}}
+    busy = analysed(tmp_path / "a", busy_percent=99, **users)
+    assert busy.limits[0].startswith("64 users: host CPU (9")
+    robbed = analysed(tmp_path / "b", busy_percent=99, stolen_percent=12, **users)
+    assert "12 % CPU steal" in robbed.limits[0]
+    (idle,) = analysed(tmp_path / "c", busy_percent=50, **users).limits
+    assert idle.startswith("64 users: no monitored resource was saturated; it has the largest value of users")
+
+
+def test_open_load_is_judged_by_its_latency_if_it_kept_one_rate(tmp_path: Path) -> None:
     load = {"arrivals": "constant", "rate": 5, "users": 20}
-    sizes = SimulatedSweep(vary={"set.megabytes": [1, 10]}, x=None, load=load, factors={10: 0.3})
-    text = concluded(store_sweep(tmp_path, sizes))
-    assert re.search(r"Latency p95 from the intended start was best with megabytes=1: \d+ ms", text)
-    assert "The system kept up with the offered rate at every point, so no limit was reached." in text
-
-
-def test_a_rate_that_was_not_kept_is_where_the_limit_is_looked_for(tmp_path: Path) -> None:
-    load = {"arrivals": "constant", "users": 60}
-    text = concluded(store_sweep(tmp_path, SimulatedSweep(vary={"load.rate": [8, 40]}, x=None, load=load)))
-    assert "At 40/s, the system did not keep up with the offered rate: the machine was" in text
-
-
-def test_tells_which_steps_were_measured_again(tmp_path: Path) -> None:
-    text = concluded(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, x=None, measured_again=(2, 3))))
-    assert "Steps 2 and 3 were rerun because of the host." in text
+    sizes = analysed(tmp_path, vary={"set.megabytes": [1, 10]}, x=None, load=load, factors={10: 0.3})
+    assert sizes.headline.startswith("Latency p95 from the intended start was best with megabytes=1: ")
+    assert sizes.limits == ["the system kept up with the offered rate, so no limit was reached"]
+    rates: dict[str, Any] = {"vary": {"load.rate": [8, 40]}, "load": {"arrivals": "constant", "users": 60}}
+    (limit,) = analysed(tmp_path / "rates", x=None, **rates).limits
+    assert limit.startswith("40/s: host CPU (")
+    assert limit.endswith("the first point that did not keep up with the offered rate")
 
 
 def test_a_point_that_does_a_part_of_a_constant_rate_did_not_keep_it(tmp_path: Path) -> None:
-    run = stored.read(
-        store_sweep(tmp_path, SimulatedSweep(vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}))
-    )
-    (point,) = points.points(run)
-    assert conclusions.keeps_rate(point)
+    (point,) = analysed(tmp_path, vary={}, x=None, load={"arrivals": "constant", "rate": 0.5, "users": 20}).points
+    assert point.keeps_rate
     slower = point.steps[0].updated(throughput_per_second=0.4)
-    assert not conclusions.keeps_rate(replace(point, steps=(slower, *point.steps[1:])))
+    point.__dict__["steps"] = (slower, *point.steps[1:])
+    assert not point.keeps_rate
 
 
-def test_many_steps_of_one_reason_are_told_once() -> None:
-    assert wording.steps_words([str(number) for number in range(1, 21)]) == (
-        "steps 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 9 more"
-    )
+def test_a_search_without_a_confirmed_rate_names_no_best_point(tmp_path: Path) -> None:
+    none = analysed(tmp_path, vary={}, x=None, speed=0.1, find_max=True)
+    assert (none.headline, none.judged.tops) == ("Highest confirmed rate: none.", [])
+    (search,) = none.searches
+    assert search.failed is not None
+    assert search.failed.why_not.startswith("p99")
 
 
-def test_a_note_has_a_kind_and_its_text_does_not_repeat_it(tmp_path: Path) -> None:
-    broken = SimulatedSweep(vary={"load.users": [2, 8]}, collapsed=(2,), invalid=[3])
-    found = notes.notes(stored.read(store_sweep(tmp_path, broken)))
-    assert list(dict.fromkeys(note.kind for note in found)) == ["failed", "error", "invalid"]
-    assert f"step 3: {INVALID}." in [note.text for note in found if note.kind == "invalid"]
-    assert all(note.text.endswith(".") for note in found)
+def test_a_note_has_a_code_and_each_reason_stands_once(tmp_path: Path) -> None:
+    notes = analysed(tmp_path, vary={"load.users": [2, 8]}, collapsed=(2,), invalid=[3], quick=True).notes
+    assert [(note.kind, note.code, note.steps) for note in notes if note.kind != "warning" or note.code == "quick"] == [
+        ("warning", "quick", ()),
+        ("failed", "nothing_completed", (2,)),
+        ("failed", "requests_failed", (2,)),
+        ("error", "requests", ()),
+        ("invalid", "generator_failed", (3,)),
+    ]
+    assert str(notes[-1]) == f"step 3: {INVALID}"
+
+
+def test_a_run_of_one_step_has_notes_without_its_number(stored_run: Callable[..., Path]) -> None:
+    notes = Analysis(stored.read(stored_run(error_every=50))).notes
+    assert [(note.kind, note.code, note.steps) for note in notes] == [
+        ("failed", "requests_failed", ()),
+        ("error", "requests", ()),
+    ]
+
+
+def test_long_lists_are_cut() -> None:
+    assert steps_words(range(1, 21)) == "steps 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 9 more"
+    assert some(["a", "b", "c", "d", "e"]) == "a, b, c and 2 others"
+    assert some(["a, b", "c"]) == "a, b; c"
+    assert str(Note("warning", "quick", "text", (3, 4))) == "steps 3 and 4: text"

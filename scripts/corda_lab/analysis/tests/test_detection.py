@@ -11,7 +11,6 @@ from corda_lab.analysis.points import points
 from corda_lab.errors import LabError
 from corda_lab.results import stored
 from corda_lab.stats.difference import paired, unpaired
-from support.sweeps import SimulatedSweep, store_sweep
 
 TRIES = 3000
 
@@ -73,12 +72,6 @@ def test_more_scatter_and_smaller_differences_need_more_repeats(sweep: Path) -> 
     smaller = detections(run, 0.02)[0].repeats
     assert smaller is not None
     assert smaller > throughput.repeats
-
-
-def test_a_sweep_with_one_repeat_shows_no_scatter(tmp_path: Path) -> None:
-    run = stored.read(store_sweep(tmp_path, SimulatedSweep(repeats=1)))
-    with pytest.raises(LabError, match="has two valid repeats"):
-        detections(run, 0.05)
 
 
 def test_a_sweep_that_never_ran_has_no_scatter(sweep: Path) -> None:

@@ -16,31 +16,16 @@ from support.sweeps import SimulatedSweep, store_sweep
     ("low", "high", "shown"),
     [
         (1.0, 10.0, (1.0, 10.0)),
-        (1.0, 10.1, None),
-        (0.0, 5.0, None),
+        (1.0, 10.1, (None, None)),
+        (0.0, 5.0, (None, None)),
         (0.0, 0.0, (0.0, 0.0)),
-        (None, None, None),
+        (None, None, (None, None)),
     ],
 )
 def test_an_interval_is_shown_up_to_a_factor_of_ten(
-    low: float | None, high: float | None, shown: tuple[float, float] | None
+    low: float | None, high: float | None, shown: tuple[float | None, float | None]
 ) -> None:
     assert values.interval_shown(low, high) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "metric", "told"),
-    [
-        (45.6, "p50", ("45.6", "ms")),
-        (1534.0, "p99", ("1.53", "s")),
-        (12.3, "throughput", ("12.30", "flows/s")),
-        (0.0, "states", ("0.00", "states/s")),
-        (None, "p50", ("–", "")),
-        (None, "states", ("–", "")),
-    ],
-)
-def test_a_value_and_its_unit_stand_apart(value: float | None, metric: str, told: tuple[str, str]) -> None:
-    assert values.with_unit(value, metric) == told
 
 
 def test_a_search_tells_the_lowest_rate_above_the_confirmed_one(search: Path) -> None:
@@ -109,5 +94,5 @@ def test_a_point_that_broke_has_no_values_and_is_not_invalid(tmp_path: Path) -> 
         assert (len(point.valid), len(point.broken), point.estimate("throughput").n) == (1, 1, 1)
     ended = [step.updated(outcome="broke", broke="PartyA ended") for step in run.steps]
     for point in points.points(stored.StoredRun(run.folder, run.manifest, ended)):
-        assert (point.estimate("throughput").value, values.without_value(point)) == (None, "broke")
+        assert (point.estimate("throughput").value, values.interval_words(point, "throughput")) == (None, "broke")
     assert points.best(points.points(stored.StoredRun(run.folder, run.manifest, ended))) is None

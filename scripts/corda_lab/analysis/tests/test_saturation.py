@@ -32,7 +32,7 @@ def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:
     )
     used = {use.resource: use for use in saturation.uses(run, point, grown)}
     assert used[Resource.QUEUE].is_saturated
-    assert "the inbound queue of PartyB grew from" in used[Resource.QUEUE].evidence
+    assert used[Resource.QUEUE].text == "PartyB 20 → 95 messages"
     assert used[Resource.GC].is_saturated
     assert not used[Resource.GENERATOR].is_saturated
 
@@ -40,14 +40,11 @@ def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "evidence"),
     [
-        ({"NODE_CPUSET": "0,2-3"}, "all nodes together used 2.30 of the 3 cores that they are bound to (0,2-3)"),
-        ({"NODE_CPUSET": "0-1"}, "all nodes together used 2.30 of the 2 cores that they are bound to (0-1)"),
-        (
-            {"NODE_CPUSET": "0", "NODE_CORES": "2"},
-            "all nodes together used 2.30 of the 1 cores that they are bound to (0)",
-        ),
-        ({"NODE_CORES": "2"}, "PartyA used 1.80 of the 2 cores that a node may use"),
-        ({}, "PartyA used 1.80 of the 8 cores that a node may use"),
+        ({"NODE_CPUSET": "0,2-3"}, "all nodes 2.30 of 3 cores (0,2-3)"),
+        ({"NODE_CPUSET": "0-1"}, "all nodes 2.30 of 2 cores (0-1)"),
+        ({"NODE_CPUSET": "0", "NODE_CORES": "2"}, "all nodes 2.30 of 1 cores (0)"),
+        ({"NODE_CORES": "2"}, "PartyA 1.80 of 2 cores"),
+        ({}, "PartyA 1.80 of 8 cores"),
     ],
 )
 def test_a_node_s_limit_is_its_own_and_that_of_the_cores_it_is_bound_to(
@@ -58,4 +55,4 @@ def test_a_node_s_limit_is_its_own_and_that_of_the_cores_it_is_bound_to(
     host = ENVIRONMENT.host.model_copy(update={"cpu_count": 8})
     whole_shape = {"NODE_CORES": "0", "NODE_CPUSET": "", **shape}
     environment = ENVIRONMENT.model_copy(update={"shape": whole_shape, "host": host})
-    assert saturation.node_cpu(point, steps, environment).evidence == evidence
+    assert saturation.node_cpu(steps, environment).text == evidence

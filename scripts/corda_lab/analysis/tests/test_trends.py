@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis import trends
+from corda_lab.analysis.conclusions import Analysis
 from corda_lab.analysis.trends import WATCHED, Trend
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.report import page, summaries
@@ -105,7 +106,7 @@ def test_the_report_and_the_summaries_have_them(folder: Path) -> None:
     page.render(folder)
     assert "heap after collection" in (folder / "report.html").read_text(encoding="utf-8")
     run = stored.read(folder)
-    assert "| heap after collection | PartyA | 20 | " in summaries.markdown(run)
+    assert "| heap after collection | PartyA | 20 | " in summaries.markdown(Analysis(run))
     data = folders.read_object(folder / "summary.json")["trends"]
     assert {one["direction"] for one in data if one["place"] == "PartyA" and one["unit"] == "bytes"} == {"grows"}
 

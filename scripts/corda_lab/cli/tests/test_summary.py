@@ -151,7 +151,7 @@ def test_a_warm_up_that_was_to_end_by_itself_is_told(
     content["steps"][0]["warm_up"].update(warm_up)
     folders.write_json(run / "steps.json", content)
     assert f"warm-up      {words}\n" in printed(run, capsys)
-    assert f"warm-up {words}; measuring window 60 s" in page.render(run).read_text(encoding="utf-8")
+    assert f"<td>{words}</td>" in page.render(run).read_text(encoding="utf-8")
 
 
 def test_a_warm_up_of_a_given_length_is_no_news(

@@ -78,7 +78,7 @@ def test_a_sweep_s_main_charts_become_png_and_svg(tmp_path: Path) -> None:
 
 
 def test_a_single_run_has_charts_for_papers_too(stored_run: Callable[..., Path]) -> None:
-    assert tuple(one.id for one in page.printed_charts(stored.read(stored_run()))) == page.PRINTED
+    assert tuple(chart.id for chart in page.printed_charts(stored.read(stored_run()))) == page.PRINTED
 
 
 def test_every_part_of_the_largest_lab_has_a_colour_of_its_own_on_screen_and_paper() -> None:

@@ -9,25 +9,17 @@ from support.runs import ENVIRONMENT, ON_HOSTS
 @pytest.mark.parametrize(
     ("governor", "turbo", "text"),
     [
-        (None, None, "2 cores of A processor of some kind, 24 GiB, Linux 6.1"),
-        ("powersave", True, "2 cores of A processor of some kind, 24 GiB, Linux 6.1, governor powersave, turbo on"),
-        ("performance", None, "2 cores of A processor of some kind, 24 GiB, Linux 6.1, governor performance"),
+        (None, None, ""),
+        ("powersave", True, ", governor powersave, turbo on"),
+        ("performance", None, ", governor performance"),
     ],
 )
 def test_a_machine_is_described_by_what_is_known_of_it(governor: str | None, turbo: bool | None, text: str) -> None:
-    assert facts.machine(ENVIRONMENT.host.model_copy(update={"governor": governor, "turbo": turbo})) == text
+    host = ENVIRONMENT.host.model_copy(update={"governor": governor, "turbo": turbo})
+    assert facts.machine(host) == f"2 cores of A processor of some kind, 24 GiB, Linux 6.1{text}"
 
 
-def test_hosts_are_described_with_what_ran_on_each_and_what_was_not_measured() -> None:
-    rows = dict(facts.environment_facts(ON_HOSTS))
-    assert rows["Placement"] == "three (0123456789ab), plain overlay"
-    assert rows["Host one"] == "4 cores of Fast 3000, 8 GiB, 6.1.0, engine 29.0.1: notary, partya and 2 workers"
-    assert "Machine" not in rows
-    assert "how fast the processors" in rows["Not measured"]
+def test_hosts_are_counted() -> None:
     assert facts.machines(ON_HOSTS) == "1 host of the placement three"
     assert facts.machines(ENVIRONMENT) == facts.machine(ENVIRONMENT.host)
-
-
-def test_only_clocks_of_several_hosts_may_be_apart() -> None:
-    assert ENVIRONMENT.clocks_apart_seconds_max == 0.0
-    assert ON_HOSTS.clocks_apart_seconds_max == 1.0
+    assert (ENVIRONMENT.clocks_apart_seconds_max, ON_HOSTS.clocks_apart_seconds_max) == (0.0, 1.0)

@@ -56,12 +56,6 @@ def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(st
     assert f"scripts/lab chaos {folder.name}" in text
 
 
-def test_a_report_without_faults_says_nothing_of_them(stored_run: Callable[..., Path]) -> None:
-    folder = stored_run()
-    assert "scripts/lab chaos" not in report_text(folder)
-    assert "var(--fault)" not in drawing.svg(report_charts(folder)["throughput"])
-
-
 def test_a_sweep_shows_the_faults_of_its_steps(tmp_path: Path) -> None:
     folder = with_faults(store_sweep(tmp_path, SimulatedSweep()))
     charts = report_charts(folder)

@@ -55,12 +55,6 @@ def test_a_failed_request_is_drawn_too(stored_run: Callable[..., Path]) -> None:
     assert "No span of the flow of this request is stored" in text
 
 
-def test_a_run_without_spans_shows_client_bridge_and_node(stored_run: Callable[..., Path]) -> None:
-    text = section(stored_run(with_stages=False))
-    assert "PartyA: Iou" in text
-    assert "PartyB" not in text
-
-
 def test_every_colour_is_in_both_themes(stored_run: Callable[..., Path]) -> None:
     used = set(re.findall(r"var\(--([a-z0-9-]+)\)", section(stored_run())))
     assert used <= palette.ROLES.keys()

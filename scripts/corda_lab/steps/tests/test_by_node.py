@@ -7,11 +7,9 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.report import commands
-from corda_lab.report.run import count_rows
 from corda_lab.steps import rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import node_values
-from corda_lab.steps.entry import FlowCount
 from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
 from corda_lab.steps.plan import RunPlan
 from lab_workload.subject import Subject
@@ -93,18 +91,3 @@ def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     step = broken_step(load, "PartyA ended with exit status 134")
     assert (step.node, tuple(one.node for one in step.by_node)) == ("PartyA, PartyB", NODES)
     assert "--set nodes=PartyA,PartyB" in commands.run(step)
-
-
-def test_the_report_names_the_node_of_every_count(tmp_path: Path) -> None:
-    simulated = rows_of_both()
-    step = measured_of(tmp_path, plan_for(*NODES), simulated, simulation.end_words(simulated, 4, 75)).step
-    flows = [FlowCount(flow="x.Iou", generator=3, bridge=3, node=3, started_by=node) for node in NODES]
-    shown = count_rows(step.updated(counts=step.counts.model_copy(update={"flows": flows, "vault_states": []})))
-    assert [row["what"] for row in shown] == [
-        "Iou: successful requests to PartyA",
-        "Iou: completions on PartyA",
-        "Iou: JMX counter of PartyA",
-        "Iou: successful requests to PartyB",
-        "Iou: completions on PartyB",
-        "Iou: JMX counter of PartyB",
-    ]
