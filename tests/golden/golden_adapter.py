@@ -28,7 +28,8 @@ from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.store import FORMS
 from corda_lab.knobs.shape import KNOBS
-from corda_lab.paths import WORKLOADS
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE, WORKLOADS
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.evidence import LoadFile
@@ -46,12 +47,12 @@ from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
-from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.search import failings
-from corda_lab.sweeps.step import PlannedStep, points_of, step_of, steps_of
+from corda_lab.sweeps.plan import PlannedStep, points_of, step_of, steps_of
+from corda_lab.sweeps.run import placed
+from corda_lab.sweeps.search import failings, find_max
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
@@ -217,13 +218,9 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
         yield stored.read(Path(folder))
 
 
-def _planned(file: SweepFile) -> list[PlannedStep]:
-    return steps_of(file, points_of(file))
-
-
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
     measured = _measured(one, planned.index, planned.options(f"golden-{planned.index:04d}"), planned.variables)
-    return measured.with_step(runner.placed(measured.step, planned, failings(measured.step, file.fields)))
+    return measured.with_step(placed(measured.step, planned, failings(measured.step, file.fields)))
 
 
 @cache
@@ -231,19 +228,17 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
     """The steps of a sweep in their order. A search asks for one after the other."""
     file = read_sweep(one.sweep_file)
     if file.fields.find_max is None:
-        planned = _planned(file)
+        planned = steps_of(file)
         return file, planned, [_step(one, file, step) for step in planned], {}
     asked: list[PlannedStep] = []
     measured: list[Measured] = []
 
-    def answer(step: PlannedStep, _heading: str) -> bool:
+    def answer(step: PlannedStep) -> bool:
         asked.append(step)
         measured.append(_step(one, file, step))
         return measured[-1].step.thresholds.passed
 
-    outcomes = {
-        point.label: execute.find_max(file, point, number, answer) for number, point in enumerate(points_of(file))
-    }
+    outcomes = {point.label: find_max(file, point, number, answer) for number, point in enumerate(points_of(file))}
     return file, asked, measured, outcomes
 
 
@@ -251,8 +246,9 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
 def _stored_sweep(
     file: SweepFile, steps: Sequence[Measured], outcomes: dict[str, SearchOutcome]
 ) -> Iterator[StoredRun]:
-    sweep = execute.sweep_plan(file, outcomes)
-    manifest = files.run_manifest("20260102T030405Z-golden", steps, sweep=sweep, phases={}, command="golden")
+    manifest = files.run_manifest(
+        "20260102T030405Z-golden", steps, sweep=file.entry(outcomes), phases={}, command="golden"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
@@ -311,11 +307,8 @@ def interrupted_values(name: str, *, steps: int) -> Values:
     """A sweep that was interrupted after some steps: what is missing, and the points of those that are there."""
     one = case(name)
     file, planned, all_measured, _ = _all_steps(one)
-    plan_file = kept_sweeps.PlanFile(
-        file=one.sweep_file, command="golden", fingerprint={}, quick=False, steps=planned, images={}
-    )
     with tempfile.TemporaryDirectory() as folder:
-        kept = kept_sweeps.create("20260102T030405Z-golden", file.text, plan_file, results_folder=Path(folder))
+        kept = kept_sweeps.begin(file, load_settings(ENV_FILE, {}), results_folder=Path(folder))
         for step, own in zip(planned[:steps], all_measured, strict=False):
             kept.keep(step, own)
         again = kept_sweeps.find(None, results_folder=Path(folder))
@@ -492,18 +485,19 @@ def plan_values() -> Values:
 
 def _plan_of(name: str, file: SweepFile) -> Values:
     is_search = file.fields.find_max is not None
-    steps = [step_of(file, point, 1, 1) for point in points_of(file)] if is_search else _planned(file)
+    steps = [step_of(point, 1, 1) for point in points_of(file)] if is_search else steps_of(file)
     first = [step for step in steps if step.repeat == 1]
     numbers = {_text(step.point): number for number, step in enumerate(first, start=1)}
     for number, step in enumerate(first, start=1):
         place = f"{name}, point {number}"
         condition = step.condition
+        other = condition.workload if condition and condition.workload != step.workload else None
         found = {
             "point": step.point,
             "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
             "shape": step.variables,
             "measured": [step.warm_up, step.seconds_max, *_counted(step)],
-            "condition": condition and [condition.workload, condition.load, condition.overrides, condition.seconds],
+            "condition": condition and [other, condition.load, condition.overrides, condition.seconds],
             "may_break": step.may_break,
             "seed": step.seed,
         }

@@ -1,6 +1,6 @@
 """Reads a sweep file, with its short form for ``--quick``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -8,7 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.results.sweep import QUICK_REPEATS_MIN, SweepFields
+from corda_lab.paths import ROOT
+from corda_lab.results.sweep import QUICK_REPEATS_MIN, LeftOut, SearchOutcome, SweepFields, SweepPlan
 from lab_workload.field_problems import field_problem
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
@@ -30,11 +31,26 @@ class SweepFile:
     """The fields of its short form; None if it has none."""
     is_quick: bool = False
     """Whether ``fields`` are those of the short form."""
+    left_out: Sequence[LeftOut] = ()
+    """The points that the machine cannot have, if the sweep leaves them out."""
 
     @property
     def run_name(self) -> str:
         """The name of its run."""
         return f"{self.name}{QUICK_SUFFIX}" if self.is_quick else self.name
+
+    def entry(self, outcomes: Mapping[str, SearchOutcome]) -> SweepPlan:
+        """Return the entry ``sweep`` of ``run.json``, with the outcomes of its searches by the label of the point."""
+        path = self.source.path.resolve()
+        return SweepPlan.model_construct(
+            **{**dict(self.fields), "quick": None},
+            file=str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name,
+            text=self.text,
+            name=self.name,
+            is_quick=self.is_quick,
+            left_out=list(self.left_out),
+            outcomes=dict(outcomes),
+        )
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -59,6 +75,12 @@ def quick(sweep: SweepFile) -> SweepFile:
             "Add it, for example `quick: {vary: {load.users: [1, 16]}, measure: 20s}`, or leave out --quick.",
         )
     return replace(sweep, fields=sweep.short, is_quick=True)
+
+
+def in_form(sweep: SweepFile, *, is_quick: bool, repeats: int | None, seed: int | None) -> SweepFile:
+    """Return a sweep in its short form if asked for, with other repeats and another seed of the first, if given."""
+    sweep = quick(sweep) if is_quick else sweep
+    return sweep if repeats is None else with_repeats(sweep, repeats, seed)
 
 
 def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:

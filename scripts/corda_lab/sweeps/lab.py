@@ -5,6 +5,7 @@ Each start is on empty ledgers.
 
 import contextlib
 import time
+from collections.abc import Sequence
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.faults import inject
@@ -25,14 +26,16 @@ from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import HERE, Room, settings_of
-from corda_lab.sweeps.step import PlannedStep, points_of
+from corda_lab.sweeps.plan import PlannedStep, points_of
 
 
 class Machine:
     """This machine."""
 
-    room = HERE
+    cores_max: int | None = None
+    """The most cores that a shape may ask for; None for those of this machine."""
+    hosts: Sequence[str] = ()
+    """The hosts that a fault can cut off; none on one machine."""
     bridge_cores: int | None = None
     """The cores at least of the machine on which the bridge runs; None for those of this machine."""
 
@@ -56,27 +59,28 @@ class Machine:
                 "Remove it with `scripts/lab down --volumes`, or pass --replace.",
             )
 
-    def start(self, wanted: Settings) -> None:
+    def start(self, settings: Settings) -> None:
         """Start a lab in place of the existing one, if any. Raises LabError."""
-        if ownership.present(wanted.project) is not None:
-            inject.heal_left(wanted.project)
-            leftovers.collect_before_removal(Compose(wanted))
-            by_hand.keep_all(wanted)
-            lifecycle.down(wanted, volumes=True, mark=ownership.STARTING)
-        lifecycle.up(wanted, self._images, mark=ownership.STARTING)
+        if ownership.present(settings.project) is not None:
+            inject.heal_left(settings.project)
+            leftovers.collect_before_removal(Compose(settings))
+            by_hand.keep_all(settings)
+            lifecycle.down(settings, volumes=True, mark=ownership.STARTING)
+        lifecycle.up(settings, self._images, mark=ownership.STARTING)
 
-    def restart_bridge(self, wanted: Settings) -> None:
+    def restart_bridge(self, settings: Settings) -> None:
         """Start only the bridge again, with other knobs. Raises LabError."""
-        lifecycle.restart_bridge(wanted)
+        lifecycle.restart_bridge(settings)
 
-    def mark(self, wanted: Settings) -> None:
+    def mark(self, settings: Settings) -> None:
         """Record that what exists now belongs to the sweep. Raises LabError."""
-        ownership.mark(wanted.project, ownership.present(wanted.project))
+        ownership.mark(settings.project, ownership.present(settings.project))
 
 
 class Swarm:
     """The hosts of a placement."""
 
+    cores_max: int | None = CORES_MAX
     bridge_cores: int | None = 1
 
     def __init__(self, images: lifecycle.ImageChoice | None, placement: str) -> None:
@@ -84,11 +88,10 @@ class Swarm:
         self._placement = placement
 
     @property
-    def room(self) -> Room:
-        """The placement says what its hosts have, and is checked against each shape when it starts. Raises LabError."""
-        fields = find_placement(self._placement).fields
-        names = [NODE_NAMES if host.each else (name,) for name, host in fields.hosts.items()]
-        return Room(CORES_MAX, tuple(name for one in names for name in one))
+    def hosts(self) -> Sequence[str]:
+        """The hosts of the placement, which is checked against each shape when it starts. Raises LabError."""
+        hosts = find_placement(self._placement).fields.hosts
+        return [name for key, host in hosts.items() for name in (NODE_NAMES if host.each else (key,))]
 
     def require_alone(self, settings: Settings) -> None:
         """Raise LabError if a lab is up on this machine."""
@@ -109,23 +112,23 @@ class Swarm:
                 f"Remove it with `scripts/lab down --on {self._placement} --volumes`, or pass --replace.",
             )
 
-    def start(self, wanted: Settings) -> None:
+    def start(self, settings: Settings) -> None:
         """Start a stack in place of the existing one, if any. Raises LabError."""
-        if _stack_present(wanted) is not None:
-            if stack := deployment.find(wanted):
+        if _stack_present(settings) is not None:
+            if stack := deployment.find(settings):
                 inject.heal_left(stack.project)
-            if known := stack or deployment.former(wanted):
+            if known := stack or deployment.former(settings):
                 leftovers.collect_before_removal(known)
-            swarm.down(wanted, self._placement, volumes=True, mark=ownership.STARTING)
-        swarm.up(wanted, self._placement, self._images, mark=ownership.STARTING)
+            swarm.down(settings, self._placement, volumes=True, mark=ownership.STARTING)
+        swarm.up(settings, self._placement, self._images, mark=ownership.STARTING)
 
-    def restart_bridge(self, wanted: Settings) -> None:
+    def restart_bridge(self, settings: Settings) -> None:
         """Start the services whose knobs differ again: the bridge, and the web UI for a time limit. Raises LabError."""
-        swarm.up(wanted, self._placement, self._images, mark=ownership.marked(StackFolder.of(wanted.project).stack))
+        swarm.up(settings, self._placement, self._images, mark=ownership.marked(StackFolder.of(settings.project).stack))
 
-    def mark(self, wanted: Settings) -> None:
+    def mark(self, settings: Settings) -> None:
         """Record that what exists now belongs to the sweep. Raises LabError."""
-        ownership.mark(StackFolder.of(wanted.project).stack, _stack_present(wanted))
+        ownership.mark(StackFolder.of(settings.project).stack, _stack_present(settings))
 
 
 Site = Machine | Swarm
@@ -164,10 +167,10 @@ class Lab:
 
     def environment_of(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Return the settings and the environment of the lab of a step, even if its start failed. Raises LabError."""
-        wanted = settings_of(step.variables, self.settings)
+        settings = step.settings(self.settings)
         if self._environment is not None and self._key == step.lab_key(self._fresh):
-            return wanted, self._environment
-        return wanted, read_environment(deployed(wanted))
+            return settings, self._environment
+        return settings, read_environment(deployed(settings))
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
@@ -175,24 +178,24 @@ class Lab:
         ``is_new`` is true until a step has been prepared on the same lab again. If only knobs of the bridge differ,
         only the bridge starts again, and the lab is not new.
         """
-        wanted, key = settings_of(step.variables, self.settings), step.lab_key(self._fresh)
-        live = {name: wanted[name] for name in LIVE_VARIABLES}
+        settings, key = step.settings(self.settings), step.lab_key(self._fresh)
+        live = {name: settings[name] for name in LIVE_VARIABLES}
         self.is_new = self._key != key
         if self._environment is None or self.is_new or self._live != live:
             self._key = None
             if self.is_new:
-                self._start(wanted)
+                self._start(settings)
                 self.started_at = time.time()
             else:
-                self._site.restart_bridge(wanted)
-            self._environment = read_environment(deployed(wanted))
+                self._site.restart_bridge(settings)
+            self._environment = read_environment(deployed(settings))
             self._key, self._live = key, live
-        return wanted, self._environment
+        return settings, self._environment
 
-    def _start(self, wanted: Settings) -> None:
+    def _start(self, settings: Settings) -> None:
         """Start a lab in place of the existing one, if any."""
         try:
-            self._site.start(wanted)
+            self._site.start(settings)
         except LabError as error:
             if not self.started_at and error.exit_code == BAD_INPUT:
                 # No step has run yet, so the machine is unchanged and another try would fail in the same way.
@@ -201,7 +204,7 @@ class Lab:
         finally:
             # Whether the start succeeded or not, what exists now belongs to the sweep.
             with contextlib.suppress(LabError):
-                self._site.mark(wanted)
+                self._site.mark(settings)
 
 
 def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None) -> Settings:
@@ -211,8 +214,8 @@ def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None)
     are those of the machine on which the bridge runs at least; None for this machine.
     """
     steps = points_of(sweep)
-    conditioning = [step.conditioning() for step in steps]
-    loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
+    conditionings = [condition.options for step in steps if (condition := step.conditioning()) is not None]
+    loads = [*(step.options("x") for step in steps), *conditionings]
     users = max((load.places for load in loads if not load.is_open), default=0)
     limit = settings[OUTSTANDING_MAX]
     admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (cores or machine.cores() or 1)

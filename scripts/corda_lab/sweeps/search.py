@@ -10,7 +10,7 @@ Everything is derived from the answers so far, so a search can be repeated from 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from corda_lab.results.sweep import SearchAnswer, SearchOutcome, SweepFields
@@ -18,14 +18,42 @@ from corda_lab.results.sweep_parts import FindMaxFields, LatencyFields, Threshol
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.sweeps.step import RATE_DIGITS
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.plan import RATE_DIGITS, PlannedStep
 
 Phase = Literal["probe", "confirm"]
 Answers = Sequence[SearchAnswer]
+Sustains = Callable[[PlannedStep], bool | None]
+"""Returns whether the rate of a step is sustained; None if that is not known, which stops the search."""
 
 CONFIRMATIONS_MAX = 4
 AGREEING = 2
 """Number of equal answers that decide an edge."""
+
+
+def find_max(sweep: SweepFile, point: PlannedStep, number: int, sustains: Sustains) -> SearchOutcome:
+    """Search for the highest rate that a point sustains, as far as there are answers. ``number`` is that of the point.
+
+    Each step follows from the answers to those before. The same answers always lead to the same steps.
+    """
+    asked = sweep.fields.find_max
+    assert asked is not None
+    answers: list[SearchAnswer] = []
+    while not isinstance(following := question(asked, answers), str):
+        (rate, phase), count = following, len(answers) + 1
+        changes = {
+            "index": number * 100 + count,
+            "key": f"{point.key}_{count:02d}-{phase}",
+            "phase": phase,
+            # If a rate is offered again, its arrivals must differ.
+            "seed": point.seed + count - 1,
+            "measure": asked.confirm if phase == "confirm" else point.measure,
+        }
+        sustained = sustains(point.at_rate(rate).model_copy(update=changes))
+        if sustained is None:
+            break
+        answers.append(SearchAnswer(rate=rate, sustained=sustained, phase=phase))
+    return outcome(asked, answers)
 
 
 def question(asked: FindMaxFields, answers: Answers) -> tuple[float, Phase] | str:

@@ -13,7 +13,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.sweeps.step import points_of, step_of
+from corda_lab.sweeps.plan import points_of, step_of
 from support import simulation, sweeps
 from support.pages import report_charts, report_file, report_text
 from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
@@ -43,7 +43,7 @@ def measured(tmp_path: Path) -> Measured:
     """The first step, before it is stored."""
     file = sweeps.sweep_file(PLAIN, tmp_path, None)
     point = points_of(file)[0]
-    return sweeps.build(PLAIN, file.fields, step_of(file, point, 1, 1), simulation.ORIGIN)
+    return sweeps.build(PLAIN, file.fields, step_of(point, 1, 1), simulation.ORIGIN)
 
 
 def test_no_value_of_a_step_changes(conditioned: Path, plain: Path) -> None:

@@ -22,7 +22,7 @@ from corda_lab.report.facts import plan_facts
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink
 from corda_lab.results.sweep_parts import SpanFields, StepFields
-from corda_lab.sweeps import execute
+from corda_lab.sweeps.run import problems_of
 from corda_lab.text import words
 from support.entries import changed
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
@@ -276,7 +276,7 @@ def test_a_step_that_was_ended_because_all_failed_counts_as_one_that_completed_n
     assert 'class="badge bad"' in report_html(folder)
     (point,) = [point for point in points.points(run) if point.collapsed]
     assert (len(point.valid), point.collapsed[0].index) == (3, 2)
-    (problem,) = execute.problems_of(run)
+    (problem,) = problems_of(run)
     assert "every request failed in the same way" in problem
 
 
