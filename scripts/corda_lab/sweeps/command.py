@@ -141,7 +141,7 @@ def _run(sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> Path:
 
 def _stored_words(kept: store.Unfinished) -> str:
     return (
-        f"{plural(len(kept.done), 'complete step')} are stored. Continue with `scripts/lab sweep resume`, or report only "
+        f"{plural(len(kept.done), 'complete step')} stored. Continue with `scripts/lab sweep resume`, or report only "
         "these steps with `scripts/lab sweep finish`."
     )
 

@@ -8,8 +8,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from pydantic import Field
-
 from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
-from corda_lab.results import folders, stored
+from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment

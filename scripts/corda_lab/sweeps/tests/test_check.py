@@ -49,8 +49,8 @@ vary:
     lines = problems(tmp_path, settings, text)
     assert [line.partition(")")[0] for line in lines] == [
         "3 parties, simple notary",
-        *["3 parties, JPA notary"] * 2,
-        "5 parties, JPA notary",
+        *["3 parties, jpa notary"] * 2,
+        "5 parties, jpa notary",
     ]
     assert "needs 5 parties, but the shape has 3" in lines[0]
     assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
@@ -93,8 +93,10 @@ vary:
             "50 MB are more than the bridge accepts",
         ),
         (
-            "workload: iou\nsteps:\n  - {name: over, workload: empty, load: {arrivals: poisson, rate: 4 x peak}}\n"
-            "  - {name: knee, peak: true}\n",
+            (
+                "workload: iou\nsteps:\n  - {name: over, workload: empty, load: {arrivals: poisson, rate: 4 x peak}}\n"
+                "  - {name: knee, peak: true}\n"
+            ),
             "load.rate: 4 x peak needs a peak of the workload empty on the same shape",
         ),
     ],
@@ -126,8 +128,10 @@ def test_a_fault_that_a_step_cannot_have_is_refused(
     [
         "workload: finance-issue\nshape: {cordapp: finance}\n",
         "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\nshape: {outstanding: 100}\ncondition: none\n",
-        "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
-        "shape: {attachment_max: 48m, bridge_heap: 384m}\n",
+        (
+            "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
+            "shape: {attachment_max: 48m, bridge_heap: 384m}\n"
+        ),
     ],
 )
 def test_what_looks_like_it_and_can_run_is_not_refused(tmp_path: Path, settings: Settings, text: str) -> None:

@@ -126,8 +126,10 @@ CONFLICTS = {
         ["6: thresholds: must not be set for a search; set its limits in find_max"],
     ),
     "groups of fields": (
-        "description: A sweep.\nworkload: iou\nwarm_up: {min: 20s, max: 15s}\nmeasure: 5s\n"
-        "find_max: {rate_min: 10, rate_max: 5, confirm: 60s}\n",
+        (
+            "description: A sweep.\nworkload: iou\nwarm_up: {min: 20s, max: 15s}\nmeasure: 5s\n"
+            "find_max: {rate_min: 10, rate_max: 5, confirm: 60s}\n"
+        ),
         [
             "3: warm_up.min: must not be above max (15s)",
             "5: find_max.rate_min: must be below find_max.rate_max",
@@ -173,8 +175,10 @@ CONFLICTS = {
         COUNTED + "load: {arrivals: burst}\nmeasure: {flows: 5}\nsteps:\n  - {name: burst}\n"
         "  - {name: closed, load: {arrivals: closed}, measure: {bursts: 2}}\n",
         [
-            "1: condition: bursts do not condition nodes; set another load, such as "
-            "condition: {load: {arrivals: closed, users: 8}}, or none",
+            (
+                "1: condition: bursts do not condition nodes; set another load, such as "
+                "condition: {load: {arrivals: closed, users: 8}}, or none"
+            ),
             "4: measure: must be {bursts: N}, because load.arrivals is burst",
             "7: steps[1].measure.bursts: needs load.arrivals: burst",
         ],
@@ -212,8 +216,10 @@ CONFLICTS = {
     "kind of a fault": (
         SOUND + "load: {faults: [{kind: kil, target: bridge, at: 10s, for: 5s, seconds: 4}]}\n",
         [
-            "5: load.faults[0].kind: must be 'kill', 'pause', 'restart', 'partition', 'slow-link', 'reset-link', "
-            "'fill-disk' or 'limit-memory', but is 'kil'",
+            (
+                "5: load.faults[0].kind: must be 'kill', 'pause', 'restart', 'partition', 'slow-link', 'reset-link', "
+                "'full-disk' or 'memory-limit', but is 'kil'"
+            ),
             "5: load.faults[0].seconds: unknown field; choose from kind, target, at, for, parameters",
         ],
     ),

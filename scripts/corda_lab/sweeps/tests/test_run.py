@@ -298,7 +298,7 @@ def test_an_image_that_was_built_anew_ends_the_sweep(
     runner.step(runner.kept.steps[0], "")
     images = {"partya": Image(name="corda-lab/node:4.10", id="sha256:other")}
     monkeypatch.setattr(lab, "read_environment", lambda _: ENVIRONMENT.model_copy(update={"images": images}))
-    with pytest.raises(FinalError, match="The image corda-lab/node:4.10 has changed since earlier steps"):
+    with pytest.raises(FinalError, match=r"The image corda-lab/node:4\.10 has changed since earlier steps"):
         runner_of(runner.kept).run_missing()
 
 

@@ -7,7 +7,6 @@ import random
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -357,6 +356,11 @@ def test_a_search_that_is_finished_early_tells_what_it_found_so_far(searching: s
 # What a sweep fails for.
 
 
+def step_with(**known: Any) -> StepEntry:
+    """As much of a step as judging a sweep needs."""
+    return StepEntry.model_construct(**known)
+
+
 def sweep_run(folder: Path, steps: list[StepEntry], planned: SweepPlan) -> StoredRun:
     """As much of a run as judging a sweep needs."""
     known: dict[str, Any] = {"kind": "sweep", "sweep": planned}
@@ -370,16 +374,14 @@ def test_a_search_fails_for_what_it_found_and_for_no_step_on_the_way(
     outcome = SearchOutcome(rate=rate, low=None, high=None, reason="No rate was confirmed.", answers=[])
     find_max = FindMaxFields(rate_min=2, rate_max=100, p95_max=2, confirm=9)
     verdict = VerdictEntry(passed=False, reasons=[reason("requests_failed", errors=3, total=9)])
-    failed = StepEntry.model_construct(**{"verdict": verdict})
-    run = sweep_run(tmp_path, [failed], SweepPlan(find_max=find_max, outcomes={"iou": outcome}))
+    run = sweep_run(tmp_path, [step_with(verdict=verdict)], SweepPlan(find_max=find_max, outcomes={"iou": outcome}))
     assert problems_of(run) == expected
 
 
 def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: Path) -> None:
     def step(label: str, valid: bool) -> StepEntry:
         validity = ValidityEntry(valid=valid, reasons=[], machine=[])
-        known: dict[str, Any] = {"workload": "iou", "label": label, "validity": validity, "verdict": VerdictEntry()}
-        return StepEntry.model_construct(**known)
+        return step_with(workload="iou", label=label, validity=validity, verdict=VerdictEntry())
 
     steps = [step("2 users", True), step("2 users", False), step("8 users", False)]
     for limits, expected in (
@@ -399,5 +401,5 @@ def test_a_sweep_that_ends_early_says_how_to_continue(
     with pytest.raises(LabError) as caught:
         command._run(kept.sweep(), kept, Lab(SETTINGS, Machine(None), fresh="shape"))
     assert caught.value.message == "\n".join(f"step {key}: the node is gone" for key in broken)
-    assert caught.value.remedy.startswith("10 complete steps are stored. Continue with `scripts/lab sweep resume`")
+    assert caught.value.remedy.startswith("10 complete steps stored. Continue with `scripts/lab sweep resume`")
     assert caught.value.exit_code == 1
