@@ -132,7 +132,6 @@ def finish(file: KeptArgument = None) -> None:
 
 
 def _show(folder: Path) -> None:
-    """Print where the report is, and why the sweep failed, if it did."""
     problems = problems_of(stored.read(folder))
     for problem in problems:
         ui.say(f"failed: {problem}", "red")

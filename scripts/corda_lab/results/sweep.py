@@ -54,8 +54,6 @@ class QuickFields(Fields):
 
 
 class SweepFields(CommonFields):
-    """A whole sweep file."""
-
     description: Text
     vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
     steps: Annotated[list[StepFields], Field(min_length=1, max_length=STEPS_MAX)] | None = None
@@ -87,7 +85,7 @@ class SweepFields(CommonFields):
         return self.steps or [StepFields.model_construct(name="")]
 
     def of(self, step: StepFields, name: str) -> Any:
-        """Return a field of a named step; that of the whole sweep if the step has none."""
+        """Return a field of a named step, or of the whole sweep."""
         own = getattr(step, name)
         return getattr(self, name) if own is None else own
 
@@ -170,7 +168,6 @@ class SweepPlan(SweepFields):
     """The outcomes of searches by the label of the point."""
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield nothing: the fields were checked as those of the file."""
         yield from ()
 
 
@@ -293,14 +290,9 @@ def _search_conflicts(sweep: SweepFields) -> Iterator[Conflict]:
 def _quick_conflicts(sweep: SweepFields, short: QuickFields) -> Iterator[Conflict]:
     """Yield what a short form names that is not in the sweep."""
     for key, values in short.vary.items():
-        known = sweep.vary.get(key)
-        if known is None:
-            has = ", ".join(sweep.vary) or "no fields"
-            yield ("quick", "vary", key), f"{key!r} is not in vary, which has {has}"
-            continue
         for index, value in enumerate(values):
-            if value not in known:
-                yield ("quick", "vary", key, index), f"{value!r} is not in vary.{key}"
+            if value not in sweep.vary.get(key, []):
+                yield ("quick", "vary", key, index), f"{value!r} is not in vary.{key} of the whole sweep"
     names = [step.name for step in sweep.steps or ()]
     for index, name in enumerate(short.steps or ()):
         if name not in names:

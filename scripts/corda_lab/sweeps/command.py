@@ -19,7 +19,7 @@ from corda_lab.results.manifest import Rerun
 from corda_lab.results.sweep import Fresh
 from corda_lab.sweeps import run, store
 from corda_lab.sweeps.check import checked
-from corda_lab.sweeps.file import SweepFile, in_form, read_sweep
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, Machine, Site, Swarm, admitting
 from corda_lab.sweeps.plan import STEP_OVERHEAD_SECONDS, PlannedStep, points_of, run_time, step_seconds, steps_of
 from corda_lab.text import tables, ui
@@ -34,7 +34,8 @@ SWEEPS = CONFIGS / "sweeps"
 class SweepRequest:
     """The arguments of ``lab sweep``. ``file`` is a path, or the name of a file in configs/sweeps/.
 
-    ``repeats`` and ``seed`` (of the first repeat) replace those of the file, if they are not None.
+    ``repeats`` and ``seed`` (of the first repeat) replace those of the file. ``placement`` says what runs on which
+    host; None is this machine.
     """
 
     file: str | None
@@ -44,11 +45,9 @@ class SweepRequest:
     repeats: int | None = None
     seed: int | None = None
     placement: str | None = None
-    """What runs on which host; None for this machine."""
 
     @property
     def site(self) -> Site:
-        """Where the labs of the sweep are started."""
         return Machine(self.images) if self.placement is None else Swarm(self.images, self.placement)
 
 
@@ -67,7 +66,7 @@ def read(request: SweepRequest) -> SweepFile:
     if request.file is None:
         raise LabError("FILE: is missing", "For example: scripts/lab sweep smoke")
     sweep = read_sweep(find_file(request.file))
-    return in_form(sweep, is_quick=request.quick, repeats=request.repeats, seed=request.seed)
+    return with_repeats(quick(sweep) if request.quick else sweep, request.repeats, request.seed)
 
 
 def begin(
@@ -92,7 +91,7 @@ def begin(
 
 def resume(request: SweepRequest, settings: Settings) -> Path:
     """Run the missing steps of an unfinished sweep, where it began. Returns and raises as ``begin``."""
-    kept = unfinished(request.file)
+    kept = store.find(request.file)
     with lock.held(settings.project), folders.in_progress(kept.folder):
         folders.require_writable()
         sweep = kept.sweep()
@@ -104,16 +103,11 @@ def resume(request: SweepRequest, settings: Settings) -> Path:
 
 def finish(request: SweepRequest) -> Path:
     """Store the complete steps of an unfinished sweep as a run, and return its folder. Raises LabError."""
-    kept = unfinished(request.file)
+    kept = store.find(request.file)
     with folders.in_progress(kept.folder):
         folders.require_writable()
         kept.tidy()
         return kept.finish(kept.sweep())
-
-
-def unfinished(file: str | None) -> store.Unfinished:
-    """Return the latest unfinished sweep, or the latest one of a file, name or id. Raises LabError."""
-    return store.find(None if file is None else Path(file).stem)
 
 
 def _free_lab(sweep: SweepFile, request: SweepRequest, settings: Settings) -> Lab:

@@ -20,10 +20,7 @@ QUICK_SUFFIX = "-quick"
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A valid sweep file."""
-
     name: str
-    """The file's name without its suffix."""
     fields: SweepFields
     source: Source
     text: str
@@ -36,7 +33,6 @@ class SweepFile:
 
     @property
     def run_name(self) -> str:
-        """The name of its run."""
         return f"{self.name}{QUICK_SUFFIX}" if self.is_quick else self.name
 
     def entry(self, outcomes: Mapping[str, SearchOutcome]) -> SweepPlan:
@@ -77,15 +73,9 @@ def quick(sweep: SweepFile) -> SweepFile:
     return replace(sweep, fields=sweep.short, is_quick=True)
 
 
-def in_form(sweep: SweepFile, *, is_quick: bool, repeats: int | None, seed: int | None) -> SweepFile:
-    """Return a sweep in its short form if asked for, with other repeats and another seed of the first, if given."""
-    sweep = quick(sweep) if is_quick else sweep
-    return sweep if repeats is None else with_repeats(sweep, repeats, seed)
-
-
-def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:
-    """Return a sweep with another number of repeats, and with the seed of the first of them unless it is None."""
-    changes = {"repeats": repeats} | ({} if seed is None else {"seed": seed})
+def with_repeats(sweep: SweepFile, repeats: int | None, seed: int | None = None) -> SweepFile:
+    """Return a sweep with another number of repeats and another seed of the first of them, unless they are None."""
+    changes = {name: value for name, value in (("repeats", repeats), ("seed", seed)) if value is not None}
     return replace(sweep, fields=sweep.fields.model_copy(update=changes))
 
 

@@ -43,7 +43,6 @@ class Machine:
         self._images = images
 
     def require_alone(self, settings: Settings) -> None:
-        """Raise LabError if a stack is up."""
         if stack := deployment.find(settings):
             raise LabError(
                 f"The stack {stack.project} is up, but the sweep is to run on this machine",
@@ -60,7 +59,6 @@ class Machine:
             )
 
     def start(self, settings: Settings) -> None:
-        """Start a lab in place of the existing one, if any. Raises LabError."""
         if ownership.present(settings.project) is not None:
             inject.heal_left(settings.project)
             leftovers.collect_before_removal(Compose(settings))
@@ -69,11 +67,9 @@ class Machine:
         lifecycle.up(settings, self._images, mark=ownership.STARTING)
 
     def restart_bridge(self, settings: Settings) -> None:
-        """Start only the bridge again, with other knobs. Raises LabError."""
         lifecycle.restart_bridge(settings)
 
     def mark(self, settings: Settings) -> None:
-        """Record that what exists now belongs to the sweep. Raises LabError."""
         ownership.mark(settings.project, ownership.present(settings.project))
 
 
@@ -94,7 +90,6 @@ class Swarm:
         return [name for key, host in hosts.items() for name in (NODE_NAMES if host.each else (key,))]
 
     def require_alone(self, settings: Settings) -> None:
-        """Raise LabError if a lab is up on this machine."""
         lifecycle.require_engine()
         if Compose(settings).running_containers():
             raise LabError(
@@ -113,7 +108,6 @@ class Swarm:
             )
 
     def start(self, settings: Settings) -> None:
-        """Start a stack in place of the existing one, if any. Raises LabError."""
         if _stack_present(settings) is not None:
             if stack := deployment.find(settings):
                 inject.heal_left(stack.project)
@@ -127,7 +121,6 @@ class Swarm:
         swarm.up(settings, self._placement, self._images, mark=ownership.marked(StackFolder.of(settings.project).stack))
 
     def mark(self, settings: Settings) -> None:
-        """Record that what exists now belongs to the sweep. Raises LabError."""
         ownership.mark(StackFolder.of(settings.project).stack, _stack_present(settings))
 
 
@@ -154,7 +147,6 @@ class Lab:
         self._key: tuple[object, ...] | None = None
         """What the steps have in common for which it was started; None if it has to be started again."""
         self._live: dict[str, str] = {}
-        """The knobs that are changed on the running lab."""
         self._environment: Environment | None = None
         self.is_new = False
         """Whether the lab was started for the last step that was prepared."""
@@ -162,7 +154,6 @@ class Lab:
         """Unix seconds of the last start of the lab; 0 before the first. Its Prometheus has no older data."""
 
     def forget(self) -> None:
-        """Make the next step start the lab again."""
         self._key = None
 
     def environment_of(self, step: PlannedStep) -> tuple[Settings, Environment]:
@@ -193,7 +184,6 @@ class Lab:
         return settings, self._environment
 
     def _start(self, settings: Settings) -> None:
-        """Start a lab in place of the existing one, if any."""
         try:
             self._site.start(settings)
         except LabError as error:

@@ -49,7 +49,6 @@ at least this long. A flow that hangs is ended by the bridge before."""
 COUNTED_SECONDS_MAX = 24 * 3600.0
 
 ShapeKey = tuple[tuple[str, str], ...]
-"""The variables of a shape: equal for steps on the same shape."""
 
 
 class PlannedCondition(ManifestPart):
@@ -98,24 +97,19 @@ class PlannedStep(ManifestPart):
 
     @property
     def is_counted(self) -> bool:
-        """Whether the step ends after a number of bursts or flows, and not by time."""
         return not isinstance(self.measure, float)
 
     @property
     def seconds_max(self) -> float:
         """The measuring window; of a step that ends by count, the longest."""
-        match self.measure:
-            case BurstCount(bursts=bursts):
-                most = BURST_SECONDS_MAX * bursts
-            case FlowCount(flows=flows, after=after):
-                most = FLOW_SECONDS_MAX * (flows + after)
-            case seconds:
-                return seconds
+        if isinstance(self.measure, float):
+            return self.measure
+        count = self.measure
+        most = BURST_SECONDS_MAX * count.bursts if isinstance(count, BurstCount) else FLOW_SECONDS_MAX * count.total
         return min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
 
     @property
     def shape_key(self) -> ShapeKey:
-        """A key that is equal for steps on the same shape."""
         return tuple(sorted(self.variables.items()))
 
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
@@ -130,7 +124,7 @@ class PlannedStep(ManifestPart):
 
     @property
     def peak_factor(self) -> float | None:
-        """The multiple of the peak that is offered; None if the rate is a number, or if there is none."""
+        """The multiple of the peak that is offered; None if the rate is none."""
         return peak_factor(self.load.get("rate"))
 
     def peaks(self, steps: Iterable["PlannedStep"]) -> list["PlannedStep"]:
@@ -155,43 +149,36 @@ class PlannedStep(ManifestPart):
 
     def options(self, name: str) -> LoadOptions:
         """Return the load of this step, with the conditions for ending early."""
-        given: dict[str, Any] = dict(self.load)
-        stopping = None
+        ends: Mapping[str, int] = {}
         match self.measure:
             case BurstCount(bursts=bursts):
-                given["bursts"] = bursts
+                ends = {"bursts": bursts}
             case FlowCount(flows=flows, after=after):
-                given |= {"flows": flows, "flows_after": after}
-            case _:
-                stopping = Stopping(self.warm_up[0])
-        return LoadOptions(
+                ends = {"flows": flows, "flows_after": after}
+        return _options(
+            {**self.load, **ends},
             workload=self.workload,
-            duration_seconds=self.seconds_max,
-            warm_up_seconds=self.warm_up[1],
+            overrides=self.overrides,
             name=name,
             seed=self.seed,
-            overrides=self.overrides,
-            stopping=stopping,
+            duration_seconds=self.seconds_max,
+            warm_up_seconds=self.warm_up[1],
+            stopping=None if ends else Stopping(self.warm_up[0]),
             faults=self.faults,
-            **_attributes(given),
         )
 
     def conditioning(self) -> Conditioning | None:
         """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
-        if self.condition is None:
+        if (condition := self.condition) is None:
             return None
-        options = LoadOptions(
-            workload=self.condition.workload,
-            name=f"condition-{self.index:04d}",
-            seed=self.seed,
-            overrides=self.condition.overrides,
-            **_attributes(self.condition.load),
-        )
-        return Conditioning(options, *self.condition.seconds)
+        name = f"condition-{self.index:04d}"
+        own = {"workload": condition.workload, "overrides": condition.overrides, "name": name, "seed": self.seed}
+        return Conditioning(_options(condition.load, **own), *condition.seconds)
 
 
-def _attributes(load: Mapping[str, Any]) -> dict[str, Any]:
-    return attributes_of(({"users": POOL_DEFAULT} if _model(load) == "open" else {}) | dict(load))
+def _options(load: Mapping[str, Any], **attributes: Any) -> LoadOptions:
+    pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
+    return LoadOptions(**attributes, **attributes_of({**pool, **load}))
 
 
 def _model(load: Mapping[str, Any]) -> LoadModel:
@@ -216,7 +203,6 @@ def points_of(sweep: SweepFile) -> list[PlannedStep]:
 
 
 def _point(sweep: SweepFile, entry: StepFields, varied: Mapping[str, Any]) -> PlannedStep:
-    """Return the step of one combination of values."""
     fields = sweep.fields
     whole, own = fields.model_dump(exclude_none=True), entry.model_dump(exclude_none=True)
     groups = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
@@ -317,7 +303,6 @@ def steps_of(sweep: SweepFile) -> list[PlannedStep]:
 
 
 def step_of(point: PlannedStep, index: int, repeat: int) -> PlannedStep:
-    """Return the step that measures a point in a repeat."""
     changes = {"index": index, "repeat": repeat, "key": f"{point.key}_r{repeat}", "seed": point.seed + repeat - 1}
     return point.model_copy(update=changes)
 
@@ -334,8 +319,6 @@ SHAPE_OVERHEAD_SECONDS = 25
 
 @dataclass(frozen=True)
 class RunTime:
-    """How long steps take in seconds, and the number of starts of the lab."""
-
     seconds_min: float
     seconds_max: float
     starts: int
@@ -360,6 +343,6 @@ def run_time(
 
 def step_seconds(step: PlannedStep) -> tuple[float, float]:
     """Return the shortest and the longest duration of a step in seconds, as far as the sweep file says it."""
-    fixed = (step.beside_seconds or 0.0) + (step.options("").idle_after_seconds or 0.0)
+    fixed = (step.beside_seconds or 0.0) + (step.at_peak(1.0).options("x").idle_after_seconds or 0.0)
     fixed += 0.0 if step.is_counted else step.seconds_max
     return step.warm_up[0] + fixed, step.warm_up[1] + fixed

@@ -97,8 +97,6 @@ def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepE
 
 
 class Runner:
-    """Runs steps one after another, and stores each of them."""
-
     def __init__(self, sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> None:
         self._sweep = sweep
         self.kept = kept

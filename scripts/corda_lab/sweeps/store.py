@@ -21,10 +21,10 @@ from corda_lab.paths import CONFIGS, WORKLOADS
 from corda_lab.report import page
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Rerun
+from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.sweep import LeftOut, ManifestPart
 from corda_lab.steps.entry import StepEntry
-from corda_lab.sweeps.file import QUICK_SUFFIX, SweepFile, in_form, read_sweep
+from corda_lab.sweeps.file import QUICK_SUFFIX, SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.plan import PlannedStep, points_of, steps_of
 from corda_lab.sweeps.search import find_max
 from corda_lab.text import ui
@@ -78,9 +78,7 @@ class PlanFile(ManifestPart):
 
     schema_: int = Field(alias="schema", default=folders.SCHEMA)
     file: Path
-    """The sweep file."""
     command: str
-    """The command that started the sweep."""
     fingerprint: dict[str, str]
     """Everything that must not change before the sweep is resumed: name → hash or value."""
     quick: bool
@@ -101,8 +99,6 @@ class PlanFile(ManifestPart):
 
 @dataclass(frozen=True)
 class Unfinished:
-    """One unfinished sweep."""
-
     folder: Path
     plan: PlanFile
 
@@ -113,26 +109,21 @@ class Unfinished:
 
     @property
     def steps(self) -> list[PlannedStep]:
-        """The planned steps. A search has none."""
         return self.plan.steps
 
     def _step_folder(self, step: PlannedStep) -> Path:
         return self.folder / "steps" / f"{step.index:04d}-{step.key}"
 
     def has(self, step: PlannedStep) -> bool:
-        """Return whether a step is complete."""
         return self._step_folder(step).is_dir()
 
     def read(self, step: PlannedStep) -> Measured:
-        """Read a complete step."""
         return files.read_step(self._step_folder(step))
 
     def entry(self, step: PlannedStep) -> StepEntry:
-        """Read the values of a complete step."""
         return folders.read_model(self._step_folder(step) / "step.json", StepEntry)
 
     def attempt_folder(self, step: PlannedStep) -> Path:
-        """Return the folder for the evidence of an attempt at a step."""
         return self.folder / ATTEMPTS / self._step_folder(step).name
 
     def drop_attempt(self, step: PlannedStep) -> None:
@@ -167,7 +158,6 @@ class Unfinished:
 
     @property
     def done(self) -> list[Path]:
-        """The folders of all complete steps, in the order in which they ran."""
         return folders.complete_steps(self.folder)
 
     def keep(self, step: PlannedStep, measured: Measured) -> None:
@@ -177,16 +167,16 @@ class Unfinished:
 
     def image_ids(self) -> dict[str, str]:
         """Return the images that the next steps must have: those of the plan and of the complete steps, name → id."""
-        found = dict(self.plan.images)
+        ids = dict(self.plan.images)
         for folder in self.done:
-            for image in folders.read_json(folder / "environment.json")["images"].values():
-                found[image["name"]] = image["id"]
-        return found
+            images = folders.read_model(folder / "environment.json", Environment).images
+            ids |= {image.name: image.id for image in images.values()}
+        return ids
 
     def sweep(self) -> SweepFile:
         """Read the sweep as it began: the text of its file, its form and its points. Raises LabError."""
-        plan = self.plan
-        sweep = in_form(read_sweep(self.folder / SWEEP_FILE), is_quick=plan.quick, repeats=plan.repeats, seed=plan.seed)
+        plan, sweep = self.plan, read_sweep(self.folder / SWEEP_FILE)
+        sweep = with_repeats(quick(sweep) if plan.quick else sweep, plan.repeats, plan.seed)
         source = replace(sweep.source, path=plan.file)
         return replace(sweep, name=plan.file.stem, source=source, left_out=plan.left_out)
 
@@ -297,17 +287,20 @@ def begin(
     return Unfinished(final, plan)
 
 
-def find(name: str | None, *, results_folder: Path | None = None) -> Unfinished:
-    """Return the latest unfinished sweep, or the latest one with this name or id, quick or not. Raises LabError."""
-    found = folders.unfinished_sweeps(results=results_folder)
-    if not found:
+def find(file: str | None, *, results_folder: Path | None = None) -> Unfinished:
+    """Return the latest unfinished sweep, or the latest one of a file, a name (quick or not) or an id.
+
+    Raises LabError if there is none.
+    """
+    unfinished = folders.unfinished_sweeps(results=results_folder)
+    if not unfinished:
         raise LabError("There is no unfinished sweep", "Start one, for example: scripts/lab sweep smoke")
+    name = None if file is None else Path(file).stem
     names = {name, f"{name}{QUICK_SUFFIX}"}
-    matches = [path for path in found if name is None or {path.name, folders.name_of(path.name)} & names]
+    matches = [path for path in unfinished if name is None or {path.name, folders.name_of(path.name)} & names]
     if not matches:
-        raise LabError(
-            f"There is no unfinished sweep {name!r}", f"Choose from {', '.join(path.name for path in found)}."
-        )
+        known = ", ".join(path.name for path in unfinished)
+        raise LabError(f"There is no unfinished sweep {name!r}", f"Choose from {known}.")
     return read(matches[-1])
 
 
