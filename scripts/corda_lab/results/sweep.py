@@ -175,50 +175,45 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _vary_conflicts(vary: Mapping[str, Sequence[Any]]) -> Iterator[Conflict]:
-    """Yield unknown names and invalid values."""
-    for key, values in vary.items():
-        if unknown := _unknown_name(key):
-            yield ("vary", key), unknown
-            continue
-        for index, value in enumerate(values):
-            if value is None:
-                yield ("vary", key, index), "is empty; enter a value"
-                continue
-            try:
-                _check_varied(key, value)
-            except ValidationError as error:
-                yield ("vary", key, index), field_words(error.errors(include_url=False)[0], ())
-            if value in values[:index]:
-                yield ("vary", key, index), f"{value!r} is listed twice"
-
-
-_VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
+_GROUPS: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 _VALUE: TypeAdapter[Scalar] = TypeAdapter(Scalar)
 
 
-def _unknown_name(key: str) -> str | None:
-    """Return what is wrong with a key of ``vary``, or None."""
-    group, _, name = key.partition(".")
+def _vary_conflicts(vary: Mapping[str, Sequence[Any]]) -> Iterator[Conflict]:
+    """Yield unknown names and invalid values."""
+    for key, values in vary.items():
+        group, _, name = key.partition(".")
+        if unknown := _unknown(key, group, name):
+            yield ("vary", key), unknown
+            continue
+        for index, value in enumerate(values):
+            where = ("vary", key, index)
+            if value is None:
+                yield where, "is empty; enter a value"
+                continue
+            try:
+                if group in _GROUPS:
+                    _GROUPS[group].model_validate({name: value})
+                else:
+                    (_VALUE if group == "set" else _TEXT).validate_python(value)
+            except ValidationError as error:
+                yield where, field_words(error.errors(include_url=False)[0], ())
+            if value in values[:index]:
+                yield where, f"{value!r} is listed twice"
+
+
+def _unknown(key: str, group: str, name: str) -> str | None:
+    """Return why a key of ``vary`` cannot vary, or None."""
     if key == "load.faults":
         return "cannot vary; give named steps a load with faults of their own"
-    if group in _VARIED:
-        known = list(_VARIED[group].model_fields)
+    if group in _GROUPS:
+        known = list(_GROUPS[group].model_fields)
         hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
         return None if name in known else f"{group} has no {name!r}{hint}"
     if key == "workload" or (group == "set" and name):
         return None
     return "must be workload or begin with load., shape. or set., for example load.users"
-
-
-def _check_varied(key: str, value: Any) -> None:
-    """Raise ValidationError if the value is not valid for a key of ``vary``."""
-    group, _, name = key.partition(".")
-    if group in _VARIED:
-        _VARIED[group].model_validate({name: value})
-    else:
-        (_VALUE if group == "set" else _TEXT).validate_python(value)
 
 
 def _axis_conflicts(sweep: SweepFields) -> Iterator[Conflict]:

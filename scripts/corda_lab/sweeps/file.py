@@ -97,12 +97,12 @@ def short_form(data: Data) -> Data:
 
 
 def _merged(whole: Data, short: Data) -> Data:
-    return {**whole, **{name: _value(name, whole.get(name), value) for name, value in short.items()}}
-
-
-def _value(name: str, whole: object, short: object) -> object:
-    is_group = name != "measure" and isinstance(whole, dict) and isinstance(short, dict)
-    return _merged(whole, short) if is_group else short  # type: ignore[arg-type]
+    merged = {**whole, **short}
+    for name, value in short.items():
+        before = whole.get(name)
+        if name != "measure" and isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = _merged(before, value)
+    return merged
 
 
 def _validated(data: Data, source: Source, base: Location) -> SweepFields:
