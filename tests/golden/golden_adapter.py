@@ -37,7 +37,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, GitState, Host, Versions
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SearchOutcome
-from corda_lab.results.sweep_parts import BurstCount, FlowCount
+from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
@@ -45,12 +45,13 @@ from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, 
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.parameters import AT, STEP
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.plan import PlannedStep, points_of, step_of, steps_of
+from corda_lab.sweeps.plan import PlannedStep, conditioning_load, given, points_of, step_of, steps_of
 from corda_lab.sweeps.run import placed
 from corda_lab.sweeps.search import failings, find_max
 from golden.golden_cases import Case, case
@@ -219,7 +220,7 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
 
 
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
-    measured = _measured(one, planned.index, planned.options(f"golden-{planned.index:04d}"), planned.variables)
+    measured = _measured(one, planned.index, planned.load, planned.variables)
     return measured.with_step(placed(measured.step, planned, failings(measured.step, file.fields)))
 
 
@@ -294,7 +295,7 @@ def sweep_values(one: Case) -> Values:
     """The plan, steps, points, comparisons and saturation of a sweep, and the repeats that figures take from it."""
     file, planned, measured, outcomes = _all_steps(one)
     for step in planned:
-        yield from _plan(step)
+        yield from _plan(file, step)
     with _stored_sweep(file, measured, outcomes) as run:
         for entry in run.steps:
             yield from _step_values(entry)
@@ -377,13 +378,21 @@ def _of(place: str, metric: str, value: Any) -> Values:
         yield Value(place, name, part, found)
 
 
-def _plan(step: PlannedStep) -> Values:
+def _plan(file: SweepFile, step: PlannedStep) -> Values:
     place = f"plan {step.index}"
     yield Value(place, "repeat", "", step.repeat)
     yield Value(place, "phase", "", step.phase)
-    yield Value(place, "seed", "", step.seed)
-    for name, value in {**step.point, **step.load}.items():
+    yield Value(place, "seed", "", step.load.seed)
+    for name, value in {**step.point, **_asked(file, step)}.items():
         yield Value(place, "asked", name, value if isinstance(value, int | float | str) else json.dumps(value))
+
+
+def _asked(file: SweepFile, step: PlannedStep) -> dict[str, Any]:
+    """The fields of ``load`` of a step, as they are asked for."""
+    entry = next(one for one in file.fields.entries if one.name == step.point.get(STEP, ""))
+    varied = {name: value for name, value in step.point.items() if name not in (STEP, AT)}
+    load = given(file.fields, entry, varied)["load"]
+    return {**load, "rate": step.load.rate} if file.fields.find_max and step.load.rate else load
 
 
 def _named_values(place: str, step: StepEntry) -> Values:
@@ -490,16 +499,15 @@ def _plan_of(name: str, file: SweepFile) -> Values:
     numbers = {_text(step.point): number for number, step in enumerate(first, start=1)}
     for number, step in enumerate(first, start=1):
         place = f"{name}, point {number}"
-        condition = step.condition
-        other = condition.workload if condition and condition.workload != step.workload else None
+        asked, load = _asked(file, step), step.load
         found = {
             "point": step.point,
-            "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
+            "asked": {"workload": step.workload, **asked, **load.overrides, "faults": len(load.faults)},
             "shape": step.variables,
-            "measured": [step.warm_up, step.seconds_max, *_counted(step)],
-            "condition": condition and [other, condition.load, condition.overrides, condition.seconds],
+            "measured": [[load.warm_up_seconds_min, load.warm_up_seconds], load.duration_seconds, *_counted(load)],
+            "condition": _condition(file, step, asked),
             "may_break": step.may_break,
-            "seed": step.seed,
+            "seed": load.seed,
         }
         yield from (Value(place, metric, "", _text(value)) for metric, value in found.items())
     for repeat in sorted({step.repeat for step in steps}):
@@ -507,11 +515,19 @@ def _plan_of(name: str, file: SweepFile) -> Values:
         yield Value(name, "order", f"repeat {repeat}", order)
 
 
-def _counted(step: PlannedStep) -> tuple[int | None, int | None, int]:
-    """The bursts of a step, its flows, and those before them that do not count."""
-    measure = step.measure
-    bursts = measure.bursts if isinstance(measure, BurstCount) else None
-    return (bursts, measure.flows, measure.after) if isinstance(measure, FlowCount) else (bursts, None, 0)
+def _counted(load: LoadOptions) -> tuple[int | None, int | None, int]:
+    """The bursts of a load, its flows, and those before them that do not count."""
+    return load.bursts if load.is_burst else None, load.flows, load.flows_after or 0
+
+
+def _condition(file: SweepFile, step: PlannedStep, asked: dict[str, Any]) -> list[Any] | None:
+    """The load that conditions the nodes for a step: its workload, if it is another, fields, arguments and seconds."""
+    before, fields = step.condition, file.fields.condition
+    if before is None or fields == NO_CONDITION:
+        return None
+    other = before.options.workload if before.options.workload != step.workload else None
+    seconds = [before.seconds_min, before.seconds_max]
+    return [other, conditioning_load(fields, asked), before.options.overrides, seconds]
 
 
 def _text(value: Any) -> str:

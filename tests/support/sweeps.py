@@ -269,7 +269,7 @@ def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
 
 def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, origin: float) -> Measured:
     """One measured step, built and judged by the code of ``lab sweep`` from simulated rows and samples."""
-    index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
+    index, options = planned.index, planned.load
     rate, users = options.rate, options.users
     factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values() if not isinstance(value, list))
     capacity = 24.0 * factor * sweep.speed

@@ -60,7 +60,7 @@ def _lacking(point: PlannedStep, settings: Settings) -> str:
     """Return why this machine cannot have a point; empty if it can, or if the point has a mistake."""
     try:
         lab = point.settings(settings)
-        workload = read_workload(point.workload, point.overrides)
+        workload = read_workload(point.workload, point.load.overrides)
         lacking = doctor.lacking(lab)
         parties = workload.requires.parties if workload.requires else None
         if parties and lab.party_count < parties:
@@ -76,22 +76,22 @@ def _problems(point: PlannedStep, points: list[PlannedStep], settings: Settings,
     """Return what is wrong with the shape of a point, its load, the load that conditions its nodes, and its faults."""
     problems: list[Problem] = []
     if point.peak_factor is not None and not point.peaks(points):
-        text = f"{point.load['rate']} needs a peak of the workload {point.workload} on the same shape"
+        text = f"{point.peak_factor:g} x peak needs a peak of the workload {point.workload} on the same shape"
         problems.append(Problem.of("load.rate", text, "Add a named step with peak: true and closed load."))
     try:
         lab = point.settings(settings)
     except LabError as error:
         return [*problems, *error.problems]
     step = point.at_peak(1.0)
-    limit, conditioning = point.variables.get(OUTSTANDING_MAX), step.conditioning()
-    problems += [*shape.problems(lab, cores=site.cores_max), *_load_problems(step.options("x"), lab, limit)]
-    if conditioning is not None:
+    limit = point.variables.get(OUTSTANDING_MAX)
+    problems += [*shape.problems(lab, cores=site.cores_max), *_load_problems(step.load, lab, limit)]
+    if step.condition is not None:
         problems += [
             replace(problem, location=("condition", *problem.location))
-            for problem in _load_problems(conditioning.until_steady, lab, limit)
+            for problem in _load_problems(step.condition.until_steady, lab, limit)
             if problem not in problems
         ]
-    return [*problems, *_fault_problems(step, lab, site)]
+    return [*problems, *_fault_problems(step.load, lab, site)]
 
 
 def _load_problems(load: LoadOptions, lab: Settings, limit: str | None) -> list[Problem]:
@@ -129,15 +129,15 @@ def _load_problems(load: LoadOptions, lab: Settings, limit: str | None) -> list[
     return problems
 
 
-def _fault_problems(step: PlannedStep, lab: Settings, site: Site) -> Iterator[Problem]:
-    """Yield what is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
-    for problem in inject.problems_of(step.faults, lab, site.hosts):
+def _fault_problems(load: LoadOptions, lab: Settings, site: Site) -> Iterator[Problem]:
+    """Yield what is wrong with the faults of a load: the lab cannot have them, or the load may have ended by then."""
+    for problem in inject.problems_of(load.faults, lab, site.hosts):
         yield replace(problem, location=("load", *problem.location))
-    surely = step.warm_up[0] + step.seconds_max
-    for place, fault in enumerate(step.faults):
+    surely = load.warm_up_seconds_min + load.duration_seconds
+    for place, fault in enumerate(load.faults):
         if fault.ends_load:
             remedy = "`scripts/lab chaos` kills the generator, and looks at what is left."
             yield Problem(f"{fault.name} ends the load, so the step has no result", ("load", "faults", place), remedy)
-        elif not step.is_counted and fault.at_seconds >= surely:
+        elif not load.is_counted and fault.at_seconds >= surely:
             text = f"{fault.name} begins at {fault.at_seconds:g} s, but the load may end after {surely:g} s"
             yield Problem(text, ("load", "faults", place, "at"), "Increase measure, or begin it earlier.")

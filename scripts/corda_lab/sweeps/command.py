@@ -17,6 +17,7 @@ from corda_lab.report import facts
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
 from corda_lab.results.sweep import Fresh
+from corda_lab.steps.load import LoadOptions, flows_words
 from corda_lab.sweeps import run, store
 from corda_lab.sweeps.check import checked
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
@@ -164,7 +165,7 @@ def show_plan(sweep: SweepFile, settings: Settings) -> None:
     for point in sweep.left_out:
         ui.console.print(f"Left out: {point.label}: {point.reason}", style="yellow", markup=False)
     ui.console.print(words, markup=False)
-    arrivals = [str(step.load.get("arrivals", "closed")) for step in steps]
+    arrivals = [step.load.arrivals for step in steps]
     ui.console.print(f"Conditioning: {facts.conditioning_plan(fields.condition, arrivals)}", markup=False)
 
 
@@ -175,16 +176,22 @@ def _show_steps(steps: Sequence[PlannedStep], fresh: Fresh, settings: Settings) 
         is_new, last = step.lab_key(fresh) != last, step.lab_key(fresh)
         lab = step.settings(settings)
         described = labels.describe({**lab.values, "CORDA_IMAGE": lab.recorded_image}) if is_new else ""
-        measured = facts.until(step.measure) + (", may break" if step.may_break else "")
+        measured = _ending_words(step.load) + (", may break" if step.may_break else "")
         table.add_row(str(step.index), step.label, str(step.repeat), step.workload, measured, described)
     tables.show(table)
+
+
+def _ending_words(load: LoadOptions) -> str:
+    if load.is_burst:
+        return plural(load.bursts, "burst")
+    return flows_words(load) if load.is_counted else format_duration(load.duration_seconds)
 
 
 def _time_words(steps: Sequence[PlannedStep], fresh: Fresh, settings: Settings) -> str:
     time = run_time(steps, settings, fresh=fresh)
     least, most = _minutes(time.seconds_min), _minutes(time.seconds_max)
     until = datetime.now().astimezone() + timedelta(seconds=time.seconds_max)
-    unknown = sum(step.is_counted and step.beside_seconds is None for step in steps)
+    unknown = sum(step.load.is_counted and step.beside_seconds is None for step in steps)
     return (
         f"{plural(len(steps), 'step')}, {plural(time.starts, 'start')} of the lab: "
         f"{most if least == most else f'{least} to {most}'} (until {until:%H:%M} at the latest), without image builds"

@@ -203,9 +203,8 @@ def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None)
     A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all. ``cores``
     are those of the machine on which the bridge runs at least; None for this machine.
     """
-    steps = points_of(sweep)
-    conditionings = [condition.options for step in steps if (condition := step.conditioning()) is not None]
-    loads = [*(step.options("x") for step in steps), *conditionings]
+    points = points_of(sweep)
+    loads = [point.load for point in points] + [point.condition.options for point in points if point.condition]
     users = max((load.places for load in loads if not load.is_open), default=0)
     limit = settings[OUTSTANDING_MAX]
     admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (cores or machine.cores() or 1)

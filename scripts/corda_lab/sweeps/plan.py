@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -14,7 +14,7 @@ from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.results.sweep import Fresh, ManifestPart
+from corda_lab.results.sweep import Fresh, ManifestPart, SweepFields
 from corda_lab.results.sweep_parts import (
     NO_CONDITION,
     STEPS_MAX,
@@ -22,11 +22,11 @@ from corda_lab.results.sweep_parts import (
     ConditionFields,
     FlowCount,
     Measure,
+    SpanFields,
     StepFields,
     peak_factor,
 )
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LOAD_OPTIONS, Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
@@ -51,62 +51,35 @@ COUNTED_SECONDS_MAX = 24 * 3600.0
 ShapeKey = tuple[tuple[str, str], ...]
 
 
-class PlannedCondition(ManifestPart):
-    """The load that conditions the nodes if a step is the first on its lab. Times are in seconds."""
-
-    workload: str
-    load: dict[str, ParameterValue]
-    """The fields of ``load``, those of the step included."""
-    overrides: dict[str, str]
-    """The arguments of the workload, those of the step included."""
-    seconds: tuple[float, float]
-
-
 class PlannedStep(ManifestPart):
-    """One load on one shape. It is stored in ``plan.json``. All times are in seconds."""
+    """One load on one shape. It is stored in ``plan.json``."""
 
-    index: int = 1
-    """Position in the order of execution, from 1."""
+    index: int = 0
+    """Position in the order of execution, from 1; 0 of a point, which is no step yet."""
     key: str
     label: str
     point: dict[str, ParameterValue]
     """The values of the fields in ``vary``, the same for all repeats."""
     repeat: int = 1
     phase: Phase = "measure"
-    workload: str
-    overrides: dict[str, str]
-    load: dict[str, ParameterValue]
-    """The fields of ``load`` that the sweep file sets."""
+    load: LoadOptions
+    """Without a rate, if that is a multiple of the peak."""
+    condition: Conditioning | None
+    """The load that conditions the nodes if the step is the first on its lab; None if nothing does."""
     variables: dict[str, str]
     """The variables of ``.env`` that define the shape."""
-    seed: int
-    warm_up: tuple[float, float]
-    """The shortest and the longest warm-up. Steps that end by count have none."""
-    measure: Measure
-    """What ends the step: the length of the measuring window, or a number of bursts or flows."""
-    condition: PlannedCondition | None = None
-    """None if nothing conditions the nodes."""
-    may_break: bool = False
-    """Whether it is a result if the step ends a node."""
-    faults: tuple[Fault, ...] = ()
-    """What is done to the lab during the load."""
-    is_peak: bool = False
+    peak_factor: float | None
+    """The multiple of the peak that is offered; None if the rate is none."""
+    is_peak: bool
     """Whether its throughput is the peak of the steps of its repeat with the same workload and shape."""
-    beside_seconds: float | None = None
+    may_break: bool
+    """Whether it is a result if the step ends a node."""
+    beside_seconds: float | None
     """How long it takes beside its load, for the estimate only; None if the sweep file does not say."""
 
     @property
-    def is_counted(self) -> bool:
-        return not isinstance(self.measure, float)
-
-    @property
-    def seconds_max(self) -> float:
-        """The measuring window; of a step that ends by count, the longest."""
-        if isinstance(self.measure, float):
-            return self.measure
-        count = self.measure
-        most = BURST_SECONDS_MAX * count.bursts if isinstance(count, BurstCount) else FLOW_SECONDS_MAX * count.total
-        return min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
+    def workload(self) -> str:
+        return self.load.workload
 
     @property
     def shape_key(self) -> ShapeKey:
@@ -122,11 +95,6 @@ class PlannedStep(ManifestPart):
         variables = {name: value for name, value in self.variables.items() if name != "SIZE"}
         return shape.with_options(settings, variables, size=self.variables.get("SIZE"))
 
-    @property
-    def peak_factor(self) -> float | None:
-        """The multiple of the peak that is offered; None if the rate is none."""
-        return peak_factor(self.load.get("rate"))
-
     def peaks(self, steps: Iterable["PlannedStep"]) -> list["PlannedStep"]:
         """Return the steps of its repeat whose highest throughput is the peak of which its rate is a multiple."""
         own = (self.repeat, self.workload, self.shape_key)
@@ -139,50 +107,21 @@ class PlannedStep(ManifestPart):
         return self.at_rate(float(f"{self.peak_factor * peak:.{RATE_DIGITS}g}"))
 
     def at_rate(self, rate: float) -> "PlannedStep":
-        """Return the step with a rate in arrivals per second, also of open load that conditions its nodes."""
+        """Return the step with a rate in arrivals per second, which open load without a rate before it shares."""
         condition = self.condition
-        if condition is not None and _model(condition.load) == "open":
-            own = condition.load.get("rate")
-            load = {**condition.load, "rate": rate if own is None or isinstance(own, str) else own}
-            condition = condition.model_copy(update={"load": load})
-        return self.model_copy(update={"load": {**self.load, "rate": rate}, "condition": condition})
+        if condition is not None and condition.options.is_open and condition.options.rate is None:
+            condition = replace(condition, options=replace(condition.options, rate=rate))
+        changes = {"load": replace(self.load, rate=rate), "condition": condition, "peak_factor": None}
+        return self.model_copy(update=changes)
 
-    def options(self, name: str) -> LoadOptions:
-        """Return the load of this step, with the conditions for ending early."""
-        ends: Mapping[str, int] = {}
-        match self.measure:
-            case BurstCount(bursts=bursts):
-                ends = {"bursts": bursts}
-            case FlowCount(flows=flows, after=after):
-                ends = {"flows": flows, "flows_after": after}
-        return _options(
-            {**self.load, **ends},
-            workload=self.workload,
-            overrides=self.overrides,
-            name=name,
-            seed=self.seed,
-            duration_seconds=self.seconds_max,
-            warm_up_seconds=self.warm_up[1],
-            stopping=None if ends else Stopping(self.warm_up[0]),
-            faults=self.faults,
-        )
-
-    def conditioning(self) -> Conditioning | None:
-        """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
-        if (condition := self.condition) is None:
-            return None
-        name = f"condition-{self.index:04d}"
-        own = {"workload": condition.workload, "overrides": condition.overrides, "name": name, "seed": self.seed}
-        return Conditioning(_options(condition.load, **own), *condition.seconds)
-
-
-def _options(load: Mapping[str, Any], **attributes: Any) -> LoadOptions:
-    pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
-    return LoadOptions(**attributes, **attributes_of({**pool, **load}))
-
-
-def _model(load: Mapping[str, Any]) -> LoadModel:
-    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
+    def numbered(self, index: int, seed: int, **changes: object) -> "PlannedStep":
+        """Return the step of a point at a place in the order, after which its loads are named."""
+        load = replace(self.load, name=f"{self.load.name}-{index:04d}", seed=seed)
+        condition = self.condition
+        if condition is not None:
+            options = replace(condition.options, name=f"condition-{index:04d}", seed=seed)
+            condition = replace(condition, options=options)
+        return self.model_copy(update={"index": index, "load": load, "condition": condition, **changes})
 
 
 def points_of(sweep: SweepFile) -> list[PlannedStep]:
@@ -204,59 +143,89 @@ def points_of(sweep: SweepFile) -> list[PlannedStep]:
 
 def _point(sweep: SweepFile, entry: StepFields, varied: Mapping[str, Any]) -> PlannedStep:
     fields = sweep.fields
+    groups = given(fields, entry, varied)
+    load, size = groups["load"], groups["shape"].get(SIZE.name)
+    workload = str(varied.get("workload") or fields.of(entry, "workload"))
+    named: dict[str, ParameterValue] = {"step": entry.name} if entry.name else {}
+    varying = {**named, **varied}
+    faults = fields.load.faults if entry.load.faults is None else entry.load.faults
+    options = _options(load, workload=workload, overrides=_texts(groups["set"]), name=sweep.name, seed=fields.seed)
+    options = _ending(options, fields.of(entry, "measure"), fields.of(entry, "warm_up"))
+    options = replace(options, faults=tuple(fault.fault for fault in faults or ()))
+    # A step without a warm-up shows how nodes warm up, so nothing conditions them.
+    is_cold = not options.is_counted and options.warm_up_seconds == 0
+    condition = None if fields.condition == NO_CONDITION or is_cold else _condition(fields.condition, options, load)
+    return PlannedStep(
+        key=_key(varying, workload),
+        label=", ".join(value_words(key, value) for key, value in varying.items()) or workload,
+        point={**named, **({} if entry.at is None else {AT: entry.at}), **varied},
+        load=options,
+        condition=condition,
+        variables=variables_of(groups["shape"]) | ({"SIZE": size} if size else {}),
+        peak_factor=peak_factor(load.get("rate")),
+        is_peak=entry.peak,
+        may_break=fields.of(entry, "may_break"),
+        beside_seconds=fields.of(entry, "beside"),
+    )
+
+
+def given(fields: SweepFields, entry: StepFields, varied: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the fields of ``load``, ``shape`` and ``set`` that a point sets. Durations are in seconds."""
     whole, own = fields.model_dump(exclude_none=True), entry.model_dump(exclude_none=True)
-    groups = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
+    groups: dict[str, dict[str, Any]] = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
     # A schedule is no value of a parameter, and the load that conditions the nodes has none.
     groups["load"].pop("faults", None)
     for key, value in varied.items():
         group, _, name = key.partition(".")
         if key != "workload":
             groups[group][name] = _seconds(name, value) if group == "load" else value
-    workload = str(varied.get("workload") or fields.of(entry, "workload"))
-    named: dict[str, ParameterValue] = {"step": entry.name} if entry.name else {}
-    varying = {**named, **varied}
-    measure, span = fields.of(entry, "measure"), fields.of(entry, "warm_up")
-    size = groups["shape"].get(SIZE.name)
-    faults = fields.load.faults if entry.load.faults is None else entry.load.faults
-    step = PlannedStep(
-        key=_key(varying, workload),
-        label=", ".join(value_words(key, value) for key, value in varying.items()) or workload,
-        point={**named, **({} if entry.at is None else {AT: entry.at}), **varied},
-        workload=workload,
-        overrides=_texts(groups["set"]),
-        load=groups["load"],
-        variables=variables_of(groups["shape"]) | ({"SIZE": size} if size else {}),
-        seed=fields.seed,
-        warm_up=(span.min, span.max) if span is not None and isinstance(measure, float) else (0.0, 0.0),
-        measure=measure,
-        may_break=fields.of(entry, "may_break"),
-        faults=tuple(fault.fault for fault in faults or ()),
-        is_peak=entry.peak,
-        beside_seconds=fields.of(entry, "beside"),
-    )
-    # A step without a warm-up shows how nodes warm up, so nothing conditions them.
-    is_cold = not step.is_counted and step.warm_up[1] == 0
-    if fields.condition == NO_CONDITION or is_cold:
-        return step
-    return step.model_copy(update={"condition": _condition(fields.condition, step)})
-
-
-def _condition(fields: ConditionFields, step: PlannedStep) -> PlannedCondition:
-    given, load = fields.load.model_dump(exclude_none=True), dict(step.load)
-    if _model({**load, **given}) != _model(load):
-        # The options of the other model, and the users, who are another thing there, do not apply.
-        load = {name: value for name, value in load.items() if name != "users" and LOAD_OPTIONS[name].model is None}
-    workload = fields.workload or step.workload
-    return PlannedCondition(
-        workload=workload,
-        load={**load, **given},
-        overrides=(step.overrides if workload == step.workload else {}) | _texts(fields.set),
-        seconds=(fields.duration.min, fields.duration.max),
-    )
+    return groups
 
 
 def _seconds(name: str, value: Any) -> Any:
     return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
+
+
+def _options(load: Mapping[str, Any], **attributes: Any) -> LoadOptions:
+    pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
+    rate = {"rate": None} if isinstance(load.get("rate"), str) else {}
+    return LoadOptions(**attributes, **attributes_of({**pool, **load, **rate}))
+
+
+def _model(load: Mapping[str, Any]) -> LoadModel:
+    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
+
+
+def _ending(load: LoadOptions, measure: Measure, warm_up: SpanFields | None) -> LoadOptions:
+    """Return the load with what ends it: a time after a warm-up, or a number of bursts or flows."""
+    match measure:
+        case BurstCount(bursts=bursts):
+            load, most = replace(load, bursts=bursts), BURST_SECONDS_MAX * bursts
+        case FlowCount(flows=flows, after=after):
+            load, most = replace(load, flows=flows, flows_after=after), FLOW_SECONDS_MAX * (flows + after)
+        case seconds:
+            assert warm_up is not None
+            stopping = Stopping(warm_up.min)
+            return replace(load, duration_seconds=seconds, warm_up_seconds=warm_up.max, stopping=stopping)
+    seconds_max = min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
+    return replace(load, duration_seconds=seconds_max, warm_up_seconds=0.0)
+
+
+def _condition(fields: ConditionFields, options: LoadOptions, load: Mapping[str, Any]) -> Conditioning:
+    """Return the load that conditions the nodes for another, whose fields are ``load``."""
+    workload = fields.workload or options.workload
+    overrides = {**(options.overrides if workload == options.workload else {}), **_texts(fields.set)}
+    own = {"workload": workload, "overrides": overrides, "name": options.name, "seed": options.seed}
+    return Conditioning(_options(conditioning_load(fields, load), **own), fields.duration.min, fields.duration.max)
+
+
+def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the load that conditions the nodes for a load: those of that load, with changes."""
+    changes = fields.load.model_dump(exclude_none=True)
+    if _model({**load, **changes}) != _model(load):
+        # The options of the other model, and the users, who are another thing there, do not apply.
+        load = {name: value for name, value in load.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+    return {**load, **changes}
 
 
 def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -303,8 +272,7 @@ def steps_of(sweep: SweepFile) -> list[PlannedStep]:
 
 
 def step_of(point: PlannedStep, index: int, repeat: int) -> PlannedStep:
-    changes = {"index": index, "repeat": repeat, "key": f"{point.key}_r{repeat}", "seed": point.seed + repeat - 1}
-    return point.model_copy(update=changes)
+    return point.numbered(index, point.load.seed + repeat - 1, repeat=repeat, key=f"{point.key}_r{repeat}")
 
 
 STEP_OVERHEAD_SECONDS = 14
@@ -336,13 +304,14 @@ def run_time(
     first = [step for step, last, key in zip(steps, keys, keys[1:], strict=False) if key != last]
     nodes = sum(len(step.settings(settings).nodes) for step in first)
     loads = [step_seconds(step) for step in steps]
-    loads += [step.condition.seconds for step in first if step.condition is not None]
+    loads += [(load.seconds_min, load.seconds_max) for step in first if (load := step.condition) is not None]
     fixed = len(first) * SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS + len(loads) * STEP_OVERHEAD_SECONDS
     return RunTime(fixed + sum(least for least, _ in loads), fixed + sum(most for _, most in loads), len(first))
 
 
 def step_seconds(step: PlannedStep) -> tuple[float, float]:
     """Return the shortest and the longest duration of a step in seconds, as far as the sweep file says it."""
-    fixed = (step.beside_seconds or 0.0) + (step.at_peak(1.0).options("x").idle_after_seconds or 0.0)
-    fixed += 0.0 if step.is_counted else step.seconds_max
-    return step.warm_up[0] + fixed, step.warm_up[1] + fixed
+    load = step.load
+    fixed = (step.beside_seconds or 0.0) + (load.idle_after_seconds or 0.0)
+    fixed += 0.0 if load.is_counted else load.duration_seconds
+    return load.warm_up_seconds_min + fixed, load.warm_up_seconds + fixed

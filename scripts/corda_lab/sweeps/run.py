@@ -144,7 +144,7 @@ class Runner:
         if (known := self.kept.sustained(step)) is not None:
             return known
         try:
-            sustained = self.step(step, f"{step.label}: {step.phase} {step.load['rate']:g}/s").step.thresholds.passed
+            sustained = self.step(step, f"{step.label}: {step.phase} {step.load.rate:g}/s").step.thresholds.passed
         except StepFailedError:
             if not self.kept.done:
                 return None
@@ -227,7 +227,7 @@ class Runner:
             ui.warn(f"step {step.key}: {self.failed[step.key]}")
             raise StepFailedError(step.key)
         rated = step.at_peak(peak)
-        ui.note(f"{step.load['rate']}: {rated.load['rate']:g} arrivals per second; the peak is {peak:.2f} flows/s")
+        ui.note(f"{step.peak_factor:g} x peak: {rated.load.rate:g} arrivals/s; the peak is {peak:.2f} flows/s")
         return rated
 
     def measure(self, step: PlannedStep) -> Measured:
@@ -238,7 +238,7 @@ class Runner:
         self._require_same_images(environment)
         if self._lab.is_new:
             self._conditioned = self._condition(step, settings, environment)
-        prepared = _prepared(self._options(step), step)
+        prepared = _prepared(step.load, step)
         with recording.recorded(self.kept.attempt_folder(step)) as recorded:
             measured = execute.measure(prepared, settings, recorded, environment, self._conditioned)
         # The image of the load generator is only known now.
@@ -256,15 +256,11 @@ class Runner:
             entry = entry.updated(flags=[*entry.flags, *slower])
         return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
-    def _options(self, step: PlannedStep) -> LoadOptions:
-        return step.options(f"{self._sweep.name}-{step.index:04d}")
-
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
         """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
-        asked = step.conditioning()
-        if asked is None:
+        if step.condition is None:
             return None
-        prepared = _prepared(asked.until_steady, step)
+        prepared = _prepared(step.condition.until_steady, step)
         self._is_conditioning = True
         conditioned = conditioning.condition(prepared, settings, self.kept.attempt_folder(step), environment)
         self._is_conditioning = False
@@ -295,7 +291,7 @@ class Runner:
                 # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
                 folder = None if self._is_conditioning else self.kept.attempt_folder(step)
                 why += ", while the nodes were conditioned" if self._is_conditioning else ""
-                broke = broken.measured(lab, self._options(step), environment, folder, began_at=began_at, reason=why)
+                broke = broken.measured(lab, step.load, environment, folder, began_at=began_at, reason=why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None

@@ -11,6 +11,7 @@ Everything is derived from the answers so far, so a search can be repeated from 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from corda_lab.results.sweep import SearchAnswer, SearchOutcome, SweepFields
@@ -41,15 +42,11 @@ def find_max(sweep: SweepFile, point: PlannedStep, number: int, sustains: Sustai
     answers: list[SearchAnswer] = []
     while not isinstance(following := question(asked, answers), str):
         (rate, phase), count = following, len(answers) + 1
-        changes = {
-            "index": number * 100 + count,
-            "key": f"{point.key}_{count:02d}-{phase}",
-            "phase": phase,
-            # If a rate is offered again, its arrivals must differ.
-            "seed": point.seed + count - 1,
-            "measure": asked.confirm if phase == "confirm" else point.measure,
-        }
-        sustained = sustains(point.at_rate(rate).model_copy(update=changes))
+        # If a rate is offered again, its arrivals must differ.
+        step = point.at_rate(rate).numbered(number * 100 + count, point.load.seed + count - 1, phase=phase)
+        load = replace(step.load, duration_seconds=asked.confirm) if phase == "confirm" else step.load
+        key = f"{point.key}_{count:02d}-{phase}"
+        sustained = sustains(step.model_copy(update={"key": key, "load": load}))
         if sustained is None:
             break
         answers.append(SearchAnswer(rate=rate, sustained=sustained, phase=phase))

@@ -51,7 +51,8 @@ def fingerprint(sweep: SweepFile, text: str, settings: Settings) -> dict[str, st
     """
     shape_files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
     points = points_of(sweep)
-    workloads = {point.workload for point in points} | {point.condition.workload for point in points if point.condition}
+    loads = [point.load for point in points] + [point.condition.options for point in points if point.condition]
+    workloads = {load.workload for load in loads}
     return {
         "the sweep file": hashlib.sha256(text.encode()).hexdigest(),
         "the nodes' settings in configs/": _digest([*shape_files, CONFIGS / "network.conf"]),

@@ -66,8 +66,8 @@ def test_what_conditions_the_nodes_of_a_lab_uses_all_that_its_steps_use(figure: 
     conditioned: dict[object, list[set[str]]] = {}
     for point in points_of(short):
         step = step_of(point, 1, 1)
-        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.at_peak(1).options("x").nodes))
-        before = step.conditioning()
+        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.load.nodes))
+        before = step.condition
         assert before is not None
         own = nodes_of(before.options.workload, before.options.nodes)
         conditioned.setdefault(point.shape_key, []).append(own)

@@ -42,7 +42,7 @@ def test_everything_that_varies_is_combined(tmp_path: Path, settings: Settings) 
         "database-postgres_users-8_r1",
     ]
     assert [step.label for step in steps][1:3] == ["H2, 8 users", "PostgreSQL, 2 users"]
-    assert steps[1].options("x").users == 8
+    assert steps[1].load.users == 8
     assert steps[2].settings(settings)["DATABASE"] == "postgres"
     assert [step.index for step in steps] == [1, 2, 3, 4]
 
@@ -58,7 +58,7 @@ vary: {load.pacing: [0s, 100ms]}
 """
     steps = steps_of(sweep_of(tmp_path, text), settings)
     assert [step.label for step in steps][:2] == ["stock, pacing=0s", "stock, pacing=100ms"]
-    stock, tuned = steps[0].options("x"), steps[3].options("x")
+    stock, tuned = steps[0].load, steps[3].load
     assert (tuned.users, tuned.pacing_seconds, tuned.overrides) == (6, 0.1, {"iouValue": "7"})
     assert steps[3].variables == {"NODE_PRESET": "tuned"}
     times = [(one.warm_up_seconds_min, one.warm_up_seconds, one.duration_seconds) for one in (stock, tuned)]
@@ -68,7 +68,7 @@ vary: {load.pacing: [0s, 100ms]}
 @pytest.mark.parametrize("nodes", ["[PartyA, PartyB]", "'PartyA,PartyB'"])
 def test_flows_of_several_nodes_are_a_load_and_can_vary(tmp_path: Path, settings: Settings, nodes: str) -> None:
     first, second = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{load.nodes: [PartyA, {nodes}]}}\n"), settings)
-    assert (first.options("x").nodes, second.options("x").nodes) == (("PartyA",), ("PartyA", "PartyB"))
+    assert (first.load.nodes, second.load.nodes) == (("PartyA",), ("PartyA", "PartyB"))
     assert (first.label, second.label) == ("flows of PartyA", "flows of PartyA and PartyB")
 
 
@@ -87,7 +87,7 @@ def test_repeats_go_forwards_and_backwards_in_turn_with_a_seed_each(tmp_path: Pa
     steps = steps_of(sweep_of(tmp_path, f"{SHAPES}repeats: 2\nseed: 5\n"), settings)
     forwards = ["h2-2", "h2-8", "postgres-2", "postgres-8"]
     assert ["-".join(str(value) for value in step.point.values()) for step in steps] == forwards + forwards[::-1]
-    assert {(step.repeat, step.seed) for step in steps} == {(1, 5), (2, 6)}
+    assert {(step.repeat, step.load.seed) for step in steps} == {(1, 5), (2, 6)}
 
 
 def test_repeats_that_are_added_go_on_in_turn(tmp_path: Path, settings: Settings) -> None:
@@ -97,7 +97,7 @@ def test_repeats_that_are_added_go_on_in_turn(tmp_path: Path, settings: Settings
 
     def order(repeats: int, seed: int) -> list[tuple[object, int]]:
         steps = steps_of(command.read(SweepRequest(str(file), repeats=repeats, seed=seed)), settings)
-        return [(step.point["load.users"], step.seed) for step in steps]
+        return [(step.point["load.users"], step.load.seed) for step in steps]
 
     assert [users for users, _ in order(4, 1)] == [1, 2, 2, 1, 1, 2, 2, 1]
     assert order(3, 1) + order(1, 4) == order(4, 1)
@@ -120,7 +120,7 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
         step, *_ = steps_of(written(tmp_path, given), settings)
         assert PlannedStep.model_validate_json(step.model_dump_json()) == step
     (step,) = steps_of(written(tmp_path, text), settings)
-    options = step.options("x")
+    options = step.load
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
 
 
@@ -128,8 +128,8 @@ def test_every_step_has_the_faults_of_the_sweep_or_its_own(tmp_path: Path, setti
     text = f"{SOUND}load: {{faults: [{{kind: kill, target: Bridge, at: 10s, for: 5s}}]}}\n"
     before, calm = steps_of(written(tmp_path, text + "steps: [{name: a}, {name: b, load: {faults: []}}]\n"), settings)
     kill = Fault(kind="kill", target="bridge", at_seconds=10.0, for_seconds=5.0)
-    assert (before.options("x").faults, calm.faults) == ((kill,), ())
-    conditioning = before.conditioning()
+    assert (before.load.faults, calm.load.faults) == ((kill,), ())
+    conditioning = before.condition
     assert conditioning is not None
     assert conditioning.until_steady.faults == ()
 
@@ -138,7 +138,7 @@ def test_every_step_has_the_faults_of_the_sweep_or_its_own(tmp_path: Path, setti
 
 
 def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settings) -> None:
-    options = steps_of(written(tmp_path, BURSTS), settings)[1].options("x")
+    options = steps_of(written(tmp_path, BURSTS), settings)[1].load
     assert (options.users, options.arrivals, options.within_seconds, options.bursts) == (40, "burst", 2, 10)
     assert (options.warm_up_seconds, options.stopping) == (0, None)
     assert options.duration_seconds >= 10 * BURST_SECONDS_MAX
@@ -146,7 +146,7 @@ def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settin
 
 def test_a_step_that_ends_by_count_says_so_to_the_generator(tmp_path: Path, settings: Settings) -> None:
     (step,) = steps_of(written(tmp_path, COUNTED + "load: {users: 1}\nmeasure: {flows: 400, after: 2}\n"), settings)
-    options, before = step.options("x"), step.conditioning()
+    options, before = step.load, step.condition
     assert (options.flows, options.flows_after, options.stopping) == (400, 2, None)
     assert options.duration_seconds == 402 * FLOW_SECONDS_MAX
     assert before is not None
@@ -165,7 +165,7 @@ def test_what_ends_the_steps_is_stored_with_the_run(tmp_path: Path) -> None:
 
 
 def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
-    conditioning = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].conditioning()
+    conditioning = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].condition
     return None if conditioning is None else conditioning.options
 
 
@@ -193,7 +193,7 @@ steps:
   - {name: pay, workload: cash-issue-and-pay, set: {amount: 2 GBP}}
 condition: {workload: cash-issue-and-pay, load: {users: 9}, set: {useCoinSelection: true}}
 """
-    loads = [step.conditioning() for step in steps_of(sweep_of(tmp_path, text), settings)]
+    loads = [step.condition for step in steps_of(sweep_of(tmp_path, text), settings)]
     first, second = (load.options for load in loads if load is not None)
     assert (first.workload, first.users) == ("cash-issue-and-pay", 9)
     # Arguments of the step are not those of another workload.
@@ -212,7 +212,7 @@ def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, setti
 
 
 def test_closed_load_with_its_own_arguments_conditions_the_nodes_for_bursts(tmp_path: Path, settings: Settings) -> None:
-    before = steps_of(written(tmp_path, BURSTS), settings)[0].conditioning()
+    before = steps_of(written(tmp_path, BURSTS), settings)[0].condition
     assert before is not None
     options = before.options
     assert (options.users, options.arrivals, options.bursts, options.within_seconds) == (20, "closed", 1, 1)
@@ -223,8 +223,8 @@ def test_closed_load_with_its_own_arguments_conditions_the_nodes_for_bursts(tmp_
 def test_a_step_that_shows_how_nodes_warm_up_has_cold_nodes(tmp_path: Path, settings: Settings) -> None:
     text = "steps:\n  - {name: cold, warm_up: {min: 0s, max: 0s}}\n  - {name: warm}\n"
     cold, warm = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)
-    assert cold.conditioning() is None
-    assert warm.conditioning() is not None
+    assert cold.condition is None
+    assert warm.condition is not None
 
 
 # Rates that are multiples of the peak.
@@ -252,8 +252,8 @@ def test_the_peak_of_every_shape_is_measured_first_in_every_repeat(tmp_path: Pat
 def test_a_multiple_becomes_a_rate(tmp_path: Path, settings: Settings) -> None:
     step = next(step for step in steps_of(sweep_of(tmp_path, OVERLOAD), settings) if step.peak_factor is not None)
     offered = step.at_peak(8.43217)
-    assert (step.peak_factor, offered.options("x").rate, offered.peak_factor is not None) == (2.5, 21.08, False)
-    conditioning = offered.conditioning()
+    assert (step.peak_factor, offered.load.rate, offered.peak_factor is not None) == (2.5, 21.08, False)
+    conditioning = offered.condition
     assert conditioning is not None
     assert conditioning.options.rate == 21.08
     assert (offered.key, offered.label) == (step.key, "overload")
@@ -342,7 +342,7 @@ condition: {load: {arrivals: closed, users: 8}, set: {iouValue: 3}}
                       "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"), settings)  # fmt: skip
     printed = capsys.readouterr().out
     for words in (
-        *("8 flows, after 2 that do", "10 s", "1 burst", "without the loads of 2 steps that end by count"),
+        *("8 flows after 2", "10s", "1 burst", "without the loads of 2 steps that end by count"),
         *("Conditioning: every new lab, by the load of the first step on it with", "8 users", "iouValue=3"),
         "1 search from 1/s to 5/s: iou. At most 24 steps each",
     ):

@@ -65,7 +65,7 @@ class Stub(Runner):
             raise self._errors[step.key].pop(0)
         time.sleep(STEP_SECONDS)
         measured = files.read_step(self._sample)
-        entry = changed(measured.step, {"load.rate": step.load.get("rate")})
+        entry = changed(measured.step, {"load.rate": step.load.rate})
         return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
