@@ -17,7 +17,6 @@ LONG_MODULES = {
     "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
     "scripts/corda_lab/steps/load.py": "every option of a load, each declared once",
     "tests/support/sweeps.py": "one simulated sweep, from its rows to its folder",
-    "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
     "tests/golden/golden_adapter.py": "all that the golden tests know of the code, in one place",
 }
 """What may be longer, and why. What is short again has to leave the list."""

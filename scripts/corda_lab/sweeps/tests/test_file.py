@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results.sweep_parts import BurstCount, FlowCount, SpanFields, peak_factor
+from corda_lab.results.sweep_parts import BurstCount, FlowCount, SpanFields
 from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps.command import SWEEPS, find_file
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -32,14 +32,6 @@ def test_a_step_ends_by_time_by_bursts_or_by_flows(tmp_path: Path) -> None:
     assert (fields.warm_up, fields.load.given("within"), fields.load.given("pool")) == (None, 1.0, 8)
     assert written(tmp_path, COUNTED + "measure: {flows: 8, after: 2}\n").fields.measure == FlowCount(flows=8, after=2)
     assert written(tmp_path, COUNTED + "measure: {flows: 8}\n").fields.measure == FlowCount(flows=8, after=0)
-
-
-@pytest.mark.parametrize(
-    ("rate", "factor"),
-    [("4 x peak", 4.0), ("0.5 x peak", 0.5), ("0 x peak", 0.0), ("x peak", None), ("4 x knee", None), (4, None)],
-)
-def test_a_rate_is_a_multiple_of_the_peak(rate: object, factor: float | None) -> None:
-    assert peak_factor(rate) == factor
 
 
 MISTAKES = """\
@@ -218,17 +210,17 @@ steps: [{name: own, peak: true, load: {arrivals: poisson, rate: 4 x peak}}]
 → 5: steps[0].peak: 'own' has a rate that depends on it
 
 SOUND
+condition: {for: {min: 3s, max: 2s}, load: {faults: [{kind: kill, target: bridge, at: 1s, for: 1s}]}}
+→ 5: condition.for.min: must not be above max (2s)
+→ 5: condition.for.max: must be at least 4s
+
+SOUND
 condition: {load: {faults: [{kind: kill, target: bridge, at: 1s, for: 1s}]}}
 → 5: condition.load.faults: are not for the load that conditions the nodes; leave them out
 
 SOUND
 condition: no
 → 5: condition: must be none or have the fields workload, load, set and for, but is False
-
-SOUND
-condition: {for: {min: 3s, max: 2s}}
-→ 5: condition.for.min: must not be above max (2s)
-→ 5: condition.for.max: must be at least 4s
 
 COUNTED
 measure: {bursts: 2, after: 5}
@@ -312,9 +304,6 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path, case: str) -> None:
     assert mistakes(tmp_path, HEADS[head] + text) == expected
 
 
-# Short forms.
-
-
 def short_form(tmp_path: Path, text: str) -> SweepFile:
     return quick(written(tmp_path, text))
 
@@ -381,6 +370,8 @@ quick: {shape: {heap: 1g}, set: {backchainSize: 5}, fresh: shape, condition: {fo
     assert fields.measure == FlowCount(flows=3, after=2)
     assert fields.condition != "none"
     assert (fields.condition.duration.min, fields.condition.set) == (60, {"backchainSize": 0})
+    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}, warm_up: null}\n").fields
+    assert (counted.measure, counted.warm_up) == (FlowCount(flows=5), None)
 
 
 @pytest.mark.parametrize(
@@ -388,11 +379,6 @@ quick: {shape: {heap: 1g}, set: {backchainSize: 5}, fresh: shape, condition: {fo
 )
 def test_a_short_form_of_another_type_is_told(tmp_path: Path, given: str) -> None:
     assert ": quick" in mistakes(tmp_path, f"{WHOLE}quick: {given}\n")[0]
-
-
-def test_null_takes_a_warm_up_away(tmp_path: Path) -> None:
-    counted = short_form(tmp_path, SOUND + "quick: {measure: {flows: 5}, warm_up: null}\n").fields
-    assert (counted.measure, counted.warm_up) == (FlowCount(flows=5), None)
 
 
 def test_the_short_form_of_a_search_is_coarser(tmp_path: Path) -> None:

