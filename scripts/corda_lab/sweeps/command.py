@@ -12,7 +12,7 @@ from corda_lab.errors import LabError
 from corda_lab.knobs import labels
 from corda_lab.lab import lifecycle, lock
 from corda_lab.lab.settings import Settings
-from corda_lab.paths import CONFIGS, ROOT
+from corda_lab.paths import CONFIGS
 from corda_lab.report import facts
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
@@ -56,7 +56,7 @@ def find_file(text: str) -> Path:
     """Return the sweep file with this path, or with this name in configs/sweeps/. Raises LabError."""
     for path in (Path(text), SWEEPS / f"{text}.yaml"):
         if path.is_file():
-            return path if path.is_absolute() or not path.resolve().is_relative_to(ROOT) else path.resolve()
+            return path.resolve()
     names = sorted(path.stem for path in SWEEPS.glob("*.yaml"))
     hint = did_you_mean(text, names) or f"; choose from {', '.join(names)}"
     raise LabError(f"FILE: there is no sweep {text!r}{hint}", "Sweeps are the files in configs/sweeps/.")
@@ -74,7 +74,7 @@ def begin(
     request: SweepRequest,
     settings: Settings,
     rerun: Rerun | None = None,
-    images: Mapping[str, str] = store.NO_IMAGES,
+    images: Mapping[str, str] | None = None,
 ) -> Path:
     """Run a sweep from its first step, and return the folder of its run. Raises LabError if a step has failed.
 

@@ -76,7 +76,7 @@ def sweep_like(run: StoredRun, request: SweepRequest, settings: Settings, *, any
         placement=placed.name if placed else None,
     )
     images = {image.name: image.id for environment in environments for image in environment.images.values()}
-    return command.begin(request, settings, rerun, store.NO_IMAGES if anyway else images)
+    return command.begin(request, settings, rerun, None if anyway else images)
 
 
 def environment_changes(before: Environment, now: Environment, kinds: tuple[str, ...] | None = None) -> list[str]:

@@ -49,6 +49,8 @@ at least this long. A flow that hangs is ended by the bridge before."""
 COUNTED_SECONDS_MAX = 24 * 3600.0
 
 ShapeKey = tuple[tuple[str, str], ...]
+Given = dict[str, ParameterValue]
+"""Fields of a group, by their names in a sweep file."""
 
 
 class PlannedStep(ManifestPart):
@@ -169,10 +171,10 @@ def _point(sweep: SweepFile, entry: StepFields, varied: Mapping[str, Any]) -> Pl
     )
 
 
-def given(fields: SweepFields, entry: StepFields, varied: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def given(fields: SweepFields, entry: StepFields, varied: Mapping[str, Any]) -> dict[str, Given]:
     """Return the fields of ``load``, ``shape`` and ``set`` that a point sets. Durations are in seconds."""
     whole, own = fields.model_dump(exclude_none=True), entry.model_dump(exclude_none=True)
-    groups: dict[str, dict[str, Any]] = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
+    groups: dict[str, Given] = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
     # A schedule is no value of a parameter, and the load that conditions the nodes has none.
     groups["load"].pop("faults", None)
     for key, value in varied.items():
@@ -219,7 +221,7 @@ def _condition(fields: ConditionFields, options: LoadOptions, load: Mapping[str,
     return Conditioning(_options(conditioning_load(fields, load), **own), fields.duration.min, fields.duration.max)
 
 
-def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> dict[str, Any]:
+def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> Given:
     """Return the fields of the load that conditions the nodes for a load: those of that load, with changes."""
     changes = fields.load.model_dump(exclude_none=True)
     if _model({**load, **changes}) != _model(load):

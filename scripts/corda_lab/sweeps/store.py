@@ -41,8 +41,6 @@ BROKE = "broke"
 ATTEMPTS = "attempts"
 """Folder of the attempts in progress, each with the evidence of its load."""
 
-NO_IMAGES: Mapping[str, str] = {}
-
 
 def fingerprint(sweep: SweepFile, text: str, settings: Settings) -> dict[str, str]:
     """Return what a sweep's steps depend on, except images: name → hash or value. ``sweep resume`` compares it.
@@ -255,7 +253,7 @@ def begin(
     settings: Settings,
     *,
     rerun: Rerun | None = None,
-    images: Mapping[str, str] = NO_IMAGES,
+    images: Mapping[str, str] | None = None,
     placement: str | None = None,
     results_folder: Path | None = None,
 ) -> Unfinished:
@@ -279,7 +277,7 @@ def begin(
         steps=steps_of(sweep),
         rerun=rerun,
         left_out=list(sweep.left_out),
-        images=dict(images),
+        images=dict(images or {}),
         placement=placement,
     )
     with atomic.whole_folder(final) as folder:

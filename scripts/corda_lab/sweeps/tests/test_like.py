@@ -161,7 +161,7 @@ def test_a_sweep_is_repeated_from_its_file_with_the_images_that_it_had(
     with pytest.raises(LabError, match=r"sweep file: .*users.yaml has other contents"):
         like.sweep_like(found, SweepRequest(None), SETTINGS)
     like.sweep_like(found, SweepRequest(None), SETTINGS, anyway=True)
-    assert begun[-1][-1] == {}
+    assert begun[-1][-1] is None
 
     file.unlink()
     with pytest.raises(LabError, match="no longer exists"):
