@@ -220,10 +220,6 @@ class FlowCount(Fields):
     flows: Annotated[int, Field(ge=1, le=FLOWS_MAX)]
     after: Annotated[int, Field(ge=0, le=FLOWS_MAX)] = 0
 
-    @property
-    def total(self) -> int:
-        return self.flows + self.after
-
 
 MEASURE_FORMS = "must be a duration such as 60s, or {bursts: 10}, or {flows: 400, after: 2}"
 

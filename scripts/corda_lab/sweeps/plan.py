@@ -109,7 +109,7 @@ class PlannedStep(ManifestPart):
         return self.at_rate(float(f"{self.peak_factor * peak:.{RATE_DIGITS}g}"))
 
     def at_rate(self, rate: float) -> "PlannedStep":
-        """Return the step with a rate in arrivals per second, which open load without a rate before it shares."""
+        """Return the step with a rate in arrivals per second. Open load that conditions its nodes has it too."""
         condition = self.condition
         if condition is not None and condition.options.is_open and condition.options.rate is None:
             condition = replace(condition, options=replace(condition.options, rate=rate))
@@ -117,7 +117,7 @@ class PlannedStep(ManifestPart):
         return self.model_copy(update=changes)
 
     def numbered(self, index: int, seed: int, **changes: object) -> "PlannedStep":
-        """Return the step of a point at a place in the order, after which its loads are named."""
+        """Return a point as the step at a place in the order, after which its loads are named."""
         load = replace(self.load, name=f"{self.load.name}-{index:04d}", seed=seed)
         condition = self.condition
         if condition is not None:
