@@ -20,7 +20,7 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.sweep import Fresh
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
-from corda_lab.runs.running import deployed
+from corda_lab.runs.running import deployed, machine_only
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import StackFolder
@@ -43,11 +43,7 @@ class Machine:
         self._images = images
 
     def require_alone(self, settings: Settings) -> None:
-        if stack := deployment.find(settings):
-            raise LabError(
-                f"The stack {stack.project} is up, but the sweep is to run on this machine",
-                f"Add --on {stack.known.placement}, or stop it: `scripts/lab down --on {stack.known.placement}`.",
-            )
+        machine_only(settings)
 
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""

@@ -93,7 +93,7 @@ def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.Mo
     monkeypatch.setattr(deployment, "find", lambda _: Stack())
     with pytest.raises(LabError, match="The stack lab-swarm is up") as caught:
         Machine(None).require_alone(SETTINGS)
-    assert "Add --on three" in caught.value.remedy
+    assert "`scripts/lab down --on three`" in caught.value.remedy
 
 
 @pytest.mark.usefixtures("folder")
