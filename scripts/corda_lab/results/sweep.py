@@ -86,8 +86,8 @@ class SweepFields(CommonFields):
 
     def of(self, step: StepFields, name: str) -> Any:
         """Return a field of a named step, or of the whole sweep."""
-        own = getattr(step, name)
-        return getattr(self, name) if own is None else own
+        value = getattr(step, name)
+        return getattr(self, name) if value is None else value
 
     @property
     def axis(self) -> str | None:
@@ -250,7 +250,7 @@ def _step_conflicts(sweep: SweepFields, step: StepFields, where: Location) -> It
         yield (*where, "peak"), f"{step.name!r} has a rate that depends on it"
     place = (*where, "measure") if step.measure else ("measure",)
     arrivals = sweep.vary.get("load.arrivals") or [step.load.given("arrivals") or sweep.load.given("arrivals")]
-    if isinstance(measure, BurstCount) and any(one != "burst" for one in arrivals):
+    if isinstance(measure, BurstCount) and any(kind != "burst" for kind in arrivals):
         yield (*place, "bursts"), "needs load.arrivals: burst"
     if "burst" not in arrivals:
         return

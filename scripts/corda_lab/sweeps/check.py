@@ -47,10 +47,10 @@ def checked(sweep: SweepFile, settings: Settings, site: Site = HERE) -> SweepFil
     problems: list[Problem] = []
     labels: dict[str, str] = {}
     for point in points:
-        found = _problems(point, points, settings, site)
+        of_point = _problems(point, points, settings, site)
         if (label := labels.setdefault(point.key, point.label)) != point.label:
-            found.append(Problem(f"has the same file name as {label!r}"))
-        problems += [Problem.of(f"{path} ({point.label})", problem.finding, problem.remedy) for problem in found]
+            of_point.append(Problem(f"has the same file name as {label!r}"))
+        problems += [Problem.of(f"{path} ({point.label})", problem.finding, problem.remedy) for problem in of_point]
     if problems:
         raise LabError(problems=list(dict.fromkeys(problems)))
     return sweep

@@ -96,8 +96,8 @@ class Swarm:
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a stack that no sweep started."""
         stack = StackFolder.of(settings.project).stack
-        found = _stack_present(settings)
-        if found is not None and ownership.marked(stack) not in (found, ownership.STARTING):
+        present = _stack_present(settings)
+        if present is not None and ownership.marked(stack) not in (present, ownership.STARTING):
             raise LabError(
                 f"The stack {stack} (or its volumes) already exists, but a sweep needs an empty ledger",
                 f"Remove it with `scripts/lab down --on {self._placement} --volumes`, or pass --replace.",

@@ -89,8 +89,9 @@ class PlannedStep(ManifestPart):
 
     def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
         """Return a key that is equal for consecutive steps that share a lab. They may differ in live knobs."""
-        own: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
-        return (*(each for each in self.shape_key if each[0] not in LIVE_VARIABLES), *own[fresh])
+        starts: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
+        fixed = (variable for variable in self.shape_key if variable[0] not in LIVE_VARIABLES)
+        return (*fixed, *starts[fresh])
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings of its lab. Raises LabError for an unknown size."""
@@ -99,8 +100,8 @@ class PlannedStep(ManifestPart):
 
     def peaks(self, steps: Iterable["PlannedStep"]) -> list["PlannedStep"]:
         """Return the steps of its repeat whose highest throughput is the peak of which its rate is a multiple."""
-        own = (self.repeat, self.workload, self.shape_key)
-        return [step for step in steps if step.is_peak and (step.repeat, step.workload, step.shape_key) == own]
+        key = (self.repeat, self.workload, self.shape_key)
+        return [step for step in steps if step.is_peak and (step.repeat, step.workload, step.shape_key) == key]
 
     def at_peak(self, peak: float) -> "PlannedStep":
         """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
@@ -217,8 +218,10 @@ def _condition(fields: ConditionFields, options: LoadOptions, load: Mapping[str,
     """Return the load that conditions the nodes for another, whose fields are ``load``."""
     workload = fields.workload or options.workload
     overrides = {**(options.overrides if workload == options.workload else {}), **_texts(fields.set)}
-    own = {"workload": workload, "overrides": overrides, "name": options.name, "seed": options.seed}
-    return Conditioning(_options(conditioning_load(fields, load), **own), fields.duration.min, fields.duration.max)
+    same = {"name": options.name, "seed": options.seed}
+    load = conditioning_load(fields, load)
+    options = _options(load, workload=workload, overrides=overrides, **same)
+    return Conditioning(options, fields.duration.min, fields.duration.max)
 
 
 def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> Given:

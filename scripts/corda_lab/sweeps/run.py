@@ -166,7 +166,7 @@ class Runner:
         ui.console.print(heading, style="bold cyan", markup=False)
         step = self._at_peak(step)
         attempt, reruns, retries = 1, 0, self._sweep.fields.retries
-        trouble: list[Reason] = []
+        all_causes: list[Reason] = []
         while True:
             began_at = time.time()
             try:
@@ -183,15 +183,15 @@ class Runner:
                     attempt += 1
                     continue
                 measured = broke
-            found = measured.step.validity.machine
-            if not found or reruns == retries:
+            causes = measured.step.validity.machine
+            if not causes or reruns == retries:
                 break
-            trouble, reruns = [*trouble, *found], reruns + 1
-            ui.note(f"invalid: {'; '.join(sentences(found))}: rerun {reruns} of at most {retries}")
+            all_causes, reruns = [*all_causes, *causes], reruns + 1
+            ui.note(f"invalid: {'; '.join(sentences(causes))}: rerun {reruns} of at most {retries}")
             self.kept.drop_attempt(step)
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
-        measured = measured.with_step(measured.step.updated(measured_again=trouble))
+        measured = measured.with_step(measured.step.updated(measured_again=all_causes))
         self._store(step, measured)
         return measured
 
@@ -219,8 +219,8 @@ class Runner:
         sources = step.peaks(self.kept.steps)
         missing = [source.label for source in sources if not self.kept.has(source)]
         entries = [self.kept.entry(source) for source in sources if self.kept.has(source)]
-        known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
-        peak = max(known, default=0.0)
+        passed = [entry for entry in entries if entry.validity.valid and entry.outcome == "passed"]
+        peak = max((entry.throughput_per_second for entry in passed), default=0.0)
         if missing or not peak:
             why = f"{listed(missing)} not measured yet" if missing else "no valid step shows a throughput"
             self.failed[step.key] = f"the peak of repeat {step.repeat} is not known: {why}"
