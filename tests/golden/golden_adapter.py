@@ -28,7 +28,8 @@ from corda_lab.figures.judge import ClaimVerdict
 from corda_lab.figures.repeat import Repeat
 from corda_lab.figures.store import FORMS
 from corda_lab.knobs.shape import KNOBS
-from corda_lab.paths import WORKLOADS
+from corda_lab.lab.settings import load_settings
+from corda_lab.paths import ENV_FILE, WORKLOADS
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.evidence import LoadFile
@@ -36,7 +37,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, GitState, Host, Versions
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SearchOutcome
-from corda_lab.results.sweep_parts import BurstCount, FlowCount
+from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
@@ -44,14 +45,15 @@ from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, 
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import LoadOptions
+from corda_lab.steps.parameters import AT, STEP
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
-from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.search import failings
-from corda_lab.sweeps.step import PlannedStep, points_of, step_of, steps_of
+from corda_lab.sweeps.plan import PlannedStep, conditioning_load, given, points_of, step_of, steps_of
+from corda_lab.sweeps.run import placed
+from corda_lab.sweeps.search import failings, find_max
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
@@ -217,13 +219,9 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
         yield stored.read(Path(folder))
 
 
-def _planned(file: SweepFile) -> list[PlannedStep]:
-    return steps_of(file, points_of(file))
-
-
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
-    measured = _measured(one, planned.index, planned.options(f"golden-{planned.index:04d}"), planned.variables)
-    return measured.with_step(runner.placed(measured.step, planned, failings(measured.step, file.fields)))
+    measured = _measured(one, planned.index, planned.load, planned.variables)
+    return measured.with_step(placed(measured.step, planned, failings(measured.step, file.fields)))
 
 
 @cache
@@ -231,19 +229,17 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
     """The steps of a sweep in their order. A search asks for one after the other."""
     file = read_sweep(one.sweep_file)
     if file.fields.find_max is None:
-        planned = _planned(file)
+        planned = steps_of(file)
         return file, planned, [_step(one, file, step) for step in planned], {}
     asked: list[PlannedStep] = []
     measured: list[Measured] = []
 
-    def answer(step: PlannedStep, _heading: str) -> bool:
+    def answer(step: PlannedStep) -> bool:
         asked.append(step)
         measured.append(_step(one, file, step))
         return measured[-1].step.thresholds.passed
 
-    outcomes = {
-        point.label: execute.find_max(file, point, number, answer) for number, point in enumerate(points_of(file))
-    }
+    outcomes = {point.label: find_max(file, point, number, answer) for number, point in enumerate(points_of(file))}
     return file, asked, measured, outcomes
 
 
@@ -251,8 +247,9 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
 def _stored_sweep(
     file: SweepFile, steps: Sequence[Measured], outcomes: dict[str, SearchOutcome]
 ) -> Iterator[StoredRun]:
-    sweep = execute.sweep_plan(file, outcomes)
-    manifest = files.run_manifest("20260102T030405Z-golden", steps, sweep=sweep, phases={}, command="golden")
+    manifest = files.run_manifest(
+        "20260102T030405Z-golden", steps, sweep=file.entry(outcomes), phases={}, command="golden"
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
@@ -298,7 +295,7 @@ def sweep_values(one: Case) -> Values:
     """The plan, steps, points, comparisons and saturation of a sweep, and the repeats that figures take from it."""
     file, planned, measured, outcomes = _all_steps(one)
     for step in planned:
-        yield from _plan(step)
+        yield from _plan(file, step)
     with _stored_sweep(file, measured, outcomes) as run:
         for entry in run.steps:
             yield from _step_values(entry)
@@ -311,11 +308,8 @@ def interrupted_values(name: str, *, steps: int) -> Values:
     """A sweep that was interrupted after some steps: what is missing, and the points of those that are there."""
     one = case(name)
     file, planned, all_measured, _ = _all_steps(one)
-    plan_file = kept_sweeps.PlanFile(
-        file=one.sweep_file, command="golden", fingerprint={}, quick=False, steps=planned, images={}
-    )
     with tempfile.TemporaryDirectory() as folder:
-        kept = kept_sweeps.create("20260102T030405Z-golden", file.text, plan_file, results_folder=Path(folder))
+        kept = kept_sweeps.begin(file, load_settings(ENV_FILE, {}), results_folder=Path(folder))
         for step, own in zip(planned[:steps], all_measured, strict=False):
             kept.keep(step, own)
         again = kept_sweeps.find(None, results_folder=Path(folder))
@@ -384,13 +378,21 @@ def _of(place: str, metric: str, value: Any) -> Values:
         yield Value(place, name, part, found)
 
 
-def _plan(step: PlannedStep) -> Values:
+def _plan(file: SweepFile, step: PlannedStep) -> Values:
     place = f"plan {step.index}"
     yield Value(place, "repeat", "", step.repeat)
     yield Value(place, "phase", "", step.phase)
-    yield Value(place, "seed", "", step.seed)
-    for name, value in {**step.point, **step.load}.items():
+    yield Value(place, "seed", "", step.load.seed)
+    for name, value in {**step.point, **_asked(file, step)}.items():
         yield Value(place, "asked", name, value if isinstance(value, int | float | str) else json.dumps(value))
+
+
+def _asked(file: SweepFile, step: PlannedStep) -> dict[str, Any]:
+    """The fields of ``load`` of a step, as they are asked for."""
+    entry = next(one for one in file.fields.entries if one.name == step.point.get(STEP, ""))
+    varied = {name: value for name, value in step.point.items() if name not in (STEP, AT)}
+    load = given(file.fields, entry, varied)["load"]
+    return {**load, "rate": step.load.rate} if file.fields.find_max and step.load.rate else load
 
 
 def _named_values(place: str, step: StepEntry) -> Values:
@@ -492,20 +494,20 @@ def plan_values() -> Values:
 
 def _plan_of(name: str, file: SweepFile) -> Values:
     is_search = file.fields.find_max is not None
-    steps = [step_of(file, point, 1, 1) for point in points_of(file)] if is_search else _planned(file)
+    steps = [step_of(point, 1, 1) for point in points_of(file)] if is_search else steps_of(file)
     first = [step for step in steps if step.repeat == 1]
     numbers = {_text(step.point): number for number, step in enumerate(first, start=1)}
     for number, step in enumerate(first, start=1):
         place = f"{name}, point {number}"
-        condition = step.condition
+        asked, load = _asked(file, step), step.load
         found = {
             "point": step.point,
-            "asked": {"workload": step.workload, **step.load, **step.overrides, "faults": len(step.faults)},
+            "asked": {"workload": step.workload, **asked, **load.overrides, "faults": len(load.faults)},
             "shape": step.variables,
-            "measured": [step.warm_up, step.seconds_max, *_counted(step)],
-            "condition": condition and [condition.workload, condition.load, condition.overrides, condition.seconds],
+            "measured": [[load.warm_up_seconds_min, load.warm_up_seconds], load.duration_seconds, *_counted(load)],
+            "condition": _condition(file, step, asked),
             "may_break": step.may_break,
-            "seed": step.seed,
+            "seed": load.seed,
         }
         yield from (Value(place, metric, "", _text(value)) for metric, value in found.items())
     for repeat in sorted({step.repeat for step in steps}):
@@ -513,11 +515,19 @@ def _plan_of(name: str, file: SweepFile) -> Values:
         yield Value(name, "order", f"repeat {repeat}", order)
 
 
-def _counted(step: PlannedStep) -> tuple[int | None, int | None, int]:
-    """The bursts of a step, its flows, and those before them that do not count."""
-    measure = step.measure
-    bursts = measure.bursts if isinstance(measure, BurstCount) else None
-    return (bursts, measure.flows, measure.after) if isinstance(measure, FlowCount) else (bursts, None, 0)
+def _counted(load: LoadOptions) -> tuple[int | None, int | None, int]:
+    """The bursts of a load, its flows, and those before them that do not count."""
+    return load.bursts if load.is_burst else None, load.flows, load.flows_after or 0
+
+
+def _condition(file: SweepFile, step: PlannedStep, asked: dict[str, Any]) -> list[Any] | None:
+    """The load that conditions the nodes for a step: its workload, if it is another, fields, arguments and seconds."""
+    before, fields = step.condition, file.fields.condition
+    if before is None or fields == NO_CONDITION:
+        return None
+    other = before.options.workload if before.options.workload != step.workload else None
+    seconds = [before.seconds_min, before.seconds_max]
+    return [other, conditioning_load(fields, asked), before.options.overrides, seconds]
 
 
 def _text(value: Any) -> str:

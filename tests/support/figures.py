@@ -16,7 +16,6 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.execute import SweepResult
 from support import simulation
 from support.sweeps import SimulatedSweep, store_file
 
@@ -113,7 +112,7 @@ class SimulatedLab:
     requests: list[SweepRequest] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
 
-    def begin(self, request: SweepRequest, settings: Settings) -> SweepResult:
+    def begin(self, request: SweepRequest, settings: Settings) -> Path:
         """Simulate a sweep and store its run."""
         self.requests.append(request)
         file = command.read(request)
@@ -124,9 +123,9 @@ class SimulatedLab:
         folder = store_file(self.results, system, file, origin=origin)
         if self.moved:
             calibrate(folder, self.moved.pop(0))
-        return SweepResult(folder, [])
+        return folder
 
-    def resume(self, request: SweepRequest, settings: Settings) -> SweepResult:
+    def resume(self, request: SweepRequest, settings: Settings) -> Path:
         """Finish an unfinished sweep, which is then gone."""
         assert request.file is not None
         self.resumed.append(request.file)

@@ -8,8 +8,9 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
 from corda_lab.sweeps import plan
+from corda_lab.sweeps.check import checked
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.step import PlannedStep
+from corda_lab.sweeps.plan import PlannedStep
 
 HEAD = """\
 description: A sweep.
@@ -52,7 +53,7 @@ def mistakes(tmp_path: Path, text: str) -> list[str]:
 
 
 def steps_of(sweep: SweepFile, settings: Settings) -> list[PlannedStep]:
-    return plan.plan_sweep(sweep, settings).steps
+    return plan.steps_of(checked(sweep, settings))
 
 
 def keys(steps: list[PlannedStep]) -> list[str]:

@@ -40,11 +40,10 @@ from corda_lab.steps.entry import (
 )
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps import execute, runner
-from corda_lab.sweeps import execute as sweeps_execute
 from corda_lab.sweeps.file import SweepFile, read_sweep
-from corda_lab.sweeps.search import failings
-from corda_lab.sweeps.step import PlannedStep, points_of, steps_of
+from corda_lab.sweeps.plan import PlannedStep, points_of, steps_of
+from corda_lab.sweeps.run import placed
+from corda_lab.sweeps.search import failings, find_max
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
 from lab_workload.run_end import RunEnd
 from support import simulation
@@ -270,7 +269,7 @@ def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
 
 def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, origin: float) -> Measured:
     """One measured step, built and judged by the code of ``lab sweep`` from simulated rows and samples."""
-    index, options = planned.index, planned.options(f"{fields.description}-{planned.index}")
+    index, options = planned.index, planned.load
     rate, users = options.rate, options.users
     factor = math.prod(sweep.factors.get(value, 1.0) for value in planned.point.values() if not isinstance(value, list))
     capacity = 24.0 * factor * sweep.speed
@@ -324,7 +323,7 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
     )
     if index in sweep.invalid:
         entry = entry.updated(validity=NOT_VALID)
-    entry = runner.placed(entry, planned, failings(entry, fields))
+    entry = placed(entry, planned, failings(entry, fields))
     shape = {**ENVIRONMENT.shape, **sweep.environment.get("shape", {}), **planned.variables}
     environment = Environment.model_validate({**ENVIRONMENT.model_dump(), **sweep.environment, "shape": shape})
     return Measured(entry, frame, metrics, None, environment, planned.workload, text_of(planned.workload), seen.drops)
@@ -446,7 +445,7 @@ class Simulator:
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
 
-    def answer(self, planned: PlannedStep, _heading: str) -> bool:
+    def answer(self, planned: PlannedStep) -> bool:
         """Simulate a step, and return whether its rate was sustained."""
         return self.step(planned).step.thresholds.passed
 
@@ -462,15 +461,11 @@ FIND_MAX: dict[str, Any] = {
 
 def run_all(simulator: Simulator) -> dict[str, SearchOutcome]:
     """Run all steps of a sweep. The outcomes of a search, by label, come from the real search of ``lab sweep``."""
-    file, points = simulator.file, points_of(simulator.file)
-    if file.fields.find_max is None:
-        for step in steps_of(file, points):
-            simulator.step(step)
-        return {}
-    return {
-        point.label: sweeps_execute.find_max(file, point, number, simulator.answer)
-        for number, point in enumerate(points)
-    }
+    file = simulator.file
+    for step in steps_of(file):
+        simulator.step(step)
+    points = enumerate(points_of(file) if file.fields.find_max else ())
+    return {point.label: find_max(file, point, number, simulator.answer) for number, point in points}
 
 
 def store_sweep(
@@ -502,7 +497,7 @@ def store_file(
     manifest = files.run_manifest(
         sweep.identity,
         simulator.measured,
-        sweep=execute.sweep_plan(file, outcomes),
+        sweep=file.entry(outcomes),
         phases={"Checking the sweep": 1.0},
         command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
     )

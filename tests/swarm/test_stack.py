@@ -269,9 +269,7 @@ def test_a_sweep_runs_on_the_hosts_with_one_of_them_cut_off_and_healed(
     with_images_of_the_stack(monkeypatch)
     file = tmp_path / "cut-off.yaml"
     file.write_text(CUT_OFF, encoding="utf-8")
-    outcome = command.begin(SweepRequest(str(file), replace=True, placement=PLACEMENT), settings)
-    assert outcome.folder is not None
-    run = stored.read(outcome.folder)
+    run = stored.read(command.begin(SweepRequest(str(file), replace=True, placement=PLACEMENT), settings))
     (step,) = run.steps
     check_fault(step)
     assert step.counts.verdict == "agree"
@@ -285,9 +283,7 @@ def test_the_sweep_that_is_compared_with_one_machine_has_agreeing_counts_and_led
 ) -> None:
     """Its run is kept, in .cache/swarm-test-results. docs/scale-out.md compares it with one on this machine."""
     with_images_of_the_stack(monkeypatch)
-    outcome = command.begin(SweepRequest("hosts", replace=True, placement=PLACEMENT), settings)
-    assert outcome.folder is not None
-    run = stored.read(outcome.folder)
+    run = stored.read(command.begin(SweepRequest("hosts", replace=True, placement=PLACEMENT), settings))
     assert [step.counts.verdict for step in run.steps] == ["agree"] * 3
     assert {one.verdict for one in audits.read(run.folder).values()} == {"passed"}
     assert [step.requests.failed for step in run.steps] == [0] * 3

@@ -22,7 +22,7 @@ from corda_lab.results import folders, stored
 from corda_lab.runs import conditioning, execute, leftovers
 from corda_lab.runs.running import machine_only
 from corda_lab.steps.load import INITIATORS, LOAD_OPTIONS, RUN_OPTIONS, LoadOptions
-from corda_lab.sweeps import command
+from corda_lab.sweeps.like import run_like
 from corda_lab.text import tables, ui
 from lab_workload.load import Arrivals
 from lab_workload.names import names_in
@@ -171,7 +171,7 @@ def _repeat(name: str, *, anyway: bool) -> None:
     stored_run = stored.read(folders.find_run(name))
     if stored_run.is_sweep:
         raise LabError(f"--like: {stored_run.identity} is a sweep", f"Use `scripts/lab sweep --like {name}`.")
-    folder, step = command.run_like(stored_run, load_settings(), anyway=anyway)
+    folder, step = run_like(stored_run, load_settings(), anyway=anyway)
     summary.show_run(folder, step)
     ui.say(f"compare with `scripts/lab compare {stored_run.identity} {folder.name}`")
     if not step.verdict.passed:

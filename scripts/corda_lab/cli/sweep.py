@@ -1,5 +1,6 @@
 """The verb ``sweep``, and its modes ``plan``, ``resume`` and ``finish``."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +19,8 @@ from corda_lab.results import folders, stored
 from corda_lab.results.sweep import QUICK_REPEATS_MIN
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.execute import SweepResult
+from corda_lab.sweeps.like import sweep_like
+from corda_lab.sweeps.run import problems_of
 from corda_lab.text import ui
 
 FileArgument = Annotated[
@@ -73,19 +75,19 @@ def sweep(
 
     The same again: `scripts/lab sweep --like latest`
     """
+    request = SweepRequest(file, forced_images(images), replace, quick, placement=placement)
     if like is not None:
         others = {"FILE": file, "--quick": quick, "--on": placement}
         refuse_beside_like([flag for flag, value in others.items() if value])
         project.settle()
-        stored_run, request = stored.read(folders.find_run(like)), SweepRequest(None, forced_images(images), replace)
-        if not stored_run.is_sweep:
-            raise LabError(f"--like: {stored_run.identity} is no sweep", f"Use `scripts/lab run --like {like}`.")
-        _show(command.sweep_like(stored_run, request, load_settings(), anyway=anyway))
+        run = stored.read(folders.find_run(like))
+        if not run.is_sweep:
+            raise LabError(f"--like: {run.identity} is no sweep", f"Use `scripts/lab run --like {like}`.")
+        _show(sweep_like(run, request, load_settings(), anyway=anyway))
         return
     if anyway:
         raise LabError("--anyway: is only for --like", "Leave it out.")
     project.settle()
-    request = SweepRequest(file, forced_images(images), replace, quick, placement=placement)
     _show(command.begin(request, load_settings()))
 
 
@@ -129,10 +131,10 @@ def finish(file: KeptArgument = None) -> None:
     _show(command.finish(SweepRequest(file)))
 
 
-def _show(outcome: SweepResult) -> None:
-    for problem in outcome.problems:
+def _show(folder: Path) -> None:
+    problems = problems_of(stored.read(folder))
+    for problem in problems:
         ui.say(f"failed: {problem}", "red")
-    if outcome.folder is not None:
-        ui.console.print(f"[bold]report[/bold]       {outcome.folder / 'report.html'}")
-    if outcome.problems:
+    ui.console.print(f"[bold]report[/bold]       {folder / 'report.html'}")
+    if problems:
         raise typer.Exit(1)

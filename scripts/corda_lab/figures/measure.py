@@ -22,10 +22,11 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.steps.validity import NOT_STEADY
-from corda_lab.sweeps import command, execute
+from corda_lab.sweeps import command
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.run import problems_of
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 
@@ -197,7 +198,7 @@ def measure(
             break
         again = seed + collected.spoilt[0].repeat - 1
         seed += count
-        # In the same direction, which is that of the parity (``sweeps.step.steps_of``).
+        # In the same direction, which is that of the parity (``sweeps.plan.steps_of``).
         seed += (seed - again) % 2
         count = len(collected.spoilt)
         if attempt < AGAIN_MAX:
@@ -221,17 +222,12 @@ def _run(request: SweepRequest, sweep: SweepFile, settings: Settings, places: Pl
     """Run a sweep, or resume it, and return the folder of its run. Raises LabError if steps are missing."""
     left = unfinished(sweep, settings, places)
     if left is None:
-        result = command.begin(request, settings)
+        folder = command.begin(request, settings)
     else:
-        result = command.resume(replace(request, file=left.identity), settings)
-    for problem in result.problems:
+        folder = command.resume(replace(request, file=left.identity), settings)
+    for problem in problems_of(stored.read(folder)):
         ui.warn(problem)
-    if result.folder is None:
-        raise LabError(
-            f"{sweep.run_name}: not every step could be measured, so nothing is judged yet",
-            "The same command tries the missing steps again.",
-        )
-    return result.folder
+    return folder
 
 
 def unfinished(sweep: SweepFile, settings: Settings, places: Places) -> sweeps_store.Unfinished | None:
@@ -241,7 +237,7 @@ def unfinished(sweep: SweepFile, settings: Settings, places: Places) -> sweeps_s
             continue
         try:
             kept = sweeps_store.read(folder)
-            execute.require_unchanged(kept, sweep, settings)
+            kept.require_unchanged(sweep, settings)
         except LabError as error:
             ui.note(f"{folder.name} is left as it is: {error.message}")
             continue

@@ -23,9 +23,8 @@ from corda_lab.results.sweep import SweepFields
 from corda_lab.results.sweep_parts import CommonFields
 from corda_lab.steps.entry import ParameterValue, StepEntry
 from corda_lab.steps.parameters import STEP
-from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
-from corda_lab.sweeps.step import points_of, steps_of
+from corda_lab.sweeps.plan import points_of, run_time, steps_of
 from corda_lab.text.words import listed, plural
 from lab_workload.problems import Problem
 
@@ -80,7 +79,7 @@ def seconds_of(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -
     if known:
         # Not the median: where repeats share a start, the first of them has it, and its time would be left out.
         return statistics.fmean(known) * fields.repeats
-    return plan.run_time(steps_of(sweep, points_of(sweep)), settings, fresh=fields.fresh).seconds_max
+    return run_time(steps_of(sweep), settings, fresh=fields.fresh).seconds_max
 
 
 def are_of_one_start(sweep: SweepFile, repeats: Sequence[Repeat]) -> bool:

@@ -54,8 +54,6 @@ class QuickFields(Fields):
 
 
 class SweepFields(CommonFields):
-    """A whole sweep file."""
-
     description: Text
     vary: dict[str, Annotated[list[Any], Field(min_length=1, max_length=VALUES_MAX)]] = Field(default_factory=dict)
     steps: Annotated[list[StepFields], Field(min_length=1, max_length=STEPS_MAX)] | None = None
@@ -87,9 +85,9 @@ class SweepFields(CommonFields):
         return self.steps or [StepFields.model_construct(name="")]
 
     def of(self, step: StepFields, name: str) -> Any:
-        """Return a field of a named step; that of the whole sweep if the step has none."""
-        own = getattr(step, name)
-        return getattr(self, name) if own is None else own
+        """Return a field of a named step, or of the whole sweep."""
+        value = getattr(step, name)
+        return getattr(self, name) if value is None else value
 
     @property
     def axis(self) -> str | None:
@@ -170,7 +168,6 @@ class SweepPlan(SweepFields):
     """The outcomes of searches by the label of the point."""
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield nothing: the fields were checked as those of the file."""
         yield from ()
 
 
@@ -178,50 +175,45 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _vary_conflicts(vary: Mapping[str, Sequence[Any]]) -> Iterator[Conflict]:
-    """Yield unknown names and invalid values."""
-    for key, values in vary.items():
-        if unknown := _unknown_name(key):
-            yield ("vary", key), unknown
-            continue
-        for index, value in enumerate(values):
-            if value is None:
-                yield ("vary", key, index), "is empty; enter a value"
-                continue
-            try:
-                _check_varied(key, value)
-            except ValidationError as error:
-                yield ("vary", key, index), field_words(error.errors(include_url=False)[0], ())
-            if value in values[:index]:
-                yield ("vary", key, index), f"{value!r} is listed twice"
-
-
-_VARIED: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
+_GROUPS: Mapping[str, type[BaseModel]] = {"load": LoadFields, "shape": ShapeFields}
 _TEXT: TypeAdapter[str] = TypeAdapter(Text)
 _VALUE: TypeAdapter[Scalar] = TypeAdapter(Scalar)
 
 
-def _unknown_name(key: str) -> str | None:
-    """Return what is wrong with a key of ``vary``, or None."""
-    group, _, name = key.partition(".")
+def _vary_conflicts(vary: Mapping[str, Sequence[Any]]) -> Iterator[Conflict]:
+    """Yield unknown names and invalid values."""
+    for key, values in vary.items():
+        group, _, name = key.partition(".")
+        if unknown := _unknown(key, group, name):
+            yield ("vary", key), unknown
+            continue
+        for index, value in enumerate(values):
+            where = ("vary", key, index)
+            if value is None:
+                yield where, "is empty; enter a value"
+                continue
+            try:
+                if group in _GROUPS:
+                    _GROUPS[group].model_validate({name: value})
+                else:
+                    (_VALUE if group == "set" else _TEXT).validate_python(value)
+            except ValidationError as error:
+                yield where, field_words(error.errors(include_url=False)[0], ())
+            if value in values[:index]:
+                yield where, f"{value!r} is listed twice"
+
+
+def _unknown(key: str, group: str, name: str) -> str | None:
+    """Return why a key of ``vary`` cannot vary, or None."""
     if key == "load.faults":
         return "cannot vary; give named steps a load with faults of their own"
-    if group in _VARIED:
-        known = list(_VARIED[group].model_fields)
+    if group in _GROUPS:
+        known = list(_GROUPS[group].model_fields)
         hint = did_you_mean(name, known) or f"; choose from {', '.join(known)}"
         return None if name in known else f"{group} has no {name!r}{hint}"
     if key == "workload" or (group == "set" and name):
         return None
     return "must be workload or begin with load., shape. or set., for example load.users"
-
-
-def _check_varied(key: str, value: Any) -> None:
-    """Raise ValidationError if the value is not valid for a key of ``vary``."""
-    group, _, name = key.partition(".")
-    if group in _VARIED:
-        _VARIED[group].model_validate({name: value})
-    else:
-        (_VALUE if group == "set" else _TEXT).validate_python(value)
 
 
 def _axis_conflicts(sweep: SweepFields) -> Iterator[Conflict]:
@@ -258,7 +250,7 @@ def _step_conflicts(sweep: SweepFields, step: StepFields, where: Location) -> It
         yield (*where, "peak"), f"{step.name!r} has a rate that depends on it"
     place = (*where, "measure") if step.measure else ("measure",)
     arrivals = sweep.vary.get("load.arrivals") or [step.load.given("arrivals") or sweep.load.given("arrivals")]
-    if isinstance(measure, BurstCount) and any(one != "burst" for one in arrivals):
+    if isinstance(measure, BurstCount) and any(kind != "burst" for kind in arrivals):
         yield (*place, "bursts"), "needs load.arrivals: burst"
     if "burst" not in arrivals:
         return
@@ -293,14 +285,9 @@ def _search_conflicts(sweep: SweepFields) -> Iterator[Conflict]:
 def _quick_conflicts(sweep: SweepFields, short: QuickFields) -> Iterator[Conflict]:
     """Yield what a short form names that is not in the sweep."""
     for key, values in short.vary.items():
-        known = sweep.vary.get(key)
-        if known is None:
-            has = ", ".join(sweep.vary) or "no fields"
-            yield ("quick", "vary", key), f"{key!r} is not in vary, which has {has}"
-            continue
         for index, value in enumerate(values):
-            if value not in known:
-                yield ("quick", "vary", key, index), f"{value!r} is not in vary.{key}"
+            if value not in sweep.vary.get(key, []):
+                yield ("quick", "vary", key, index), f"{value!r} is not in vary.{key} of the whole sweep"
     names = [step.name for step in sweep.steps or ()]
     for index, name in enumerate(short.steps or ()):
         if name not in names:

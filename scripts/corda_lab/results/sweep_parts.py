@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
+    AfterValidator,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -45,22 +46,20 @@ def _duration(value: Any) -> float:
     raise PydanticCustomError("duration", "must be a duration such as 30s or 2m")
 
 
-def _whole_seconds(value: Any) -> float:
-    seconds = _duration(value)
+def _whole(seconds: float) -> float:
     if seconds != int(seconds):
         raise PydanticCustomError("whole", "must be a whole number of seconds")
     return seconds
 
 
+_PERCENT = re.compile(r"(100|\d?\d(?:\.\d+)?)%")
+
+
 def _percent(value: Any) -> float:
-    if isinstance(value, str) and value.endswith("%"):
-        try:
-            share = float(value[:-1]) / 100
-        except ValueError:
-            share = -1.0
-        if 0 <= share <= 1:
-            return share
-    raise PydanticCustomError("percent", "must be a percentage such as 5%")
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise PydanticCustomError("percent", "must be a percentage such as 5%")
+    return float(match[1]) / 100
 
 
 _PEAK = re.compile(r"(\d+(?:\.\d+)?) x peak")
@@ -91,7 +90,7 @@ def _number(value: Any) -> int | float:
 
 Duration = Annotated[float, PlainValidator(_duration)]
 """Seconds, written as ``30s`` or ``2m``."""
-WholeSeconds = Annotated[float, PlainValidator(_whole_seconds)]
+WholeSeconds = Annotated[float, PlainValidator(_duration), AfterValidator(_whole)]
 Percent = Annotated[
     float, PlainValidator(_percent), PlainSerializer(lambda share: f"{100 * share:g}%", when_used="json")
 ]
@@ -134,20 +133,19 @@ Conflict = tuple[Location, str]
 
 
 class CheckedFields(Fields):
-    """Fields that may not fit together. All conflicts are told at once, each at its place in the file."""
+    """Fields that may not fit together. All conflicts are reported at once, each at its place in the file."""
 
     def conflicts(self) -> Iterator[Conflict]:
-        """Yield what does not fit together."""
         yield from ()
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        found = [
+        details = [
             InitErrorDetails(type=PydanticCustomError("conflict", text), loc=location, input=None)
             for location, text in self.conflicts()
         ]
-        if found:
-            raise ValidationError.from_exception_data(type(self).__name__, found)
+        if details:
+            raise ValidationError.from_exception_data(type(self).__name__, details)
         return self
 
 
@@ -182,18 +180,13 @@ class FaultFields(Fields):
 
     @property
     def fault(self) -> Fault:
-        """The fault."""
-        own = {name: float(value) for name, value in self.parameters.items()}
-        return normalised(
-            Fault(kind=self.kind, target=self.target, at_seconds=self.at, for_seconds=self.duration, parameters=own)
-        )
+        parameters = {name: float(value) for name, value in self.parameters.items()}
+        times = {"at_seconds": self.at, "for_seconds": self.duration}
+        return normalised(Fault(kind=self.kind, target=self.target, parameters=parameters, **times))
 
 
 class LoadFields(_LoadFields):
-    """The load of a step. Fields have the names and defaults of the options of ``lab run``.
-
-    The only exceptions are the pool of open load, whose default is larger, and ``faults``.
-    """
+    """The load of a step: the options of ``lab run``, with a larger default for the pool of open load, and faults."""
 
     faults: Annotated[list[FaultFields], Field(max_length=FAULTS_MAX)] | None = None
 
@@ -218,8 +211,6 @@ class SpanFields(CheckedFields):
 
 
 class BurstCount(Fields):
-    """The number of bursts that end a step."""
-
     bursts: Annotated[int, Field(ge=1, le=BURSTS_MAX)]
 
 
@@ -264,7 +255,7 @@ class CommonFields(CheckedFields):
     shape: ShapeFields = Field(default_factory=ShapeFields)
 
     def sets(self, key: str) -> bool:
-        """Return whether it sets what a key of ``vary`` names, such as ``load.users`` or ``workload``."""
+        """Return whether it sets ``load.users``, or another key of ``vary``."""
         given = self.model_dump(exclude_none=True)
         group, _, name = key.partition(".")
         return name in given.get(group, {}) if name else group in given

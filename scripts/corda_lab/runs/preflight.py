@@ -12,7 +12,7 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import by_hand, leftovers
-from corda_lab.steps.load import Conditioning, LoadOptions, burst_words, check_options, flows_words
+from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
 from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -150,17 +150,6 @@ def admission_problem(options: LoadOptions, limit: int, nodes: int = 1) -> Probl
         f"{options.places} is more than the {most} flows that the bridge admits on {on} at once",
         f"Add --set pool={most}. {remedy}" if options.is_burst and options.pool is None else remedy,
     )
-
-
-def check_own_limit(
-    limit: str | None, load: LoadOptions, conditioning: Conditioning | None, workload: Workload
-) -> None:
-    """Raise LabError if a limit that a sweep sets itself rejects a part of closed load. None: it sets none."""
-    loads = (load, *([conditioning.options] if conditioning else []))
-    for one in loads if limit else ():
-        nodes = 1 if one.node else len(one.nodes or workload.nodes)
-        if problem := admission_problem(one, int(limit or 0), nodes):
-            raise LabError(f"shape.outstanding: {problem.finding}", "Increase it, or reduce load.users.")
 
 
 def describe(plan: RunPlan) -> str:

@@ -1,6 +1,6 @@
 """Reads a sweep file, with its short form for ``--quick``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -8,7 +8,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from corda_lab.errors import LabError
-from corda_lab.results.sweep import QUICK_REPEATS_MIN, SweepFields
+from corda_lab.paths import ROOT
+from corda_lab.results.sweep import QUICK_REPEATS_MIN, LeftOut, SearchOutcome, SweepFields, SweepPlan
 from lab_workload.field_problems import field_problem
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
@@ -19,10 +20,7 @@ QUICK_SUFFIX = "-quick"
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A valid sweep file."""
-
     name: str
-    """The file's name without its suffix."""
     fields: SweepFields
     source: Source
     text: str
@@ -30,11 +28,25 @@ class SweepFile:
     """The fields of its short form; None if it has none."""
     is_quick: bool = False
     """Whether ``fields`` are those of the short form."""
+    left_out: Sequence[LeftOut] = ()
+    """The points that the machine cannot have, if the sweep leaves them out."""
 
     @property
     def run_name(self) -> str:
-        """The name of its run."""
         return f"{self.name}{QUICK_SUFFIX}" if self.is_quick else self.name
+
+    def entry(self, outcomes: Mapping[str, SearchOutcome]) -> SweepPlan:
+        """Return the entry ``sweep`` of ``run.json``, with the outcomes of its searches by the label of the point."""
+        path = self.source.path.resolve()
+        return SweepPlan.model_construct(
+            **{**dict(self.fields), "quick": None},
+            file=str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name,
+            text=self.text,
+            name=self.name,
+            is_quick=self.is_quick,
+            left_out=list(self.left_out),
+            outcomes=dict(outcomes),
+        )
 
 
 def read_sweep(path: Path) -> SweepFile:
@@ -61,9 +73,9 @@ def quick(sweep: SweepFile) -> SweepFile:
     return replace(sweep, fields=sweep.short, is_quick=True)
 
 
-def with_repeats(sweep: SweepFile, repeats: int, seed: int | None = None) -> SweepFile:
-    """Return a sweep with another number of repeats, and with the seed of the first of them unless it is None."""
-    changes = {"repeats": repeats} | ({} if seed is None else {"seed": seed})
+def with_repeats(sweep: SweepFile, repeats: int | None, seed: int | None = None) -> SweepFile:
+    """Return a sweep with another number of repeats and another seed of the first of them, unless they are None."""
+    changes = {name: value for name, value in (("repeats", repeats), ("seed", seed)) if value is not None}
     return replace(sweep, fields=sweep.fields.model_copy(update=changes))
 
 
@@ -85,12 +97,12 @@ def short_form(data: Data) -> Data:
 
 
 def _merged(whole: Data, short: Data) -> Data:
-    return {**whole, **{name: _value(name, whole.get(name), value) for name, value in short.items()}}
-
-
-def _value(name: str, whole: object, short: object) -> object:
-    is_group = name != "measure" and isinstance(whole, dict) and isinstance(short, dict)
-    return _merged(whole, short) if is_group else short  # type: ignore[arg-type]
+    merged = {**whole, **short}
+    for name, value in short.items():
+        before = whole.get(name)
+        if name != "measure" and isinstance(before, dict) and isinstance(value, dict):
+            merged[name] = _merged(before, value)
+    return merged
 
 
 def _validated(data: Data, source: Source, base: Location) -> SweepFields:

@@ -5,6 +5,7 @@ Each start is on empty ledgers.
 
 import contextlib
 import time
+from collections.abc import Sequence
 
 from corda_lab.errors import BAD_INPUT, FinalError, LabError
 from corda_lab.faults import inject
@@ -19,20 +20,22 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.sweep import Fresh
 from corda_lab.runs import by_hand, leftovers
 from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
-from corda_lab.runs.running import deployed
+from corda_lab.runs.running import deployed, machine_only
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import HERE, Room, settings_of
-from corda_lab.sweeps.step import PlannedStep, points_of
+from corda_lab.sweeps.plan import PlannedStep, points_of
 
 
 class Machine:
     """This machine."""
 
-    room = HERE
+    cores_max: int | None = None
+    """The most cores that a shape may ask for; None for those of this machine."""
+    hosts: Sequence[str] = ()
+    """The hosts that a fault can cut off; none on one machine."""
     bridge_cores: int | None = None
     """The cores at least of the machine on which the bridge runs; None for those of this machine."""
 
@@ -40,12 +43,7 @@ class Machine:
         self._images = images
 
     def require_alone(self, settings: Settings) -> None:
-        """Raise LabError if a stack is up."""
-        if stack := deployment.find(settings):
-            raise LabError(
-                f"The stack {stack.project} is up, but the sweep is to run on this machine",
-                f"Add --on {stack.known.placement}, or stop it: `scripts/lab down --on {stack.known.placement}`.",
-            )
+        machine_only(settings)
 
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a lab that no sweep started, because its ledger would be lost."""
@@ -56,27 +54,25 @@ class Machine:
                 "Remove it with `scripts/lab down --volumes`, or pass --replace.",
             )
 
-    def start(self, wanted: Settings) -> None:
-        """Start a lab in place of the existing one, if any. Raises LabError."""
-        if project.present(wanted.project) is not None:
-            inject.heal_left(wanted.project)
-            leftovers.collect_before_removal(Compose(wanted))
-            by_hand.keep_all(wanted)
-            lifecycle.down(wanted, volumes=True, mark=project.STARTING)
-        lifecycle.up(wanted, self._images, mark=project.STARTING)
+    def start(self, settings: Settings) -> None:
+        if project.present(settings.project) is not None:
+            inject.heal_left(settings.project)
+            leftovers.collect_before_removal(Compose(settings))
+            by_hand.keep_all(settings)
+            lifecycle.down(settings, volumes=True, mark=project.STARTING)
+        lifecycle.up(settings, self._images, mark=project.STARTING)
 
-    def restart_bridge(self, wanted: Settings) -> None:
-        """Start only the bridge again, with other knobs. Raises LabError."""
-        lifecycle.restart_bridge(wanted)
+    def restart_bridge(self, settings: Settings) -> None:
+        lifecycle.restart_bridge(settings)
 
-    def mark(self, wanted: Settings) -> None:
-        """Record that what exists now belongs to the sweep. Raises LabError."""
-        project.mark(wanted.project, project.present(wanted.project))
+    def mark(self, settings: Settings) -> None:
+        project.mark(settings.project, project.present(settings.project))
 
 
 class Swarm:
     """The hosts of a placement."""
 
+    cores_max: int | None = CORES_MAX
     bridge_cores: int | None = 1
 
     def __init__(self, images: lifecycle.ImageChoice | None, placement: str) -> None:
@@ -84,14 +80,12 @@ class Swarm:
         self._placement = placement
 
     @property
-    def room(self) -> Room:
-        """The placement says what its hosts have, and is checked against each shape when it starts. Raises LabError."""
-        fields = find_placement(self._placement).fields
-        names = [NODE_NAMES if host.each else (name,) for name, host in fields.hosts.items()]
-        return Room(CORES_MAX, tuple(name for one in names for name in one))
+    def hosts(self) -> Sequence[str]:
+        """The hosts of the placement, which is checked against each shape when it starts. Raises LabError."""
+        hosts = find_placement(self._placement).fields.hosts
+        return [name for key, host in hosts.items() for name in (NODE_NAMES if host.each else (key,))]
 
     def require_alone(self, settings: Settings) -> None:
-        """Raise LabError if a lab is up on this machine."""
         lifecycle.require_engine()
         if Compose(settings).running_containers():
             raise LabError(
@@ -102,30 +96,28 @@ class Swarm:
     def require_replaceable(self, settings: Settings) -> None:
         """Raise LabError if there is a stack that no sweep started."""
         stack = StackFolder.of(settings.project).stack
-        found = _stack_present(settings)
-        if found is not None and project.marked(stack) not in (found, project.STARTING):
+        present = _stack_present(settings)
+        if present is not None and project.marked(stack) not in (present, project.STARTING):
             raise LabError(
                 f"The stack {stack} (or its volumes) already exists, but a sweep needs an empty ledger",
                 f"Remove it with `scripts/lab down --on {self._placement} --volumes`, or pass --replace.",
             )
 
-    def start(self, wanted: Settings) -> None:
-        """Start a stack in place of the existing one, if any. Raises LabError."""
-        if _stack_present(wanted) is not None:
-            if stack := deployment.find(wanted):
+    def start(self, settings: Settings) -> None:
+        if _stack_present(settings) is not None:
+            if stack := deployment.find(settings):
                 inject.heal_left(stack.project)
-            if known := stack or deployment.former(wanted):
+            if known := stack or deployment.former(settings):
                 leftovers.collect_before_removal(known)
-            swarm.down(wanted, self._placement, volumes=True, mark=project.STARTING)
-        swarm.up(wanted, self._placement, self._images, mark=project.STARTING)
+            swarm.down(settings, self._placement, volumes=True, mark=project.STARTING)
+        swarm.up(settings, self._placement, self._images, mark=project.STARTING)
 
-    def restart_bridge(self, wanted: Settings) -> None:
+    def restart_bridge(self, settings: Settings) -> None:
         """Start the services whose knobs differ again: the bridge, and the web UI for a time limit. Raises LabError."""
-        swarm.up(wanted, self._placement, self._images, mark=project.marked(StackFolder.of(wanted.project).stack))
+        swarm.up(settings, self._placement, self._images, mark=project.marked(StackFolder.of(settings.project).stack))
 
-    def mark(self, wanted: Settings) -> None:
-        """Record that what exists now belongs to the sweep. Raises LabError."""
-        project.mark(StackFolder.of(wanted.project).stack, _stack_present(wanted))
+    def mark(self, settings: Settings) -> None:
+        project.mark(StackFolder.of(settings.project).stack, _stack_present(settings))
 
 
 Site = Machine | Swarm
@@ -151,7 +143,6 @@ class Lab:
         self._key: tuple[object, ...] | None = None
         """What the steps have in common for which it was started; None if it has to be started again."""
         self._live: dict[str, str] = {}
-        """The knobs that are changed on the running lab."""
         self._environment: Environment | None = None
         self.is_new = False
         """Whether the lab was started for the last step that was prepared."""
@@ -159,15 +150,14 @@ class Lab:
         """Unix seconds of the last start of the lab; 0 before the first. Its Prometheus has no older data."""
 
     def forget(self) -> None:
-        """Make the next step start the lab again."""
         self._key = None
 
     def environment_of(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Return the settings and the environment of the lab of a step, even if its start failed. Raises LabError."""
-        wanted = settings_of(step.variables, self.settings)
+        settings = step.settings(self.settings)
         if self._environment is not None and self._key == step.lab_key(self._fresh):
-            return wanted, self._environment
-        return wanted, read_environment(deployed(wanted))
+            return settings, self._environment
+        return settings, read_environment(deployed(settings))
 
     def prepare(self, step: PlannedStep) -> tuple[Settings, Environment]:
         """Make sure that a lab with the shape of a step is running. Returns its settings and environment.
@@ -175,24 +165,23 @@ class Lab:
         ``is_new`` is true until a step has been prepared on the same lab again. If only knobs of the bridge differ,
         only the bridge starts again, and the lab is not new.
         """
-        wanted, key = settings_of(step.variables, self.settings), step.lab_key(self._fresh)
-        live = {name: wanted[name] for name in LIVE_VARIABLES}
+        settings, key = step.settings(self.settings), step.lab_key(self._fresh)
+        live = {name: settings[name] for name in LIVE_VARIABLES}
         self.is_new = self._key != key
         if self._environment is None or self.is_new or self._live != live:
             self._key = None
             if self.is_new:
-                self._start(wanted)
+                self._start(settings)
                 self.started_at = time.time()
             else:
-                self._site.restart_bridge(wanted)
-            self._environment = read_environment(deployed(wanted))
+                self._site.restart_bridge(settings)
+            self._environment = read_environment(deployed(settings))
             self._key, self._live = key, live
-        return wanted, self._environment
+        return settings, self._environment
 
-    def _start(self, wanted: Settings) -> None:
-        """Start a lab in place of the existing one, if any."""
+    def _start(self, settings: Settings) -> None:
         try:
-            self._site.start(wanted)
+            self._site.start(settings)
         except LabError as error:
             if not self.started_at and error.exit_code == BAD_INPUT:
                 # No step has run yet, so the machine is unchanged and another try would fail in the same way.
@@ -201,7 +190,7 @@ class Lab:
         finally:
             # Whether the start succeeded or not, what exists now belongs to the sweep.
             with contextlib.suppress(LabError):
-                self._site.mark(wanted)
+                self._site.mark(settings)
 
 
 def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None) -> Settings:
@@ -210,9 +199,8 @@ def admitting(sweep: SweepFile, settings: Settings, *, cores: int | None = None)
     A sweep starts its own lab, and its steps must not differ in this, so the largest step decides for all. ``cores``
     are those of the machine on which the bridge runs at least; None for this machine.
     """
-    steps = points_of(sweep)
-    conditioning = [step.conditioning() for step in steps]
-    loads = [*(step.options("x") for step in steps), *(one.options for one in conditioning if one)]
+    points = points_of(sweep)
+    loads = [point.load for point in points] + [point.condition.options for point in points if point.condition]
     users = max((load.places for load in loads if not load.is_open), default=0)
     limit = settings[OUTSTANDING_MAX]
     admitted = int(limit) if limit.isdecimal() else OUTSTANDING_PER_CORE * (cores or machine.cores() or 1)

@@ -1,194 +1,283 @@
-"""Plans a sweep: makes all checks of its points that need no lab, puts its steps in order, and adds up their times."""
+"""Plans a sweep: its points, which are all combinations of what varies, the steps that measure them, and their time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.faults import inject
-from corda_lab.lab import doctor, shape
+from corda_lab.knobs.options import Kind
+from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
+from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.results.sweep import Fresh, LeftOut
-from corda_lab.results.sweep_parts import STEPS_MAX
-from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options
+from corda_lab.results.sweep import Fresh, ManifestPart, SweepFields
+from corda_lab.results.sweep_parts import (
+    NO_CONDITION,
+    STEPS_MAX,
+    BurstCount,
+    ConditionFields,
+    FlowCount,
+    Measure,
+    SpanFields,
+    StepFields,
+    peak_factor,
+)
+from corda_lab.steps.entry import ParameterValue, Phase
+from corda_lab.steps.load import LOAD_OPTIONS, Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
+from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.step import NAME_LENGTH_MAX, PlannedStep, at_rate, points_of, steps_of
-from corda_lab.workloads.resolve import check_uploads, read_workload
-from lab_workload.names import canonical
-from lab_workload.problems import Problem
-from lab_workload.workload import Workload
+from corda_lab.text.durations import parse_duration
 
-SEARCHES_MAX = 99
-"""Most searches of a sweep."""
+POOL_DEFAULT = 200
+"""Default size of the pool in open load."""
+NAME_LENGTH_MAX = folders.NAME_LENGTH_MAX - len("-0000")
+"""Maximum length of a sweep's name. The load of each step is named after the sweep, with a number."""
+KEY_LENGTH_MAX = 150
+"""Maximum length of a step's key. The name of a step's folder contains it, and may have at most 255 characters."""
+RATE_DIGITS = 4
+"""Significant digits of computed rates. Names of steps and reports then show exactly the rate that was offered."""
+
+BURST_SECONDS_MAX = 600.0
+FLOW_SECONDS_MAX = 60.0
+COUNTED_SECONDS_MIN = 1800.0
+"""A step that ends by count may last ``BURST_SECONDS_MAX`` for every burst, or ``FLOW_SECONDS_MAX`` for every flow, and
+at least this long. A flow that hangs is ended by the bridge before."""
+COUNTED_SECONDS_MAX = 24 * 3600.0
+
+ShapeKey = tuple[tuple[str, str], ...]
+Given = dict[str, ParameterValue]
+"""Fields of a group, by their names in a sweep file."""
 
 
-@dataclass(frozen=True)
-class Room:
-    """Where the labs of a sweep run, as far as it decides what a point may be."""
+class PlannedStep(ManifestPart):
+    """One load on one shape. It is stored in ``plan.json``."""
 
-    cores_max: int | None = None
-    """The most cores that a shape may ask for; None for those of this machine."""
-    hosts: tuple[str, ...] = ()
-    """The hosts that a fault can cut off; none on one machine."""
+    index: int = 0
+    """Position in the order of execution, from 1; 0 of a point, which is no step yet."""
+    key: str
+    label: str
+    point: dict[str, ParameterValue]
+    """The values of the fields in ``vary``, the same for all repeats."""
+    repeat: int = 1
+    phase: Phase = "measure"
+    load: LoadOptions
+    """Without a rate, if that is a multiple of the peak."""
+    condition: Conditioning | None
+    """The load that conditions the nodes if the step is the first on its lab; None if nothing does."""
+    variables: dict[str, str]
+    """The variables of ``.env`` that define the shape."""
+    peak_factor: float | None
+    """The multiple of the peak that is offered; None if the rate is none."""
+    is_peak: bool
+    """Whether its throughput is the peak of the steps of its repeat with the same workload and shape."""
+    may_break: bool
+    """Whether it is a result if the step ends a node."""
+    beside_seconds: float | None
+    """How long it takes beside its load, for the estimate only; None if the sweep file does not say."""
+
+    @property
+    def workload(self) -> str:
+        return self.load.workload
+
+    @property
+    def shape_key(self) -> ShapeKey:
+        return tuple(sorted(self.variables.items()))
+
+    def lab_key(self, fresh: Fresh) -> tuple[object, ...]:
+        """Return a key that is equal for consecutive steps that share a lab. They may differ in live knobs."""
+        starts: dict[Fresh, tuple[int, ...]] = {"shape": (), "repeat": (self.repeat,), "step": (self.index,)}
+        fixed = (variable for variable in self.shape_key if variable[0] not in LIVE_VARIABLES)
+        return (*fixed, *starts[fresh])
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings of its lab. Raises LabError for an unknown size."""
+        variables = {name: value for name, value in self.variables.items() if name != "SIZE"}
+        return shape.with_options(settings, variables, size=self.variables.get("SIZE"))
+
+    def peaks(self, steps: Iterable["PlannedStep"]) -> list["PlannedStep"]:
+        """Return the steps of its repeat whose highest throughput is the peak of which its rate is a multiple."""
+        key = (self.repeat, self.workload, self.shape_key)
+        return [step for step in steps if step.is_peak and (step.repeat, step.workload, step.shape_key) == key]
+
+    def at_peak(self, peak: float) -> "PlannedStep":
+        """Return the step with its rate in arrivals per second. ``peak`` is a throughput in flows per second."""
+        if self.peak_factor is None:
+            return self
+        return self.at_rate(float(f"{self.peak_factor * peak:.{RATE_DIGITS}g}"))
+
+    def at_rate(self, rate: float) -> "PlannedStep":
+        """Return the step with a rate in arrivals per second. Open load that conditions its nodes has it too."""
+        condition = self.condition
+        if condition is not None and condition.options.is_open and condition.options.rate is None:
+            condition = replace(condition, options=replace(condition.options, rate=rate))
+        changes = {"load": replace(self.load, rate=rate), "condition": condition, "peak_factor": None}
+        return self.model_copy(update=changes)
+
+    def numbered(self, index: int, seed: int, **changes: object) -> "PlannedStep":
+        """Return a point as the step at a place in the order, after which its loads are named."""
+        load = replace(self.load, name=f"{self.load.name}-{index:04d}", seed=seed)
+        condition = self.condition
+        if condition is not None:
+            options = replace(condition.options, name=f"condition-{index:04d}", seed=seed)
+            condition = replace(condition, options=options)
+        return self.model_copy(update={"index": index, "load": load, "condition": condition, **changes})
 
 
-HERE = Room()
+def points_of(sweep: SweepFile) -> list[PlannedStep]:
+    """Return every point that is not left out, in the order of the file, as its first step.
 
-
-@dataclass(frozen=True)
-class CheckedPlan:
-    """The points of a sweep, which have been checked, and its steps in the order in which they run.
-
-    A search plans one step at a time, so it has no steps here.
+    Their keys do not name the repeat. Raises LabError if there are too many.
     """
-
-    points: list[PlannedStep]
-    steps: list[PlannedStep]
-    left_out: list[LeftOut] = field(default_factory=list)
-    """The points that this machine cannot have, if the sweep leaves them out."""
-
-
-def plan_sweep(sweep: SweepFile, settings: Settings, room: Room = HERE) -> CheckedPlan:
-    """Check all points of a sweep, and plan its steps. Raises LabError with all problems of its points."""
-    fields, path = sweep.fields, sweep.source.path
-    points, left_out = points_of(sweep), []
-    if fields.impossible == "skip" and room.cores_max is None:
-        left_out = [LeftOut(label=one.label, reason=reason) for one in points if (reason := _lacking(one, settings))]
-        if len(left_out) == len(points):
-            raise LabError(problems=[Problem.of(f"{path} ({one.label})", one.reason) for one in left_out])
-        points = without(points, left_out)
-    check_points(sweep, points, settings, room)
-    if fields.find_max is not None:
-        return CheckedPlan(points, [], left_out)
-    if len(points) * fields.repeats > STEPS_MAX:
-        raise LabError(
-            f"{path}: has {len(points) * fields.repeats} steps, more than {STEPS_MAX}",
-            "Reduce repeats, or the number of values in vary.",
-        )
-    return CheckedPlan(points, steps_of(sweep, points), left_out)
+    fields = sweep.fields
+    if len(fields.entries) * prod(map(len, fields.vary.values())) > STEPS_MAX:
+        raise LabError(f"{sweep.source.path}: has more than {STEPS_MAX} steps", "Reduce the number of values in vary.")
+    left_out = {point.label for point in sweep.left_out}
+    points = (
+        _point(sweep, entry, dict(zip(fields.vary, values, strict=True)))
+        for entry in fields.entries
+        for values in product(*fields.vary.values())
+    )
+    return [point for point in points if point.label not in left_out]
 
 
-def without(points: Sequence[PlannedStep], left_out: Sequence[LeftOut]) -> list[PlannedStep]:
-    """Return the points that are not left out."""
-    labels = {one.label for one in left_out}
-    return [point for point in points if point.label not in labels]
+def _point(sweep: SweepFile, entry: StepFields, varied: Mapping[str, Any]) -> PlannedStep:
+    fields = sweep.fields
+    groups = given(fields, entry, varied)
+    load, size = groups["load"], groups["shape"].get(SIZE.name)
+    workload = str(varied.get("workload") or fields.of(entry, "workload"))
+    named: dict[str, ParameterValue] = {"step": entry.name} if entry.name else {}
+    varying = {**named, **varied}
+    faults = fields.load.faults if entry.load.faults is None else entry.load.faults
+    options = _options(load, workload=workload, overrides=_texts(groups["set"]), name=sweep.name, seed=fields.seed)
+    options = _ending(options, fields.of(entry, "measure"), fields.of(entry, "warm_up"))
+    options = replace(options, faults=tuple(fault.fault for fault in faults or ()))
+    # A step without a warm-up shows how nodes warm up, so nothing conditions them.
+    is_cold = not options.is_counted and options.warm_up_seconds == 0
+    condition = None if fields.condition == NO_CONDITION or is_cold else _condition(fields.condition, options, load)
+    return PlannedStep(
+        key=_key(varying, workload),
+        label=", ".join(value_words(key, value) for key, value in varying.items()) or workload,
+        point={**named, **({} if entry.at is None else {AT: entry.at}), **varied},
+        load=options,
+        condition=condition,
+        variables=variables_of(groups["shape"]) | ({"SIZE": size} if size else {}),
+        peak_factor=peak_factor(load.get("rate")),
+        is_peak=entry.peak,
+        may_break=fields.of(entry, "may_break"),
+        beside_seconds=fields.of(entry, "beside"),
+    )
 
 
-def _lacking(point: PlannedStep, settings: Settings) -> str:
-    """Return why this machine cannot have a point; empty if it can, or if the point has a mistake."""
-    try:
-        wanted = settings_of(point.variables, settings)
-        workload = read_workload(point.workload, point.overrides)
-        lacking = doctor.lacking(wanted)
-        parties = workload.requires.parties if workload.requires else None
-        if parties and wanted.party_count < parties:
-            needs = f"the workload {workload.name} needs {parties} parties"
-            lacking.append(f"{needs}, and the shape has {wanted.party_count}")
-    except LabError:
-        # A mistake, which is told with the others.
-        return ""
-    return "; ".join(lacking)
+def given(fields: SweepFields, entry: StepFields, varied: Mapping[str, Any]) -> dict[str, Given]:
+    """Return the fields of ``load``, ``shape`` and ``set`` that a point sets. Durations are in seconds."""
+    whole, own = fields.model_dump(exclude_none=True), entry.model_dump(exclude_none=True)
+    groups: dict[str, Given] = {group: {**whole[group], **own[group]} for group in ("load", "shape", "set")}
+    # A schedule is no value of a parameter, and the load that conditions the nodes has none.
+    groups["load"].pop("faults", None)
+    for key, value in varied.items():
+        group, _, name = key.partition(".")
+        if key != "workload":
+            groups[group][name] = _seconds(name, value) if group == "load" else value
+    return groups
 
 
-def settings_of(variables: Mapping[str, str], settings: Settings) -> Settings:
-    """Return the settings for the lab of a step. Raises LabError for an unknown size."""
-    values = dict(variables)
-    size = values.pop("SIZE", None)
-    return shape.with_options(settings, values, size=size)
+def _seconds(name: str, value: Any) -> Any:
+    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
 
 
-def check_points(sweep: SweepFile, points: Sequence[PlannedStep], settings: Settings, room: Room = HERE) -> None:
-    """Make all checks of the points that need no lab. Raises LabError with all problems; each names its point."""
-    path, search = sweep.source.path, sweep.fields.find_max
-    folders.check_name(sweep.run_name, option=str(path), length_max=NAME_LENGTH_MAX)
-    if search is not None and len(points) > SEARCHES_MAX:
-        text = f"{path}: has {len(points)} searches, more than {SEARCHES_MAX}"
-        raise LabError(text, "Reduce the number of values in vary.")
-    problems: list[Problem] = []
-    labels: dict[str, str] = {}
-    for point in points:
-        found = [*_peak_problems(point, points)]
-        if (label := labels.setdefault(point.key, point.label)) != point.label:
-            found.append(Problem(f"has the same file name as {label!r}"))
-        found += _point_problems(at_rate(sweep, point, search.rate_min) if search else point, settings, room)
-        problems += [Problem.of(f"{path} ({point.label})", problem.finding, problem.remedy) for problem in found]
-    if problems:
-        raise LabError(problems=list(dict.fromkeys(problems)))
+def _options(load: Mapping[str, Any], **attributes: Any) -> LoadOptions:
+    pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
+    rate = {"rate": None} if isinstance(load.get("rate"), str) else {}
+    return LoadOptions(**attributes, **attributes_of({**pool, **load, **rate}))
 
 
-def _peak_problems(point: PlannedStep, points: Sequence[PlannedStep]) -> Iterator[Problem]:
-    if point.peak_factor is not None and not point.peaks(points):
-        yield Problem.of(
-            "load.rate",
-            f"{point.load['rate']} needs a peak of the workload {point.workload} on the same shape",
-            "Add a named step with peak: true and closed load.",
-        )
+def _model(load: Mapping[str, Any]) -> LoadModel:
+    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
 
 
-def _point_problems(point: PlannedStep, settings: Settings, room: Room) -> Sequence[Problem]:
-    """Return what is wrong with the shape of a point, its load, the load that conditions its nodes, and its faults."""
-    try:
-        wanted = settings_of(point.variables, settings)
-    except LabError as error:
-        return error.problems
-    step = point.at_peak(1.0)
-    limit, conditioning = point.variables.get(OUTSTANDING_MAX), step.conditioning()
-    problems = [*shape.problems(wanted, cores=room.cores_max), *_load_problems(step.options("x"), wanted, limit)]
-    if conditioning is not None:
-        problems += [
-            Problem(problem.text, ("condition", *problem.location), problem.remedy)
-            for problem in _load_problems(conditioning.until_steady, wanted, limit)
-            if problem not in problems
-        ]
-    return [*problems, *_fault_problems(step, wanted, room)]
+def _ending(load: LoadOptions, measure: Measure, warm_up: SpanFields | None) -> LoadOptions:
+    """Return the load with what ends it: a time after a warm-up, or a number of bursts or flows."""
+    match measure:
+        case BurstCount(bursts=bursts):
+            load, most = replace(load, bursts=bursts), BURST_SECONDS_MAX * bursts
+        case FlowCount(flows=flows, after=after):
+            load, most = replace(load, flows=flows, flows_after=after), FLOW_SECONDS_MAX * (flows + after)
+        case seconds:
+            assert warm_up is not None
+            stopping = Stopping(warm_up.min)
+            return replace(load, duration_seconds=seconds, warm_up_seconds=warm_up.max, stopping=stopping)
+    seconds_max = min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
+    return replace(load, duration_seconds=seconds_max, warm_up_seconds=0.0)
 
 
-def _load_problems(load: LoadOptions, wanted: Settings, limit: str | None) -> Sequence[Problem]:
-    """Return what is wrong with a load on a shape. ``limit`` is the number of outstanding flows that the sweep sets."""
-    try:
-        check_options(load)
-        workload = read_workload(load.workload, load.overrides)
-        check_own_limit(limit, load, None, workload)
-        check_uploads(workload, wanted)
-    except LabError as error:
-        return error.problems
-    return list(_fit_problems(workload, load, wanted))
+def _condition(fields: ConditionFields, options: LoadOptions, load: Mapping[str, Any]) -> Conditioning:
+    """Return the load that conditions the nodes for another, whose fields are ``load``."""
+    workload = fields.workload or options.workload
+    overrides = {**(options.overrides if workload == options.workload else {}), **_texts(fields.set)}
+    same = {"name": options.name, "seed": options.seed}
+    load = conditioning_load(fields, load)
+    options = _options(load, workload=workload, overrides=overrides, **same)
+    return Conditioning(options, fields.duration.min, fields.duration.max)
 
 
-def _fit_problems(workload: Workload, load: LoadOptions, wanted: Settings) -> Iterator[Problem]:
-    """Yield what the shape ``wanted`` lacks: parties, nodes that start flows, and the CorDapp of the flows."""
-    try:
-        parties = wanted.parties
-    except LabError:
-        # An invalid number of parties is among the problems of the shape.
-        return
-    needed = workload.requires.parties if workload.requires else None
-    if needed and len(parties) < needed:
-        text = f"the workload {workload.name} needs {needed} parties, but the shape has {len(parties)}"
-        yield Problem(text, remedy="Increase shape.parties.")
-    missing = [name for name in load.nodes or () if canonical(name, parties) is None]
-    if missing:
-        text = f"load.nodes names {', '.join(missing)}, but the parties are {', '.join(parties)}"
-        yield Problem(text, remedy="Increase shape.parties, or name other nodes.")
-    cordapp = workload.requires.cordapp if workload.requires else None
-    if cordapp and wanted["CORDAPP"] != cordapp:
-        text = f"the workload {workload.name} needs the CorDapp {cordapp}"
-        yield Problem(text, remedy=f"Set shape.cordapp: {cordapp}.")
+def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> Given:
+    """Return the fields of the load that conditions the nodes for a load: those of that load, with changes."""
+    changes = fields.load.model_dump(exclude_none=True)
+    if _model({**load, **changes}) != _model(load):
+        # The options of the other model, and the users, who are another thing there, do not apply.
+        load = {name: value for name, value in load.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+    return {**load, **changes}
 
 
-def _fault_problems(step: PlannedStep, wanted: Settings, room: Room) -> Iterator[Problem]:
-    """Yield what is wrong with the faults of a step: the lab cannot have them, or the step has no load left by then."""
-    for problem in inject.problems_of(step.faults, wanted, room.hosts):
-        yield Problem(problem.text, ("load", *problem.location), problem.remedy)
-    surely = step.warm_up[0] + step.seconds_max
-    for place, fault in enumerate(step.faults):
-        if fault.ends_load:
-            remedy = "`scripts/lab chaos` kills the generator, and looks at what is left."
-            yield Problem(f"{fault.name} ends the load, so the step has no result", ("load", "faults", place), remedy)
-        elif not step.is_counted and fault.at_seconds >= surely:
-            text = f"{fault.name} begins at {fault.at_seconds:g} s, but the load may end after {surely:g} s"
-            yield Problem(text, ("load", "faults", place, "at"), "Increase measure, or begin it earlier.")
+def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in arguments.items()}
+
+
+def _key(varying: Mapping[str, ParameterValue], workload: str) -> str:
+    """Return the values that vary, for file names: ``users-8_database-h2``. A long key is cut, and ends with a hash."""
+    whole = "_".join(f"{key.rpartition('.')[2]}-{_word(value)}" for key, value in varying.items()) or _word(workload)
+    if len(whole) <= KEY_LENGTH_MAX:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: KEY_LENGTH_MAX - len(digest) - 1]}-{digest}"
+
+
+def _word(value: ParameterValue) -> str:
+    text = " ".join(value) if isinstance(value, list) else str(value)
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "none"
+
+
+def steps_of(sweep: SweepFile) -> list[PlannedStep]:
+    """Return the steps of a sweep in the order in which they run; none of a search, which plans one at a time.
+
+    All points are measured once, then all again in reverse order, and so on. With an even number of repeats, a steady
+    drift affects all points equally. Repeats whose own seed is even are the reverse ones, so that repeats that are
+    added later go on in turn.
+
+    Points of the same shape run together. Among them, those that show the peak come first in every repeat, because the
+    rates of others are multiples of it.
+    """
+    if sweep.fields.find_max is not None:
+        return []
+    shapes: dict[ShapeKey, list[PlannedStep]] = {}
+    for point in points_of(sweep):
+        shapes.setdefault(point.shape_key, []).append(point)
+    groups = list(shapes.values())
+    steps: list[PlannedStep] = []
+    for repeat in range(1, sweep.fields.repeats + 1):
+        is_reverse = (sweep.fields.seed + repeat - 1) % 2 == 0
+        for group in [group[::-1] for group in groups[::-1]] if is_reverse else groups:
+            for point in sorted(group, key=lambda point: not point.is_peak):
+                steps.append(step_of(point, len(steps) + 1, repeat))
+    return steps
+
+
+def step_of(point: PlannedStep, index: int, repeat: int) -> PlannedStep:
+    return point.numbered(index, point.load.seed + repeat - 1, repeat=repeat, key=f"{point.key}_r{repeat}")
 
 
 STEP_OVERHEAD_SECONDS = 14
@@ -203,8 +292,6 @@ SHAPE_OVERHEAD_SECONDS = 25
 
 @dataclass(frozen=True)
 class RunTime:
-    """How long steps take in seconds, and the number of starts of the lab."""
-
     seconds_min: float
     seconds_max: float
     starts: int
@@ -218,24 +305,18 @@ def run_time(
     How long bursts and flows take is known only as far as the file says so (``beside``). ``before`` is the step whose
     lab is running now.
     """
-    first: list[PlannedStep] = []
-    last = before.lab_key(fresh) if before else None
-    for step in steps:
-        if step.lab_key(fresh) != last:
-            first.append(step)
-        last = step.lab_key(fresh)
+    keys = [None if before is None else before.lab_key(fresh), *(step.lab_key(fresh) for step in steps)]
+    first = [step for step, last, key in zip(steps, keys, keys[1:], strict=False) if key != last]
+    nodes = sum(len(step.settings(settings).nodes) for step in first)
     loads = [step_seconds(step) for step in steps]
-    loads += [step.condition.seconds for step in first if step.condition is not None]
-    fixed = sum(
-        SHAPE_OVERHEAD_SECONDS + len(settings_of(step.variables, settings).nodes) * NODE_START_SECONDS for step in first
-    )
-    fixed += len(loads) * STEP_OVERHEAD_SECONDS
+    loads += [(load.seconds_min, load.seconds_max) for step in first if (load := step.condition) is not None]
+    fixed = len(first) * SHAPE_OVERHEAD_SECONDS + nodes * NODE_START_SECONDS + len(loads) * STEP_OVERHEAD_SECONDS
     return RunTime(fixed + sum(least for least, _ in loads), fixed + sum(most for _, most in loads), len(first))
 
 
 def step_seconds(step: PlannedStep) -> tuple[float, float]:
     """Return the shortest and the longest duration of a step in seconds, as far as the sweep file says it."""
-    fixed = step.beside_seconds or 0.0
-    fixed += float(LOAD_OPTIONS["idle_after"].value(step.at_peak(1.0).options("x")) or 0.0)
-    fixed += 0.0 if step.is_counted else step.seconds_max
-    return step.warm_up[0] + fixed, step.warm_up[1] + fixed
+    load = step.load
+    fixed = (step.beside_seconds or 0.0) + (load.idle_after_seconds or 0.0)
+    fixed += 0.0 if load.is_counted else load.duration_seconds
+    return load.warm_up_seconds_min + fixed, load.warm_up_seconds + fixed

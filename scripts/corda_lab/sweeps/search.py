@@ -10,7 +10,8 @@ Everything is derived from the answers so far, so a search can be repeated from 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from corda_lab.results.sweep import SearchAnswer, SearchOutcome, SweepFields
@@ -18,22 +19,44 @@ from corda_lab.results.sweep_parts import FindMaxFields, LatencyFields, Threshol
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.sweeps.step import RATE_DIGITS
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.plan import RATE_DIGITS, PlannedStep
 
 Phase = Literal["probe", "confirm"]
 Answers = Sequence[SearchAnswer]
+Sustains = Callable[[PlannedStep], bool | None]
+"""Returns whether the rate of a step is sustained; None if that is not known, which stops the search."""
 
 CONFIRMATIONS_MAX = 4
 AGREEING = 2
 """Number of equal answers that decide an edge."""
 
 
+def find_max(sweep: SweepFile, point: PlannedStep, number: int, sustains: Sustains) -> SearchOutcome:
+    """Search for the highest rate that a point sustains, as far as there are answers. ``number`` is that of the point.
+
+    Each step follows from the answers to those before. The same answers always lead to the same steps.
+    """
+    asked = sweep.fields.find_max
+    assert asked is not None
+    answers: list[SearchAnswer] = []
+    while not isinstance(following := question(asked, answers), str):
+        (rate, phase), count = following, len(answers) + 1
+        # If a rate is offered again, its arrivals must differ.
+        step = point.at_rate(rate).numbered(number * 100 + count, point.load.seed + count - 1, phase=phase)
+        load = replace(step.load, duration_seconds=asked.confirm) if phase == "confirm" else step.load
+        key = f"{point.key}_{count:02d}-{phase}"
+        sustained = sustains(step.model_copy(update={"key": key, "load": load}))
+        if sustained is None:
+            break
+        answers.append(SearchAnswer(rate=rate, sustained=sustained, phase=phase))
+    return outcome(asked, answers)
+
+
 def question(asked: FindMaxFields, answers: Answers) -> tuple[float, Phase] | str:
     """Return the rate to offer next and its purpose, or the sentence with which the search ends.
 
-    It takes at most ``steps_max`` steps, of which the last is reserved for a confirmation. If ``rate_max`` is 32 times
-    ``rate_min`` and the precision is 5 %, a search takes 6 probes to find the bracket, 4 to narrow it, 2 to 4 at its
-    edges, and 1 to 4 confirmations.
+    It takes at most ``steps_max`` steps, of which the last is reserved for a confirmation.
     """
     if not answers:
         return asked.rate_min, "probe"
@@ -120,49 +143,39 @@ def _rounded(rate: float) -> float:
 
 def failings(step: StepEntry, fields: SweepFields) -> list[Reason]:
     """Return the thresholds that a step misses or, in a search, why its rate was not sustained."""
-    if fields.find_max is not None:
-        return sustained(step, fields.find_max)
-    return threshold_problems(step, fields.thresholds)
+    return sustained(step, fields.find_max) if fields.find_max else threshold_problems(step, fields.thresholds)
 
 
-def sustained(step: StepEntry, objective: FindMaxFields) -> list[Reason]:
-    """Return why the rate of a step was not sustained; empty if it was.
-
-    An invalid step shows nothing, so it does not show that its rate was sustained.
-    """
-    problems = _latency_problems(step, objective)
-    problems += arrival_problems(step) + step.validity.reasons + step.unsteady
+def sustained(step: StepEntry, limits: FindMaxFields) -> list[Reason]:
+    """Return why the rate of a step was not sustained; empty if it was. An invalid step does not show that it was."""
+    problems = [*_latency_problems(step, limits), *arrival_problems(step), *step.validity.reasons, *step.unsteady]
     requests = step.requests
-    if requests.unwanted > objective.errors_max * requests.total:
+    if requests.unwanted > limits.errors_max * requests.total:
         problems.append(reason("requests_not_done", count=requests.unwanted, total=requests.total))
     return problems
 
 
 def threshold_problems(step: StepEntry, limits: ThresholdFields) -> list[Reason]:
-    """Return the thresholds that a step misses.
-
-    An invalid step shows nothing about the system, and a step that broke has no values, so neither misses any.
-    """
+    """Return the thresholds that a step misses. One that is invalid or broke has no values, so it misses none."""
     if not step.validity.valid or step.outcome == "broke":
         return []
-    problems = _latency_problems(step, limits)
+    problems = list(_latency_problems(step, limits))
     least, rate = limits.throughput_min, step.throughput_per_second
     if least is not None and rate < least:
         problems.append(reason("throughput_below", seen=rate, limit=least))
     return problems
 
 
-def _latency_problems(step: StepEntry, limits: LatencyFields) -> list[Reason]:
-    problems, latency = [], step.judged_latency
+def _latency_problems(step: StepEntry, limits: LatencyFields) -> Iterator[Reason]:
+    latency = step.judged_latency
     for name, seconds in (("p50", limits.p50_max), ("p95", limits.p95_max), ("p99", limits.p99_max)):
         if seconds is None:
             continue
-        seen_ms, limit_ms = latency.quantile(name), seconds * 1000
-        if seen_ms is None:
-            problems.append(reason("latency_unknown", name=name, limit_ms=limit_ms))
-        elif math.isinf(seen_ms):
+        measured_ms, limit_ms = latency.quantile(name), seconds * 1000
+        if measured_ms is None:
+            yield reason("latency_unknown", name=name, limit_ms=limit_ms)
+        elif math.isinf(measured_ms):
             unanswered = {"unanswered": latency.unanswered, "count": latency.count}
-            problems.append(reason("latency_endless", name=name, limit_ms=limit_ms, **unanswered))
-        elif seen_ms > limit_ms:
-            problems.append(reason("latency_above", name=name, seen_ms=seen_ms, limit_ms=limit_ms))
-    return problems
+            yield reason("latency_endless", name=name, limit_ms=limit_ms, **unanswered)
+        elif measured_ms > limit_ms:
+            yield reason("latency_above", name=name, seen_ms=measured_ms, limit_ms=limit_ms)

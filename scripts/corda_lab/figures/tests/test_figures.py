@@ -12,7 +12,7 @@ from corda_lab.figures.repeat import Form
 from corda_lab.figures.statistic import unresolved
 from corda_lab.figures.store import FORMS, in_form, names_of
 from corda_lab.figures.words import number_words
-from corda_lab.sweeps.step import points_of, step_of
+from corda_lab.sweeps.plan import points_of, step_of
 
 FILES = sorted(FIGURES.glob("*.yaml"))
 
@@ -65,9 +65,9 @@ def test_what_conditions_the_nodes_of_a_lab_uses_all_that_its_steps_use(figure: 
     used: dict[object, set[str]] = {}
     conditioned: dict[object, list[set[str]]] = {}
     for point in points_of(short):
-        step = step_of(short, point, 1, 1)
-        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.at_peak(1).options("x").nodes))
-        before = step.conditioning()
+        step = step_of(point, 1, 1)
+        used.setdefault(point.shape_key, set()).update(nodes_of(step.workload, step.load.nodes))
+        before = step.condition
         assert before is not None
         own = nodes_of(before.options.workload, before.options.nodes)
         conditioned.setdefault(point.shape_key, []).append(own)

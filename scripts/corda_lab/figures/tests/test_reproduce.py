@@ -16,11 +16,8 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.sweeps import command as sweeps_command
-from corda_lab.sweeps import plan
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.execute import SweepResult
-from corda_lab.sweeps.store import PlanFile
 from support.figures import (
     FIGURE,
     SECOND,
@@ -123,15 +120,7 @@ def begun(places: Places, text: str) -> sweeps_store.Unfinished:
     """An unfinished run of the short form, begun with a sweep file of this text."""
     file = places.sweeps / "bursts.yaml"
     sweep = sweeps_command.read(SweepRequest(str(file), quick=True))
-    planned = PlanFile(
-        file=file,
-        command="scripts/lab reproduce one --quick",
-        fingerprint=sweeps_store.fingerprint(text, ["iou"], SETTINGS),
-        quick=True,
-        repeats=3,
-        steps=plan.plan_sweep(sweep, SETTINGS).steps,
-    )
-    return sweeps_store.create("20260101T000000Z-bursts-quick", text, planned, results_folder=places.results)
+    return sweeps_store.begin(replace(sweep, text=text), SETTINGS, results_folder=places.results)
 
 
 def test_an_interrupted_measurement_continues(places: Places, lab: SimulatedLab) -> None:
@@ -158,10 +147,11 @@ def test_what_was_begun_with_another_file_is_left_as_it_is(places: Places, lab: 
 def test_a_measurement_that_lacks_steps_is_not_judged(
     places: Places, lab: SimulatedLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "corda_lab.sweeps.command.begin", lambda *_: SweepResult(None, ["step users-1_r1: the node is gone"])
-    )
-    with pytest.raises(LabError, match="not every step could be measured"):
+    def begin(*_: object) -> Path:
+        raise LabError("step users-1_r1: the node is gone", exit_code=1)
+
+    monkeypatch.setattr("corda_lab.sweeps.command.begin", begin)
+    with pytest.raises(LabError, match="the node is gone"):
         command.one("one", QUICK, SETTINGS, places)
     assert store.read(places.repeats) == []
 
@@ -258,7 +248,7 @@ def test_repeats_of_another_machine_do_not_stand_for_ones_own(
 def test_a_sweep_that_fails_does_not_stop_the_others(
     other_sweep: Places, lab: SimulatedLab, monkeypatch: pytest.MonkeyPatch, told: Told
 ) -> None:
-    def begin(request: SweepRequest, settings: object) -> SweepResult:
+    def begin(request: SweepRequest, settings: object) -> Path:
         if Path(str(request.file)).stem == "bursts":
             raise LabError("the lab did not start", "Read its logs.")
         return lab.begin(request, SETTINGS)

@@ -12,10 +12,9 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import COMPOSE_FILE, ENV_FILE
 from corda_lab.sweeps import lab as execute
-from corda_lab.sweeps import plan
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import Machine
-from corda_lab.sweeps.step import PlannedStep
+from corda_lab.sweeps.plan import PlannedStep, steps_of
 
 PROJECT = "lab"
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": PROJECT})
@@ -99,7 +98,7 @@ def first_step(folder: Path) -> PlannedStep:
     file = folder / "own.yaml"
     text = "description: One.\nworkload: iou\nwarm_up: {min: 1s, max: 1s}\nmeasure: 4s\n"
     file.write_text(text, encoding="utf-8")
-    return plan.plan_sweep(read_sweep(file), SETTINGS).steps[0]
+    return steps_of(read_sweep(file))[0]
 
 
 def stub_start(monkeypatch: pytest.MonkeyPatch, engine: Engine, error: BaseException) -> None:

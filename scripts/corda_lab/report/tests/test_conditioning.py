@@ -12,7 +12,7 @@ from corda_lab.results.files import Measured
 from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
-from corda_lab.sweeps.step import points_of, step_of
+from corda_lab.sweeps.plan import points_of, step_of
 from support import simulation, sweeps
 from support.pages import report_charts, report_file, report_text
 from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
@@ -41,7 +41,8 @@ def steps(run: Path) -> list[dict[str, Any]]:
 def measured(tmp_path: Path) -> Measured:
     """The first step, before it is stored."""
     file = sweeps.sweep_file(PLAIN, tmp_path, None)
-    return sweeps.build(PLAIN, file.fields, step_of(file, points_of(file)[0], 1, 1), simulation.ORIGIN)
+    point = points_of(file)[0]
+    return sweeps.build(PLAIN, file.fields, step_of(point, 1, 1), simulation.ORIGIN)
 
 
 def test_no_value_summary_or_chart_changes(conditioned: Path, plain: Path) -> None:

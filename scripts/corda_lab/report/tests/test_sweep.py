@@ -19,7 +19,7 @@ from corda_lab.report.chart import Chart, Look
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink
 from corda_lab.results.stored import StoredRun
-from corda_lab.sweeps import execute
+from corda_lab.sweeps.run import problems_of
 from support.entries import changed
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
 from support.sweeps import INVALID, SimulatedSweep, store_sweep
@@ -219,7 +219,7 @@ def test_a_step_that_was_ended_because_all_failed_counts_as_one_that_completed_n
     assert page.badge(Analysis(run)) == ("bad", "1 of 6 steps failed")
     (point,) = [point for point in Analysis(run).points if point.collapsed]
     assert (len(point.valid), point.collapsed[0].index, point.estimate("throughput").low) == (3, 2, 0.0)
-    (problem,) = execute.problems_of(run)
+    (problem,) = problems_of(run)
     assert "every request failed in the same way" in problem
 
 

@@ -1,40 +1,40 @@
-"""From a file to steps: which, in what order, on which lab."""
+"""From a file to steps: which, in what order, on which lab, with which load, and how long they take."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings
-from corda_lab.results import folders
-from corda_lab.results.sweep import Fresh
-from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.steps.load import LoadOptions
-from corda_lab.sweeps import plan
-from corda_lab.sweeps.command import SWEEPS, show_plan
-from corda_lab.sweeps.file import read_sweep
-from corda_lab.sweeps.lab import admitting
-from corda_lab.sweeps.plan import run_time
-from corda_lab.sweeps.step import KEY_LENGTH_MAX, PlannedStep, points_of
-from support.sweep_files import keys, restarts, steps_of, sweep_of
+from corda_lab.results.sweep import Fresh, SweepPlan
+from corda_lab.results.sweep_parts import BurstCount
+from corda_lab.steps.faults import Fault
+from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN, LoadOptions
+from corda_lab.sweeps import command
+from corda_lab.sweeps.command import SWEEPS, SweepRequest, show_plan
+from corda_lab.sweeps.file import quick, read_sweep, with_repeats
+from corda_lab.sweeps.plan import (
+    BURST_SECONDS_MAX,
+    FLOW_SECONDS_MAX,
+    KEY_LENGTH_MAX,
+    STEP_OVERHEAD_SECONDS,
+    PlannedStep,
+    RunTime,
+    run_time,
+    step_seconds,
+)
+from support.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
 
-
-@pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.yaml")), ids=lambda path: str(path.stem))
-def test_every_sweep_of_the_repository_can_be_planned(path: Path, settings: Settings) -> None:
-    sweep = read_sweep(path)
-    points = points_of(sweep)
-    assert points
-    # What this machine is too small for, or has no image for, is told when it is planned, and no mistake of the file.
-    large = settings.with_values({"NODE_CORES": "0", "CORDA_IMAGE": "example/enterprise:${CORDA_VERSION}"})
-    assert [point.label for point in points] == list(dict.fromkeys(point.label for point in points))
-    if all(point.variables.get("NODE_CORES", "0") == "0" for point in points):
-        plan.check_points(sweep, points, large)
+BURSTS = f"""\
+{COUNTED}load: {{arrivals: burst, within: 2s, rest: 5s}}
+condition: {{load: {{arrivals: closed, users: 20}}, for: 2m, set: {{iouValue: 3}}}}
+measure: {{bursts: 10}}
+vary: {{load.users: [8, 40]}}
+"""
+SHAPES = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
 
 
 def test_everything_that_varies_is_combined(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: iou\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = steps_of(sweep_of(tmp_path, text), settings)
+    steps = steps_of(sweep_of(tmp_path, SHAPES), settings)
     assert keys(steps) == [
         "database-h2_users-2_r1",
         "database-h2_users-8_r1",
@@ -42,8 +42,8 @@ def test_everything_that_varies_is_combined(tmp_path: Path, settings: Settings) 
         "database-postgres_users-8_r1",
     ]
     assert [step.label for step in steps][1:3] == ["H2, 8 users", "PostgreSQL, 2 users"]
-    assert steps[1].options("x").users == 8
-    assert plan.settings_of(steps[2].variables, settings)["DATABASE"] == "postgres"
+    assert steps[1].load.users == 8
+    assert steps[2].settings(settings)["DATABASE"] == "postgres"
     assert [step.index for step in steps] == [1, 2, 3, 4]
 
 
@@ -52,133 +52,153 @@ def test_named_steps_lie_over_the_whole_sweep(tmp_path: Path, settings: Settings
 workload: iou
 load: {users: 4}
 steps:
-  - {name: stock}
+  - {name: stock, warm_up: {min: 0s, max: 0s}, measure: 60s}
   - {name: tuned, shape: {preset: tuned}, load: {users: 6}, set: {iouValue: 7}}
 vary: {load.pacing: [0s, 100ms]}
 """
     steps = steps_of(sweep_of(tmp_path, text), settings)
     assert [step.label for step in steps][:2] == ["stock, pacing=0s", "stock, pacing=100ms"]
-    tuned = steps[3].options("x")
+    stock, tuned = steps[0].load, steps[3].load
     assert (tuned.users, tuned.pacing_seconds, tuned.overrides) == (6, 0.1, {"iouValue": "7"})
     assert steps[3].variables == {"NODE_PRESET": "tuned"}
-
-
-def test_repeats_go_forwards_and_backwards_in_turn(tmp_path: Path, settings: Settings) -> None:
-    vary = "vary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    steps = steps_of(sweep_of(tmp_path, f"workload: iou\nrepeats: 2\n{vary}"), settings)
-    forwards = ["h2-2", "h2-8", "postgres-2", "postgres-8"]
-    found = ["-".join(str(value) for value in step.point.values()) for step in steps]
-    assert found == forwards + forwards[::-1]
-
-
-def test_repeats_have_seeds_of_their_own_and_share_them_between_points(tmp_path: Path, settings: Settings) -> None:
-    steps = steps_of(sweep_of(tmp_path, "workload: iou\nseed: 5\nrepeats: 2\nvary: {load.users: [1, 2]}\n"), settings)
-    assert {(step.repeat, step.seed) for step in steps} == {(1, 5), (2, 6)}
-
-
-def test_what_cannot_be_is_told_of_every_point_before_anything_starts(tmp_path: Path, settings: Settings) -> None:
-    text = """\
-workload: settlement
-set: {participants: 4}
-vary:
-  shape.parties: [3, 5]
-  shape.notary: [simple, jpa]
-"""
-    with pytest.raises(LabError) as caught:
-        steps_of(sweep_of(tmp_path, text), settings)
-    lines = [str(problem) for problem in caught.value.problems]
-    assert ["3 parties, simple notary" in line for line in lines] == [True, False, False, False]
-    assert "needs 5 parties, but the shape has 3" in lines[0]
-    assert ["Add --database postgres." in line for line in lines] == [False, True, False, True]
-
-
-def test_a_workload_of_another_cordapp_needs_a_shape_that_has_it(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: finance-issue\nvary: {shape.cordapp: [lab, finance]}\n"
-    with pytest.raises(LabError) as caught:
-        steps_of(sweep_of(tmp_path, text), settings)
-    (problem,) = caught.value.problems
-    assert "needs the CorDapp finance. Set shape.cordapp: finance." in str(problem)
-    (step,) = steps_of(sweep_of(tmp_path, text.replace("[lab, finance]", "[finance]")), settings)
-    assert (step.label, step.variables["CORDAPP"]) == ("with R3's finance CorDapp", "finance")
+    times = [(one.warm_up_seconds_min, one.warm_up_seconds, one.duration_seconds) for one in (stock, tuned)]
+    assert times == [(0, 0, 60), (5, 15, 30)]
 
 
 @pytest.mark.parametrize("nodes", ["[PartyA, PartyB]", "'PartyA,PartyB'"])
 def test_flows_of_several_nodes_are_a_load_and_can_vary(tmp_path: Path, settings: Settings, nodes: str) -> None:
     first, second = steps_of(sweep_of(tmp_path, f"workload: iou\nvary: {{load.nodes: [PartyA, {nodes}]}}\n"), settings)
-    assert (first.options("x").nodes, second.options("x").nodes) == (("PartyA",), ("PartyA", "PartyB"))
+    assert (first.load.nodes, second.load.nodes) == (("PartyA",), ("PartyA", "PartyB"))
     assert (first.label, second.label) == ("flows of PartyA", "flows of PartyA and PartyB")
-    fixed = steps_of(sweep_of(tmp_path, f"workload: iou\nload: {{nodes: {nodes}}}\n"), settings)
-    assert fixed[0].options("x").nodes == ("PartyA", "PartyB")
 
 
-def test_nodes_that_the_shape_does_not_have_cannot_start_flows(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: iou\nload: {nodes: [PartyA, PartyD]}\nvary: {shape.parties: [3, 4]}\n"
-    with pytest.raises(LabError) as caught:
-        steps_of(sweep_of(tmp_path, text), settings)
-    (problem,) = caught.value.problems
-    assert "load.nodes names PartyD, but the parties are PartyA, PartyB, PartyC" in str(problem)
+def test_the_number_of_a_named_step_is_a_value_of_its_points_and_in_no_name(tmp_path: Path, settings: Settings) -> None:
+    text = "workload: iou\nsteps:\n  - {name: near, at: 0}\n  - {name: far, at: 8}\n"
+    varied = text + "vary: {load.users: [2, 4]}\n"
+    step = steps_of(sweep_of(tmp_path, varied + "x: at\n"), settings)[3]
+    assert step.point == {"step": "far", "at": 8, "load.users": 4}
+    assert (step.label, step.key) == ("far, 4 users", "step-far_users-4_r1")
+    # It is the axis without being asked for if nothing else is.
+    axes = {given: sweep_of(tmp_path, given).fields.axis for given in (text, varied, varied + "x: at\n")}
+    assert list(axes.values()) == ["at", "load.users", "at"]
+
+
+def test_repeats_go_forwards_and_backwards_in_turn_with_a_seed_each(tmp_path: Path, settings: Settings) -> None:
+    steps = steps_of(sweep_of(tmp_path, f"{SHAPES}repeats: 2\nseed: 5\n"), settings)
+    forwards = ["h2-2", "h2-8", "postgres-2", "postgres-8"]
+    assert ["-".join(str(value) for value in step.point.values()) for step in steps] == forwards + forwards[::-1]
+    assert {(step.repeat, step.load.seed) for step in steps} == {(1, 5), (2, 6)}
+
+
+def test_repeats_that_are_added_go_on_in_turn(tmp_path: Path, settings: Settings) -> None:
+    """If all of them went forwards, the point that is measured last would always be that on the oldest nodes."""
+    file = tmp_path / "two.yaml"
+    file.write_text(SOUND + "vary: {load.users: [1, 2]}\nrepeats: 5\nquick: {repeats: 3}\n", encoding="utf-8")
+
+    def order(repeats: int, seed: int) -> list[tuple[object, int]]:
+        steps = steps_of(command.read(SweepRequest(str(file), repeats=repeats, seed=seed)), settings)
+        return [(step.point["load.users"], step.load.seed) for step in steps]
+
+    assert [users for users, _ in order(4, 1)] == [1, 2, 2, 1, 1, 2, 2, 1]
+    assert order(3, 1) + order(1, 4) == order(4, 1)
+    short = command.read(SweepRequest(str(file), quick=True, repeats=1))
+    assert (short.is_quick, short.fields.repeats, short.fields.seed) == (True, 1, 1)
+
+
+def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: Path, settings: Settings) -> None:
+    links = [f"party{one}-party{other}=+40ms,10mbit" for one in "abcd" for other in "abcd" if one < other]
+    text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
+    found = keys(steps_of(sweep_of(tmp_path, text), settings))
+    assert len(set(found)) == 3
+    assert all(len(key) <= KEY_LENGTH_MAX + len("_r1") for key in found)
 
 
 def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
-    (step,) = steps_of(sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5}\n"), settings)
-    assert PlannedStep.model_validate_json(step.model_dump_json()) == step
-    options = step.options("x")
+    fault = "{kind: kill, target: Bridge, at: 10s, for: 5s}"
+    text = f"{SOUND}load: {{arrivals: poisson, rate: 5, faults: [{fault}]}}\n"
+    for given in (text, BURSTS, COUNTED + "measure: {flows: 8}\n"):
+        step, *_ = steps_of(written(tmp_path, given), settings)
+        assert PlannedStep.model_validate_json(step.model_dump_json()) == step
+    (step,) = steps_of(written(tmp_path, text), settings)
+    options = step.load
     assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
-    assert options.duration_seconds == 30
+
+
+def test_every_step_has_the_faults_of_the_sweep_or_its_own(tmp_path: Path, settings: Settings) -> None:
+    text = f"{SOUND}load: {{faults: [{{kind: kill, target: Bridge, at: 10s, for: 5s}}]}}\n"
+    before, calm = steps_of(written(tmp_path, text + "steps: [{name: a}, {name: b, load: {faults: []}}]\n"), settings)
+    kill = Fault(kind="kill", target="bridge", at_seconds=10.0, for_seconds=5.0)
+    assert (before.load.faults, calm.load.faults) == ((kill,), ())
+    conditioning = before.condition
+    assert conditioning is not None
+    assert conditioning.until_steady.faults == ()
+
+
+# What ends a step.
+
+
+def test_bursts_are_counted_and_have_no_warm_up(tmp_path: Path, settings: Settings) -> None:
+    options = steps_of(written(tmp_path, BURSTS), settings)[1].load
+    assert (options.users, options.arrivals, options.within_seconds, options.bursts) == (40, "burst", 2, 10)
+    assert (options.warm_up_seconds, options.stopping) == (0, None)
+    assert options.duration_seconds >= 10 * BURST_SECONDS_MAX
+
+
+def test_a_step_that_ends_by_count_says_so_to_the_generator(tmp_path: Path, settings: Settings) -> None:
+    (step,) = steps_of(written(tmp_path, COUNTED + "load: {users: 1}\nmeasure: {flows: 400, after: 2}\n"), settings)
+    options, before = step.load, step.condition
+    assert (options.flows, options.flows_after, options.stopping) == (400, 2, None)
+    assert options.duration_seconds == 402 * FLOW_SECONDS_MAX
+    assert before is not None
+    assert (before.until_steady.flows, before.until_steady.users) == (None, 1)
+    assert before.until_steady.stopping is not None
+
+
+def test_what_ends_the_steps_is_stored_with_the_run(tmp_path: Path) -> None:
+    for text in (BURSTS.replace("vary", "steps: [{name: few, measure: {bursts: 2}}]\nvary"), SOUND):
+        entry = written(tmp_path, text).entry({})
+        assert SweepPlan.model_validate_json(entry.model_dump_json(by_alias=True)) == entry
+        assert entry.measure == (15.0 if text == SOUND else BurstCount(bursts=10))
+
+
+# What conditions the nodes.
 
 
 def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
-    wanted = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].conditioning()
-    return None if wanted is None else wanted.options
+    conditioning = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].condition
+    return None if conditioning is None else conditioning.options
 
 
-def test_the_load_of_the_step_conditions_its_nodes(tmp_path: Path, settings: Settings) -> None:
-    text = "load: {users: 4, pacing: 100ms}\nset: {iouValue: 7}\n"
-    found = conditioning_of(tmp_path, settings, text)
-    assert found is not None
-    assert (found.users, found.pacing_seconds, found.overrides) == (4, 0.1, {"iouValue": "7"})
-    found = conditioning_of(tmp_path, settings, text + "condition: {load: {users: 9}}\n")
-    assert found is not None
-    assert (found.users, found.pacing_seconds) == (9, 0.1)
-    assert conditioning_of(tmp_path, settings, text + "condition: none\n") is None
-
-
-def test_another_workload_can_condition_the_nodes(
-    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {"users": 4, "pacing_seconds": 0.1, "overrides": {"iouValue": "7"}}),
+        ("condition: {load: {users: 9}, set: {iouValue: 8}}\n", {"users": 9, "overrides": {"iouValue": "8"}}),
+        ("condition: none\n", None),
+    ],
+)
+def test_the_load_of_the_step_conditions_its_nodes(
+    tmp_path: Path, settings: Settings, text: str, expected: dict[str, object] | None
 ) -> None:
+    step = "load: {users: 4, pacing: 100ms}\nset: {iouValue: 7}\n"
+    found = conditioning_of(tmp_path, settings, step + text)
+    assert (found is None) == (expected is None)
+    assert all(getattr(found, name) == value for name, value in (expected or {}).items())
+
+
+def test_another_workload_can_condition_the_nodes(tmp_path: Path, settings: Settings) -> None:
     text = """\
 steps:
   - {name: issue, workload: cash-issue, set: {amount: 1 GBP}}
   - {name: pay, workload: cash-issue-and-pay, set: {amount: 2 GBP}}
 condition: {workload: cash-issue-and-pay, load: {users: 9}, set: {useCoinSelection: true}}
 """
-    sweep = sweep_of(tmp_path, text)
-    issue, pay = steps_of(sweep, settings)
-    first, second = issue.conditioning(), pay.conditioning()
-    assert first is not None
-    assert second is not None
-    assert (issue.workload, first.options.workload, first.options.users) == ("cash-issue", "cash-issue-and-pay", 9)
+    loads = [step.condition for step in steps_of(sweep_of(tmp_path, text), settings)]
+    first, second = (load.options for load in loads if load is not None)
+    assert (first.workload, first.users) == ("cash-issue-and-pay", 9)
     # Arguments of the step are not those of another workload.
-    assert first.options.overrides == {"useCoinSelection": "true"}
-    assert second.options.overrides == {"amount": "2 GBP", "useCoinSelection": "true"}
-    assert PlannedStep.model_validate_json(issue.model_dump_json()) == issue
-    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
-    assert "with the workload cash-issue-and-pay, 9 users and useCoinSelection=true" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("condition", "problem"),
-    [
-        ("{workload: cash-isue}", "condition: unknown workload 'cash-isue', did you mean 'cash-issue'"),
-        ("{workload: settlement, set: {participants: 8}}", "condition: the workload settlement needs 9 parties"),
-        ("{workload: finance-issue}", "condition: the workload finance-issue needs the CorDapp finance"),
-    ],
-)
-def test_a_workload_that_cannot_condition_the_nodes_is_refused_in_the_plan(
-    tmp_path: Path, settings: Settings, condition: str, problem: str
-) -> None:
-    with pytest.raises(LabError, match=problem):
-        conditioning_of(tmp_path, settings, f"condition: {condition}\n")
+    assert first.overrides == {"useCoinSelection": "true"}
+    assert second.overrides == {"amount": "2 GBP", "useCoinSelection": "true"}
 
 
 def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, settings: Settings) -> None:
@@ -191,38 +211,59 @@ def test_closed_load_can_condition_the_nodes_for_open_load(tmp_path: Path, setti
     assert (found.is_open, found.rate, found.users, found.counterparty) == (False, None, 20, "PartyC")
 
 
+def test_closed_load_with_its_own_arguments_conditions_the_nodes_for_bursts(tmp_path: Path, settings: Settings) -> None:
+    before = steps_of(written(tmp_path, BURSTS), settings)[0].condition
+    assert before is not None
+    options = before.options
+    assert (options.users, options.arrivals, options.bursts, options.within_seconds) == (20, "closed", 1, 1)
+    assert options.overrides == {"iouValue": "3"}
+    assert (before.seconds_min, before.seconds_max, before.until_steady.total_seconds) == (120, 120, 120)
+
+
 def test_a_step_that_shows_how_nodes_warm_up_has_cold_nodes(tmp_path: Path, settings: Settings) -> None:
     text = "steps:\n  - {name: cold, warm_up: {min: 0s, max: 0s}}\n  - {name: warm}\n"
     cold, warm = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)
-    assert cold.conditioning() is None
-    assert warm.conditioning() is not None
+    assert cold.condition is None
+    assert warm.condition is not None
 
 
-def test_a_load_that_cannot_condition_the_nodes_is_refused_in_the_plan(tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(LabError, match=r"condition: --rate: is only for open load"):
-        conditioning_of(tmp_path, settings, "condition: {load: {rate: 5}}\n")
+# Rates that are multiples of the peak.
+
+OVERLOAD = """\
+workload: iou
+repeats: 3
+steps:
+  - {name: overload, load: {arrivals: poisson, rate: 2.5 x peak}}
+  - {name: knee, load: {users: 8}, peak: true}
+  - {name: few, load: {users: 2}}
+"""
 
 
-def test_the_plan_says_what_conditions_the_nodes(
-    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "workload: iou\nrepeats: 3\ncondition: {load: {users: 8}}\n"
-    for more, words in (
-        ("", "Conditioning: every new lab, by the load of the first step on it with 8 users, until steady: 1 min"),
-        ("fresh: shape\n", "1 start of the lab"),
-    ):
-        sweep = sweep_of(tmp_path, text + more)
-        show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
-        printed = capsys.readouterr().out
-        assert words in printed
-    sweep = sweep_of(tmp_path, "workload: iou\ncondition: none\n")
-    show_plan(sweep, plan.plan_sweep(sweep, settings), settings)
-    assert "Conditioning: none" in capsys.readouterr().out
+def test_the_peak_of_every_shape_is_measured_first_in_every_repeat(tmp_path: Path, settings: Settings) -> None:
+    steps = steps_of(sweep_of(tmp_path, OVERLOAD + "vary: {shape.database: [h2, postgres]}\n"), settings)
+    names = [step.point["step"] for step in steps]
+    assert (names[:3], names[6:9]) == (["knee", "overload", "few"], ["knee", "few", "overload"])
+    for step in (step for step in steps if step.peak_factor is not None):
+        (peak,) = step.peaks(steps)
+        assert (peak.repeat, peak.shape_key, peak.point["step"]) == (step.repeat, step.shape_key, "knee")
+        assert peak.index < step.index
+
+
+def test_a_multiple_becomes_a_rate(tmp_path: Path, settings: Settings) -> None:
+    step = next(step for step in steps_of(sweep_of(tmp_path, OVERLOAD), settings) if step.peak_factor is not None)
+    offered = step.at_peak(8.43217)
+    assert (step.peak_factor, offered.load.rate, offered.peak_factor is not None) == (2.5, 21.08, False)
+    conditioning = offered.condition
+    assert conditioning is not None
+    assert conditioning.options.rate == 21.08
+    assert (offered.key, offered.label) == (step.key, "overload")
+
+
+# Labs and time.
 
 
 def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: iou\nrepeats: 3\nvary:\n  shape.database: [h2, postgres]\n  load.users: [2, 8]\n"
-    sweep = sweep_of(tmp_path, text)
+    sweep = sweep_of(tmp_path, f"{SHAPES}repeats: 3\n")
     assert sweep.fields.fresh == "repeat"
     steps = steps_of(sweep, settings)
     starts: dict[Fresh, int] = {"repeat": 6, "shape": 4, "step": 12}
@@ -230,68 +271,6 @@ def test_every_repeat_of_a_shape_has_a_lab_of_its_own_by_default(tmp_path: Path,
         assert run_time(steps, settings, fresh=fresh).starts == count
         # The first two steps of each are of one shape and one repeat.
         assert run_time(steps[1:], settings, fresh=fresh, before=steps[0]).starts == count - 1
-
-
-def test_a_name_that_leaves_no_room_for_a_step_s_number_is_refused_in_the_plan(
-    tmp_path: Path, settings: Settings
-) -> None:
-    sweep = sweep_of(tmp_path, "workload: iou\n")
-    for length, is_possible in ((55, True), (56, False)):
-        named = replace(sweep, name="a" * length)
-        if is_possible:
-            assert len(f"{named.name}-{steps_of(named, settings)[0].index:04d}") == folders.NAME_LENGTH_MAX
-            continue
-        with pytest.raises(LabError, match="cannot be the name of a run"):
-            steps_of(named, settings)
-
-
-def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: Path, settings: Settings) -> None:
-    links = [f"party{one}-party{other}=+40ms,10mbit" for one in "abcd" for other in "abcd" if one < other]
-    text = f"workload: iou\nshape: {{parties: 4}}\nvary:\n  shape.link: [{links}, {links[:-1]}, {links[1:]}]\n"
-    found = keys(steps_of(sweep_of(tmp_path, text), settings))
-    assert len(set(found)) == 3
-    assert all(len(key) <= KEY_LENGTH_MAX + len("_r1") for key in found)
-
-
-def test_a_named_step_can_have_a_warm_up_and_a_time_of_its_own(tmp_path: Path, settings: Settings) -> None:
-    text = """\
-workload: iou
-steps:
-  - {name: cold, warm_up: {min: 0s, max: 0s}, measure: 60s}
-  - {name: warm}
-"""
-    cold, warm = steps_of(sweep_of(tmp_path, text), settings)
-    assert (cold.warm_up, cold.measure) == ((0, 0), 60)
-    assert (warm.warm_up, warm.measure) == ((5, 15), 30)
-    options = cold.options("x")
-    assert (options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds) == (0, 0, 60)
-
-
-def test_smoke_takes_four_minutes_at_most(settings: Settings) -> None:
-    found = run_time(steps_of(read_sweep(SWEEPS / "smoke.yaml"), settings), settings, fresh="shape")
-    assert found.seconds_max <= 240
-
-
-def test_the_lab_of_a_sweep_admits_its_largest_closed_load(tmp_path: Path, settings: Settings) -> None:
-    limited = settings.with_values({OUTSTANDING_MAX: "100"})
-    closed = sweep_of(tmp_path, "workload: iou\nvary:\n  load.users: [2, 300]\n")
-    assert admitting(closed, limited)[OUTSTANDING_MAX] == "300"
-    enough = settings.with_values({OUTSTANDING_MAX: "800"})
-    assert admitting(closed, enough) is enough
-    conditioned = sweep_of(tmp_path, "workload: iou\nload: {users: 2}\ncondition: {load: {users: 400}}\n")
-    assert admitting(conditioned, limited)[OUTSTANDING_MAX] == "400"
-    # The limit of this machine, with any number of cores.
-    assert admitting(sweep_of(tmp_path, "workload: iou\nload: {users: 64}\n"), settings) is settings
-
-
-def test_a_limit_of_the_sweep_s_own_must_admit_its_closed_load(tmp_path: Path, settings: Settings) -> None:
-    load = "workload: iou\nvary: {shape.outstanding: [100, 400]}\n"
-    with pytest.raises(LabError, match=r"shape\.outstanding: --users: 300 is more than the 100 flows"):
-        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 300}}\n"), settings)
-    with pytest.raises(LabError, match="150 is more than the 100 flows"):
-        steps_of(sweep_of(tmp_path, f"{load}load: {{users: 50}}\ncondition: {{load: {{users: 150}}}}\n"), settings)
-    opened = f"{load}load: {{arrivals: poisson, rate: 5, users: 300}}\ncondition: none\n"
-    assert len(steps_of(sweep_of(tmp_path, opened), settings)) == 2
 
 
 def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, settings: Settings) -> None:
@@ -303,18 +282,68 @@ def test_steps_that_differ_in_knobs_of_the_bridge_share_a_lab(tmp_path: Path, se
     assert restarts(left_open) == 2
 
 
-def test_attachments_must_fit_through_the_bridge(tmp_path: Path, settings: Settings) -> None:
-    text = "workload: attachment-send\nset: {megabytes: 50}\nload: {users: 1}\n"
-    remedy = "Start the lab with --set BRIDGE_MAX_ATTACHMENT_BYTES=48m --set BRIDGE_HEAP=384m."
-    with pytest.raises(LabError, match="50 MB are more than the bridge accepts") as caught:
-        steps_of(sweep_of(tmp_path, text), settings)
-    assert remedy in str(caught.value.problems[0])
-    shape = "shape: {attachment_max: 48m, bridge_heap: 384m}\n"
-    (step,) = steps_of(sweep_of(tmp_path, text + shape), settings)
-    assert plan.settings_of(step.variables, settings)["BRIDGE_MAX_ATTACHMENT_BYTES"] == "50331648"
+def time_of(tmp_path: Path, settings: Settings, text: str) -> RunTime:
+    sweep = written(tmp_path, SOUND + text)
+    return run_time(steps_of(sweep, settings), settings, fresh=sweep.fields.fresh)
 
 
-def test_open_load_keeps_the_limit(tmp_path: Path, settings: Settings) -> None:
-    limited = settings.with_values({OUTSTANDING_MAX: "100"})
-    opened = sweep_of(tmp_path, "workload: iou\nload: {arrivals: poisson, rate: 5, users: 300}\n")
-    assert admitting(opened, limited) is limited
+@pytest.mark.parametrize(
+    ("text", "more", "seconds"),
+    [
+        ("", "load: {idle_after: 60s}\n", (60, 60)),
+        ("steps:\n  - {name: one}\n  - {name: two%s}\n", ", beside: 90s", (90, 90)),
+        ("steps: [{name: one}, {name: two, beside: 90s}]\n", "beside: 20s\n", (20, 20)),
+        (
+            "vary: {load.users: [2, 8]}\nrepeats: 3\ncondition: none\n",
+            "condition: {for: {min: 20s, max: 60s}}\n",
+            (3 * (20 + STEP_OVERHEAD_SECONDS), 3 * (60 + STEP_OVERHEAD_SECONDS)),
+        ),
+    ],
+)
+def test_the_time_has_what_the_file_says(
+    tmp_path: Path, settings: Settings, text: str, more: str, seconds: tuple[int, int]
+) -> None:
+    plain = text % "" if "%s" in text else text
+    own = text % more if "%s" in text else text.replace("condition: none\n", "") + more
+    least, most = time_of(tmp_path, settings, plain), time_of(tmp_path, settings, own)
+    assert (most.seconds_min - least.seconds_min, most.seconds_max - least.seconds_max) == seconds
+
+
+def test_the_time_is_between_the_shortest_and_the_longest_warm_up(tmp_path: Path, settings: Settings) -> None:
+    found = run_time(steps_of(sweep_of(tmp_path, SHAPES), settings), settings, fresh="shape")
+    assert found.seconds_max - found.seconds_min == 4 * 10 + 2 * (SECONDS_MAX - SECONDS_MIN)
+    smoke = read_sweep(SWEEPS / "smoke.yaml")
+    assert run_time(steps_of(smoke, settings), settings, fresh="shape").seconds_max <= 240
+
+
+def test_bursts_and_flows_take_as_long_as_the_file_says(tmp_path: Path, settings: Settings) -> None:
+    for text in (BURSTS, COUNTED + "load: {users: 3}\nmeasure: {flows: 8, after: 2}\n"):
+        for beside, seconds in (("", 0), ("beside: 90s\nquick: {beside: 5s}\n", 90)):
+            sweep = written(tmp_path, text + beside)
+            assert step_seconds(steps_of(sweep, settings)[0]) == (seconds, seconds)
+            if sweep.short:
+                assert step_seconds(steps_of(with_repeats(quick(sweep), 1), settings)[0]) == (5, 5)
+
+
+def test_the_plan_shows_what_ends_each_step_and_what_conditions_the_nodes(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+measure: {flows: 8, after: 2}
+warm_up: {min: 5s, max: 15s}
+steps:
+  - {name: counted, may_break: true}
+  - {name: timed, measure: 10s}
+  - {name: burst, load: {arrivals: burst}, measure: {bursts: 1}}
+condition: {load: {arrivals: closed, users: 8}, set: {iouValue: 3}}
+"""
+    show_plan(written(tmp_path, COUNTED + text), settings)
+    show_plan(written(tmp_path, COUNTED + "load: {arrivals: poisson}\nmeasure: 4s\nwarm_up: {min: 1s, max: 1s}\n"
+                      "find_max: {rate_min: 1, rate_max: 5, p95_max: 2s, confirm: 60s}\n"), settings)  # fmt: skip
+    printed = capsys.readouterr().out
+    for words in (
+        *("8 flows after 2", "10s", "1 burst", "without the loads of 2 steps that end by count"),
+        *("Conditioning: every new lab, by the load of the first step on it with", "8 users", "iouValue=3"),
+        "1 search from 1/s to 5/s: iou. At most 24 steps each",
+    ):
+        assert words in printed

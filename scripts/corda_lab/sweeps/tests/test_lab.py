@@ -1,8 +1,6 @@
 """Where a sweep starts its labs, and what it may replace there."""
 
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +13,7 @@ from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.swarm.folder import Deployment, StackFolder
-from corda_lab.sweeps import command, execute, lab
+from corda_lab.sweeps import command, lab, store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.lab import Machine, Swarm
 from support.docker import docker_client, listed
@@ -95,7 +93,7 @@ def test_a_stack_is_in_the_way_of_a_sweep_on_this_machine(monkeypatch: pytest.Mo
     monkeypatch.setattr(deployment, "find", lambda _: Stack())
     with pytest.raises(LabError, match="The stack lab-swarm is up") as caught:
         Machine(None).require_alone(SETTINGS)
-    assert "Add --on three" in caught.value.remedy
+    assert "`scripts/lab down --on three`" in caught.value.remedy
 
 
 @pytest.mark.usefixtures("folder")
@@ -107,33 +105,16 @@ def test_a_sweep_that_may_replace_its_lab_does_not_begin_beside_another(
     def found_elsewhere(site: object, _: object) -> None:
         raise LabError(f"{type(site).__name__}: another lab is up")
 
-    def begun(*_: object, **__: object) -> None:
-        raise AssertionError("the sweep began")
-
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     for place in (Machine, Swarm):
         monkeypatch.setattr(place, "require_alone", found_elsewhere)
-    monkeypatch.setattr(execute, "begin", begun)
-    monkeypatch.setattr(command, "_run", begun)
     request = SweepRequest("smoke", placement=placement, replace=True)
-
-    def start() -> object:
-        return resume(request, monkeypatch, tmp_path) if resumed else command.begin(request, SETTINGS)
-
+    if resumed:
+        store.begin(command.read(request), SETTINGS, placement=placement)
     # One that is resumed goes on where it began.
     with pytest.raises(LabError, match=f"{'Machine' if placement is None else 'Swarm'}: another lab is up"):
-        start()
-
-
-def resume(request: SweepRequest, monkeypatch: pytest.MonkeyPatch, folder: Path) -> object:
-    """Resume a sweep that began as ``request`` says."""
-    began = SimpleNamespace(placement=request.placement)
-    kept = SimpleNamespace(identity="20260102T030405Z-smoke", plan=began, done=(), folder=folder / "kept")
-    kept.folder.mkdir()
-    monkeypatch.setattr(command, "unfinished", lambda _: kept)
-    monkeypatch.setattr(command, "stored_sweep", lambda _: command.read(request))
-    monkeypatch.setattr(execute, "require_unchanged", lambda *_: None)
-    return command.resume(replace(request, placement=None), SETTINGS)
+        command.resume(SweepRequest(None, replace=True), SETTINGS) if resumed else command.begin(request, SETTINGS)
+    assert len(folders.unfinished_sweeps()) == resumed
 
 
 @pytest.mark.usefixtures("folder")

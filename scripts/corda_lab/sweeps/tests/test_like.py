@@ -16,8 +16,8 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.runs import execute as runs_execute
 from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.steps.load import Conditioning, LoadOptions
-from corda_lab.sweeps import command
-from corda_lab.sweeps.execute import SweepResult
+from corda_lab.sweeps import command, like
+from corda_lab.sweeps.command import SweepRequest
 from support.runs import ENVIRONMENT
 
 Repeated = tuple[LoadOptions, Rerun, Conditioning | None]
@@ -48,7 +48,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Repeated]:
 
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
     monkeypatch.setattr(shape, "of_running", lambda settings: settings)
-    monkeypatch.setattr(command, "read_environment", lambda _: ENVIRONMENT)
+    monkeypatch.setattr(like, "read_environment", lambda _: ENVIRONMENT)
     monkeypatch.setattr(runs_execute, "execute", execute)
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr("corda_lab.paths.CACHE", tmp_path / "cache")
@@ -59,7 +59,7 @@ def test_a_run_is_repeated_with_the_options_that_it_had(
     stored_run: Callable[..., Path], repeated: list[Repeated]
 ) -> None:
     run = same_workload(stored_run())
-    command.run_like(run, SETTINGS)
+    like.run_like(run, SETTINGS)
     [(options, why, before)] = repeated
     assert before is None
     assert run.manifest.load is not None
@@ -76,7 +76,7 @@ def test_a_run_whose_nodes_were_conditioned_is_repeated_on_conditioned_nodes(
         workload="iou", load=step.load, seconds_min=45, seconds_max=120, seconds=60, flows=300, steady=True
     )
     run = StoredRun(run.folder, run.manifest, [step.updated(conditioning=conditioned)])
-    command.run_like(run, SETTINGS)
+    like.run_like(run, SETTINGS)
     [(options, _, before)] = repeated
     assert before is not None
     assert (before.options.users, before.seconds_min, before.seconds_max) == (options.users, 45, 120)
@@ -88,17 +88,17 @@ def test_what_has_changed_is_listed_and_nothing_runs(
     run = stored_run()
     host = ENVIRONMENT.host.model_copy(update={"cpu_count": 4})
     now = changed(host=host, shape={**ENVIRONMENT.shape, "NODE_HEAP": "2g"})
-    monkeypatch.setattr(command, "read_environment", lambda _: now)
+    monkeypatch.setattr(like, "read_environment", lambda _: now)
     found = stored.read(run)
     with pytest.raises(LabError, match="because 3 things changed since") as error:
-        command.run_like(found, SETTINGS)
+        like.run_like(found, SETTINGS)
     assert "- workload iou: configs/workloads/iou.yaml has other contents" in error.value.message
     assert "- shape, NODE_HEAP: 1g → 2g" in error.value.message
     assert "- host, cpu_count: 2 → 4" in error.value.message
     assert "--anyway" in error.value.remedy
     assert repeated == []
 
-    command.run_like(found, SETTINGS, anyway=True)
+    like.run_like(found, SETTINGS, anyway=True)
     assert len(repeated[0][1].changes) == 3
 
 
@@ -107,9 +107,9 @@ def test_a_governor_that_was_not_stored_is_no_change_and_another_one_is() -> Non
         return changed(host=ENVIRONMENT.host.model_copy(update={"governor": governor, "turbo": turbo}))
 
     known = with_governor("performance", False)
-    assert command.environment_changes(with_governor(None, None), known) == []
-    assert command.environment_changes(known, with_governor(None, None)) == []
-    assert command.environment_changes(with_governor("powersave", True), known) == [
+    assert like.environment_changes(with_governor(None, None), known) == []
+    assert like.environment_changes(known, with_governor(None, None)) == []
+    assert like.environment_changes(with_governor("powersave", True), known) == [
         "host, governor: powersave → performance",
         "host, turbo: true → false",
     ]
@@ -120,7 +120,7 @@ def test_a_measured_round_trip_is_no_change() -> None:
         changed(links_measured=[MeasuredLink(name="partya-partyb", wanted_ms=40.0, through_ms=ms, direct_ms=0.1)])
         for ms in (43.2, 55.0)
     )
-    assert command.environment_changes(before, now) == []
+    assert like.environment_changes(before, now) == []
 
 
 def test_a_run_without_its_load_cannot_be_repeated(stored_run: Callable[..., Path], repeated: list[Repeated]) -> None:
@@ -128,7 +128,7 @@ def test_a_run_without_its_load_cannot_be_repeated(stored_run: Callable[..., Pat
     content = folders.read_json(run / "run.json")
     folders.write_json(run / "run.json", {name: value for name, value in content.items() if name != "load"})
     with pytest.raises(LabError, match="has no load"):
-        command.run_like(stored.read(run), SETTINGS)
+        like.run_like(stored.read(run), SETTINGS)
     assert repeated == []
 
 
@@ -138,31 +138,31 @@ def test_a_sweep_is_repeated_from_its_file_with_the_images_that_it_had(
     run = stored.read(sweep)
     begun: list[tuple[object, ...]] = []
 
-    def begin(*given: object) -> SweepResult:
+    def begin(*given: object) -> Path:
         begun.append(given)
-        return SweepResult(None, [])
+        return tmp_path
 
     monkeypatch.setattr(command, "begin", begin)
-    monkeypatch.setattr(command, "read_environment", lambda _: run.manifest.environments[0])
-    monkeypatch.setattr(command, "_workload_changes", lambda _: [])
+    monkeypatch.setattr(like, "read_environment", lambda _: run.manifest.environments[0])
+    monkeypatch.setattr(like, "_workload_changes", lambda _: [])
     file = tmp_path / "users.yaml"
     file.write_text(run.sweep.text, encoding="utf-8")
     plan = run.sweep.model_copy(update={"file": str(file)})
     found = StoredRun(run.folder, run.manifest.model_copy(update={"sweep": plan}), run.steps)
 
-    command.sweep_like(found, command.SweepRequest(None), SETTINGS)
+    like.sweep_like(found, SweepRequest(None), SETTINGS)
     [(request, _, why, images)] = begun
-    assert isinstance(request, command.SweepRequest)
+    assert isinstance(request, SweepRequest)
     assert (request.file, request.quick) == (str(file), run.sweep.is_quick)
     assert why == Rerun(run=run.identity, changes=[])
     assert images == {"corda-lab/node:4.10": "sha256:" + "ab" * 32}
 
     file.write_text(run.sweep.text + "# another\n", encoding="utf-8")
-    with pytest.raises(LabError, match=r"sweep file, .*users.yaml: [0-9a-f]{12} → [0-9a-f]{12}"):
-        command.sweep_like(found, command.SweepRequest(None), SETTINGS)
-    command.sweep_like(found, command.SweepRequest(None), SETTINGS, anyway=True)
-    assert begun[-1][-1] == {}
+    with pytest.raises(LabError, match=r"sweep file: .*users.yaml has other contents"):
+        like.sweep_like(found, SweepRequest(None), SETTINGS)
+    like.sweep_like(found, SweepRequest(None), SETTINGS, anyway=True)
+    assert begun[-1][-1] is None
 
     file.unlink()
     with pytest.raises(LabError, match="no longer exists"):
-        command.sweep_like(found, command.SweepRequest(None), SETTINGS)
+        like.sweep_like(found, SweepRequest(None), SETTINGS)

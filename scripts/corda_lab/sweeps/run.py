@@ -1,16 +1,19 @@
-"""Runs the steps of a sweep, each on a lab of its shape, and stores each of them."""
+"""Runs the missing steps of a sweep, each on a lab of its shape, stores each of them, and makes the run."""
 
 import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import FinalError, LabError
+from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.files import Measured
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
+from corda_lab.results.stored import StoredRun
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
@@ -21,14 +24,15 @@ from corda_lab.steps.entry import StepEntry, VerdictEntry
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
-from corda_lab.sweeps import plan, store
+from corda_lab.sweeps import search, store
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
-from corda_lab.sweeps.search import failings
-from corda_lab.sweeps.step import PlannedStep
+from corda_lab.sweeps.plan import PlannedStep, points_of, run_time
 from corda_lab.text import ui
+from corda_lab.text.durations import format_duration
 from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
+from lab_workload.problems import Problem
 
 LOG_LINES = 2000
 """Last lines of each container that are kept of a failed attempt."""
@@ -38,6 +42,45 @@ RERUNS_MAX = 1
 
 class StepFailedError(Exception):
     """A step failed in every attempt."""
+
+
+def run(sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> Path:
+    """Run the missing steps, store all as a run, and return its folder. Raises LabError if a step has failed."""
+    kept.tidy()
+    runner = Runner(sweep, kept, lab)
+    began_at = time.time()
+    if sweep.fields.find_max is None:
+        runner.run_missing()
+    else:
+        runner.search_all()
+    if runner.failed:
+        problems = [Problem(f"step {key}: {why}") for key, why in runner.failed.items()]
+        raise LabError(problems=problems, exit_code=1)
+    # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
+    link = lifecycle.dashboard_link(lab.settings, max(began_at, lab.started_at), time.time())
+    folder = kept.finish(sweep, grafana=link)
+    if link:
+        ui.note(f"Grafana, since the last start of the lab: {link}")
+    return folder
+
+
+def problems_of(run: StoredRun) -> list[str]:
+    """Return why a finished sweep failed: one sentence for each failed step, or for each search without a result."""
+    if run.sweep.find_max:
+        # The steps of a search are expected to overload the system, so only its outcome counts.
+        return [f"{label}: {outcome.reason}" for label, outcome in run.sweep.outcomes.items() if outcome.rate is None]
+    return list(_problems(run))
+
+
+def _problems(run: StoredRun) -> Iterator[str]:
+    for step in run.steps:
+        if reasons := [*step.verdict.reasons, *step.thresholds.reasons]:
+            yield f"step {step.key}: {'; '.join(sentences(reasons))}"
+    if any(limit is not None for _, limit in run.sweep.thresholds):
+        valid = {(step.workload, step.label) for step in run.steps if step.validity.valid}
+        for point in dict.fromkeys((step.workload, step.label) for step in run.steps):
+            if point not in valid:
+                yield f"{point[1]}: has no valid step, so its thresholds could not be checked"
 
 
 def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepEntry:
@@ -54,11 +97,9 @@ def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepE
 
 
 class Runner:
-    """Runs steps one after another, and stores each of them."""
-
     def __init__(self, sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> None:
         self._sweep = sweep
-        self._kept = kept
+        self.kept = kept
         self._lab = lab
         self._attempts_max = 1 + min(RERUNS_MAX, sweep.fields.retries)
         self._images = kept.image_ids()
@@ -69,65 +110,104 @@ class Runner:
         self.failed: dict[str, str] = {}
         """Why steps failed in their last attempt, by key."""
 
+    def run_missing(self) -> None:
+        """Run all planned steps that are missing. One that fails is left out, and those that follow still run."""
+        steps, fresh = self.kept.steps, self._sweep.fields.fresh
+        missing = [step for step in steps if not self.kept.has(step)]
+        done = len(steps) - len(missing)
+        if done:
+            ui.note(f"{done} of {len(steps)} steps are already complete")
+        before: PlannedStep | None = None
+        for number, step in enumerate(missing):
+            left = run_time(missing[number:], self._lab.settings, fresh=fresh, before=before).seconds_max
+            about = format_duration(max(60, round(left / 60) * 60))
+            place = f"Step {done + number + 1} of {len(steps)}"
+            before = step
+            try:
+                self.step(step, f"{place}: {step.label}, repeat {step.repeat} – about {about} left")
+            except StepFailedError:
+                ui.warn(f"step {step.key} is skipped for now; `scripts/lab sweep resume` tries it again")
+
+    def search_all(self) -> None:
+        """Search every point, until one cannot continue."""
+        for number, point in enumerate(points_of(self._sweep)):
+            outcome = search.find_max(self._sweep, point, number, self.sustains)
+            if self.failed:
+                return
+            ui.note(f"{point.label}: {outcome.reason}")
+
+    def sustains(self, step: PlannedStep) -> bool | None:
+        """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
+
+        None if no step has succeeded yet, because then the rate is not what breaks the lab.
+        """
+        if (known := self.kept.sustained(step)) is not None:
+            return known
+        try:
+            sustained = self.step(step, f"{step.label}: {step.phase} {step.load.rate:g}/s").step.thresholds.passed
+        except StepFailedError:
+            if not self.kept.done:
+                return None
+            self.kept.give_up(step, self.failed.pop(step.key))
+            ui.note(f"the step failed {plural(self._attempts_max, 'time')}")
+            sustained = False
+        ui.note("sustained" if sustained else "not sustained")
+        return sustained
+
     def step(self, step: PlannedStep, heading: str) -> Measured:
         """Return a step: the stored one if it is complete, otherwise run it.
 
-        Raises StepFailedError if the step fails in every attempt, and FinalError if all other steps would fail as well.
+        It is rerun on a fresh lab if it fails, or if the machine made it invalid; the reasons of the machine are stored
+        with it. Raises StepFailedError if it fails in every attempt, and FinalError if all other steps would fail too.
         """
-        if self._kept.has(step):
-            return self._kept.read(step)
+        if self.kept.has(step):
+            return self.kept.read(step)
         ui.console.print()
         ui.console.print(heading, style="bold cyan", markup=False)
         step = self._at_peak(step)
-        for attempt in range(1, self._attempts_max + 1):
+        attempt, reruns, retries = 1, 0, self._sweep.fields.retries
+        all_causes: list[Reason] = []
+        while True:
             began_at = time.time()
             try:
-                measured = self._measure_with_reruns(step)
+                measured = self.measure(step)
             except FinalError:
                 raise
             except LabError as error:
-                found = self._broken(step, began_at)
-                if found is None:
+                broke = self._broken(step, began_at)
+                if broke is None:
                     self._keep_failure(step, attempt, error)
                     self._lab.forget()
+                    if attempt == self._attempts_max:
+                        raise StepFailedError(step.key) from None
+                    attempt += 1
                     continue
-                measured = found
-            self._store(step, measured)
-            return measured
-        raise StepFailedError(step.key)
+                measured = broke
+            causes = measured.step.validity.machine
+            if not causes or reruns == retries:
+                break
+            all_causes, reruns = [*all_causes, *causes], reruns + 1
+            ui.note(f"invalid: {'; '.join(sentences(causes))}: rerun {reruns} of at most {retries}")
+            self.kept.drop_attempt(step)
+            # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
+            self._lab.forget()
+        measured = measured.with_step(measured.step.updated(measured_again=all_causes))
+        self._store(step, measured)
+        return measured
 
     def _store(self, step: PlannedStep, measured: Measured) -> None:
         if measured.step.outcome == "broke":
             self._keep_evidence(step, store.BROKE, "reason.txt", f"{measured.step.broke}\n")
         try:
-            self._kept.keep(step, measured)
+            self.kept.keep(step, measured)
         except OSError as error:
-            raise FinalError(problems=folders.unwritable(self._kept.folder, error).problems) from None
-        self._kept.drop_attempt(step)
+            raise FinalError(problems=folders.unwritable(self.kept.folder, error).problems) from None
+        self.kept.drop_attempt(step)
         self.failed.pop(step.key, None)
         if not measured.step.counts.at_rest:
             # The next step would not start on a lab with flows in flight.
             self._lab.forget()
         tell(measured.step)
-
-    def sustains(self, step: PlannedStep, heading: str) -> bool:
-        """Return whether the rate of a step is sustained. It is not if the step fails in every attempt.
-
-        Raises StepFailedError if no step has succeeded yet, because then the rate is not what breaks the lab.
-        """
-        known = self._kept.sustained(step)
-        if known is not None:
-            return known
-        try:
-            sustained = self.step(step, heading).step.thresholds.passed
-        except StepFailedError:
-            if not self._kept.done:
-                raise
-            self._kept.give_up(step, self.failed.pop(step.key))
-            ui.note(f"the step failed {plural(self._attempts_max, 'time')}")
-            sustained = False
-        ui.note("sustained" if sustained else "not sustained")
-        return sustained
 
     def _at_peak(self, step: PlannedStep) -> PlannedStep:
         """Return a step with its rate, if it is a multiple of the peak of its repeat.
@@ -136,38 +216,19 @@ class Runner:
         """
         if step.peak_factor is None:
             return step
-        sources = step.peaks(self._kept.steps)
-        missing = [one.label for one in sources if not self._kept.has(one)]
-        entries = [self._kept.entry(one) for one in sources if self._kept.has(one)]
-        known = [one.throughput_per_second for one in entries if one.validity.valid and one.outcome == "passed"]
-        peak = max(known, default=0.0)
+        sources = step.peaks(self.kept.steps)
+        missing = [source.label for source in sources if not self.kept.has(source)]
+        entries = [self.kept.entry(source) for source in sources if self.kept.has(source)]
+        passed = [entry for entry in entries if entry.validity.valid and entry.outcome == "passed"]
+        peak = max((entry.throughput_per_second for entry in passed), default=0.0)
         if missing or not peak:
             why = f"{listed(missing)} not measured yet" if missing else "no valid step shows a throughput"
             self.failed[step.key] = f"the peak of repeat {step.repeat} is not known: {why}"
             ui.warn(f"step {step.key}: {self.failed[step.key]}")
             raise StepFailedError(step.key)
-        found = step.at_peak(peak)
-        ui.note(f"{step.load['rate']}: {found.load['rate']:g} arrivals per second; the peak is {peak:.2f} flows/s")
-        return found
-
-    def _measure_with_reruns(self, step: PlannedStep) -> Measured:
-        """Measure a step, and rerun it on a fresh lab if the machine made it invalid. Raises LabError.
-
-        The reasons for the reruns are stored with the step.
-        """
-        before: list[Reason] = []
-        retries = self._sweep.fields.retries
-        for attempt in range(retries + 1):
-            measured = self.measure(step)
-            trouble = measured.step.validity.machine
-            if not trouble or attempt == retries:
-                break
-            before += trouble
-            ui.note(f"invalid: {'; '.join(sentences(trouble))}: rerun {attempt + 1} of at most {retries}")
-            self._kept.drop_attempt(step)
-            # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
-            self._lab.forget()
-        return measured.with_step(measured.step.updated(measured_again=before))
+        rated = step.at_peak(peak)
+        ui.note(f"{step.peak_factor:g} x peak: {rated.load.rate:g} arrivals/s; the peak is {peak:.2f} flows/s")
+        return rated
 
     def measure(self, step: PlannedStep) -> Measured:
         """Measure a step on a lab of its shape. Raises LabError."""
@@ -177,9 +238,9 @@ class Runner:
         self._require_same_images(environment)
         if self._lab.is_new:
             self._conditioned = self._condition(step, settings, environment)
-        run = _prepared(self._options(step), step)
-        with recording.recorded(self._kept.attempt_folder(step)) as recorded:
-            measured = execute.measure(run, settings, recorded, environment, self._conditioned)
+        prepared = _prepared(step.load, step)
+        with recording.recorded(self.kept.attempt_folder(step)) as recorded:
+            measured = execute.measure(prepared, settings, recorded, environment, self._conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
         entry = measured.step
@@ -190,31 +251,27 @@ class Runner:
             raise LabError(why, "Give the nodes more in shape.heap or shape.memory, or say may_break: true.")
         if step.may_break and (why := why or why_overloaded(entry)) is not None:
             return measured.with_step(placed(as_broken(entry, why), step, []))
-        if done := self._kept.done:
+        if done := self.kept.done:
             slower = validity.slower_than(read_model(done[0] / "step.json", StepEntry), entry)
             entry = entry.updated(flags=[*entry.flags, *slower])
-        return measured.with_step(placed(entry, step, failings(entry, self._sweep.fields)))
-
-    def _options(self, step: PlannedStep) -> LoadOptions:
-        return step.options(f"{self._sweep.name}-{step.index:04d}")
+        return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
         """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
-        wanted = step.conditioning()
-        if wanted is None:
+        if step.condition is None:
             return None
-        run = _prepared(wanted.until_steady, step)
+        prepared = _prepared(step.condition.until_steady, step)
         self._is_conditioning = True
-        found = conditioning.condition(run, settings, self._kept.attempt_folder(step), environment)
+        conditioned = conditioning.condition(prepared, settings, self.kept.attempt_folder(step), environment)
         self._is_conditioning = False
-        self._kept.drop_attempt(step)
-        return found
+        self.kept.drop_attempt(step)
+        return conditioned
 
     def _require_same_images(self, environment: Environment) -> None:
         for image in environment.images.values():
             before = self._images.setdefault(image.name, image.id)
             if before != image.id:
-                repeated = self._kept.plan.rerun
+                repeated = self.kept.plan.rerun
                 raise FinalError(
                     f"The image {image.name} has changed since "
                     + (repeated.run if repeated else "earlier steps of this sweep"),
@@ -232,15 +289,15 @@ class Runner:
                 if why is None:
                     return None
                 # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
-                folder = None if self._is_conditioning else self._kept.attempt_folder(step)
+                folder = None if self._is_conditioning else self.kept.attempt_folder(step)
                 why += ", while the nodes were conditioned" if self._is_conditioning else ""
-                found = broken.measured(lab, self._options(step), environment, folder, began_at=began_at, reason=why)
+                broke = broken.measured(lab, step.load, environment, folder, began_at=began_at, reason=why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
         if self._conditioned is not None:
-            found = found.after(self._conditioned.entry, self._conditioned.workload_text)
-        return found.with_step(placed(found.step, step, []))
+            broke = broke.after(self._conditioned.entry, self._conditioned.workload_text)
+        return broke.with_step(placed(broke.step, step, []))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
         """Store the evidence, the error and the nodes' logs of a failed attempt, before the lab is started again."""
@@ -253,11 +310,11 @@ class Runner:
 
         What the nodes have logged is in ``logs/``.
         """
-        folder: Path = self._kept.set_aside(self._kept.attempt_folder(step), kind)
+        folder: Path = self.kept.set_aside(self.kept.attempt_folder(step), kind)
         (folder / name).write_text(text, encoding="utf-8")
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
-            lab = deployed(plan.settings_of(step.variables, self._lab.settings))
+            lab = deployed(step.settings(self._lab.settings))
             text = redacted(lab.log_tails(LOG_LINES), lab.settings.secrets())
             (folder / "logs.txt").write_text(text, encoding="utf-8")
 
