@@ -406,7 +406,7 @@ KINDS: Mapping[str, type[Claim]] = {
 
 
 def _kind(claim: Any) -> str | None:
-    given = claim if isinstance(claim, dict) else vars(claim)
+    given = claim if isinstance(claim, dict) else getattr(claim, "__dict__", {})
     if given.get("level") == "outcome":
         return "an outcome"
     for name, kind in (("ratio", "a ratio"), ("exponent", "an exponent"), ("level", "a level")):

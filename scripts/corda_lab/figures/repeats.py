@@ -112,6 +112,12 @@ class Repeat(Part):
     """Repeats of the same run that do not count, and why."""
 
     @property
+    def file(self) -> str:
+        """Its file in the folder of all repeats. The same repeat always has the same file, so it counts once."""
+        utc = re.sub(r"[-:]", "", self.at)
+        return f"{self.sweep}/{utc}-{self.form}.json"
+
+    @property
     def site(self) -> Site:
         return Site(self.machine.cores, self.enterprise)
 
@@ -128,14 +134,13 @@ def write(repeats: Iterable[Repeat], folder: Path) -> list[Path]:
     """Write a file for each repeat, with a line for each point, and return their paths. The same repeat is replaced."""
     paths = []
     for repeat in repeats:
-        utc = re.sub(r"[-:]", "", repeat.at)
         head = repeat.model_dump_json(exclude={"points"}, indent=2).removesuffix("\n}")
         points = (
             json.dumps(point.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
             for point in repeat.points
         )
         lines = ",\n".join(f"    {point}" for point in points)
-        paths.append(folder / repeat.sweep / f"{utc}-{repeat.form}.json")
+        paths.append(folder / repeat.file)
         atomic.write_text(paths[-1], f'{head},\n  "points": [\n{lines}\n  ]\n}}\n')
     return paths
 
@@ -146,12 +151,16 @@ def read(folder: Path) -> list[Repeat]:
     problems: list[Problem] = []
     for path in sorted(folder.glob("*/*.json")):
         try:
-            repeats.append(Repeat.model_validate_json(path.read_bytes()))
+            repeat = Repeat.model_validate_json(path.read_bytes())
         except OSError as error:
-            problems.append(Problem(f"cannot be read: {error.strerror}", path=path, remedy=RESTORE))
+            problems.append(Problem(f"cannot be read: {error.strerror}", (), RESTORE, path))
         except ValidationError as error:
             first = error.errors()[0]
             problems.append(Problem(first["msg"], first["loc"], RESTORE, path))
+        else:
+            repeats.append(repeat)
+            if folder / repeat.file != path:
+                problems.append(Problem(f"its name must be {repeat.file}", (), RESTORE, path))
     if problems:
         raise LabError(problems=problems)
     return sorted(repeats, key=lambda repeat: (repeat.at, repeat.sweep))

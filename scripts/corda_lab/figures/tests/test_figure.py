@@ -206,6 +206,13 @@ def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problem
     assert [line[: len(problem)] for line, problem in zip(found, problems, strict=True)] == problems
 
 
+def test_a_claim_that_is_no_mapping_is_told(tmp_path: Path) -> None:
+    path = write_figure(tmp_path, SOUND)
+    path.write_text(path.read_text(encoding="utf-8").replace(f"{{{SOUND}}}", "a claim"), encoding="utf-8")
+    with pytest.raises(LabError, match="needs one of ratio, exponent and level"):
+        read_figure(path, tmp_path)
+
+
 def test_a_deviation_may_be_a_number(tmp_path: Path) -> None:
     path = write_figure(tmp_path, SOUND, deviations="[{published: 800, here: 16, because: two cores, touches: []}]")
     (deviation,) = read_figure(path, tmp_path).fields.deviations

@@ -51,6 +51,15 @@ def test_damaged_files_are_named_with_their_field(repeats: tuple[Repeat, ...], t
     assert str(other) in second.finding
 
 
+def test_a_file_with_another_name_is_refused_so_that_no_repeat_counts_twice(
+    repeats: tuple[Repeat, ...], tmp_path: Path
+) -> None:
+    path, *_ = store.write(repeats, tmp_path)
+    path.with_name("copy.json").write_bytes(path.read_bytes())
+    with pytest.raises(LabError, match=f"its name must be bursts/{path.name}"):
+        store.read(tmp_path)
+
+
 def test_only_repeats_of_what_the_file_says_now_are_joined(repeats: tuple[Repeat, ...], figure: Figure) -> None:
     digest = digest_of(figure.in_form("quick"))
     short = repeats[0].model_copy(update={"form": "quick", "sweep_digest": digest})
