@@ -221,7 +221,8 @@ def definition(claim: Claim, chart: ChartFields) -> str:
             of, to = label_of(claim.of), label_of(claim.points("to"))
             return f"{titles[0]}: {of} ÷ {to}" if titles[0] == titles[1] else f"{titles[0]} ÷ {titles[1]}: {of} ÷ {to}"
         case Exponent():
-            over = chart.x_title if claim.over == chart.x and chart.x_title else claim.over
+            # Without spaces, so that its signs are no Markdown.
+            over = chart.x_title if claim.over == chart.x and chart.x_title else "".join(claim.over.split())
             least = "" if claim.from_ is None else f"from {text_of(claim.from_)}"
             above = "" if claim.above is None else f"each less the value at {label_of(claim.above)}"
             return joined(f"exponent of {titles[0]} over {over}: {label_of(claim.where)}", least, above, by=", ")
