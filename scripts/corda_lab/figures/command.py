@@ -9,7 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.figures import book, repeats, words
 from corda_lab.figures.claims import NOT_TESTABLE
 from corda_lab.figures.figure import Figure, Form, Places, by_sweep, metrics_of
-from corda_lab.figures.judge import ClaimVerdict, Judged, judge, lacks
+from corda_lab.figures.judge import ClaimVerdict, judge, lacks
 from corda_lab.figures.measure import form_of, is_enterprise_image, keep, measure, sweep_of
 from corda_lab.figures.repeats import (
     ESTIMATES,
@@ -123,22 +123,18 @@ def tell(figures: Sequence[Figure], given: Sequence[Repeat], folder: Path) -> No
     """Print the verdicts of the first figure, write the pages of all, and name the others."""
     first, *others = (judge(figure, given) for figure in figures)
     page, *_ = (book.write_page(each, folder, report=REPORT) for each in (first, *others))
-    tell_claims(first)
-    if others:
-        names = [f"{each.name} ({words.counts(each.verdicts)})" for each in others]
-        say(f"  also judged from this run: {listed(names)}")
-    ui.console.print(f"[bold]page[/bold]         {page}")
-
-
-def tell_claims(figure: Judged) -> None:
-    ui.console.print()
     table = tables.table("claim", "verdict", "here", "asked for", "published values", "")
-    for verdict in figure.verdicts:
+    for verdict in first.verdicts:
         claim = verdict.claim
         elsewhere = verdict.command if verdict.verdict == NOT_TESTABLE else ""
         why = words.joined(words.why(verdict), elsewhere, words.found(verdict))
         table.add_row(claim.name, verdict.label, words.here(verdict), words.asked(claim), words.published(verdict), why)
+    ui.console.print()
     tables.show(table)
+    if others:
+        names = [f"{each.name} ({words.counts(each.verdicts)})" for each in others]
+        say(f"  also judged from this run: {listed(names)}")
+    ui.console.print(f"[bold]page[/bold]         {page}")
 
 
 def from_run(name: str, places: Places = HERE) -> None:
@@ -208,7 +204,7 @@ def missing(
     here = Machine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
     requests = {}
     for name, together in by_sweep(figures).items():
-        if all(is_untestable(figure, settings) for figure in together):
+        if all(len(untestable(figure, settings)) == len(figure.fields.claims) for figure in together):
             ui.note(f"{name}: no claim of {', '.join(figure.name for figure in together)} can be tested here")
             continue
         if options.form == "quick" and together[0].sweep.short is None:
@@ -258,8 +254,3 @@ def untestable(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
         for verdict in judge(figure, []).verdicts
         if verdict.verdict == NOT_TESTABLE and (not verdict.claim.needs or lacks(verdict.claim.needs, site, figure))
     ]
-
-
-def is_untestable(figure: Figure, settings: Settings) -> bool:
-    """Return whether no claim of a figure can be tested here."""
-    return len(untestable(figure, settings)) == len(figure.fields.claims)

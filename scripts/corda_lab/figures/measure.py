@@ -4,9 +4,10 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
@@ -67,8 +68,7 @@ def sweep_of(run: StoredRun) -> SweepFile:
     return quick(sweep) if run.sweep.is_quick else sweep
 
 
-@dataclass(frozen=True)
-class Collected:
+class Collected(NamedTuple):
     """The repeats of a run, and those that have to be measured again."""
 
     repeats: tuple[Repeat, ...]

@@ -7,7 +7,7 @@ from datetime import date
 from corda_lab.analysis.metrics import metric
 from corda_lab.figures.claims import CANNOT_TELL, VERDICTS, Claim, Exponent, Level, Number, Outcome, Ratio
 from corda_lab.figures.figure import ChartFields, Document, FigureFields
-from corda_lab.figures.judge import FURTHER_MAX, NOT_MEASURED, REPEATS_MAX, ClaimVerdict, Judged, ValuePart
+from corda_lab.figures.judge import FURTHER_MAX, NOT_MEASURED, REPEATS_MAX, ClaimVerdict, Judged
 from corda_lab.figures.points import FIRST, LAST, label_of, text_of
 from corda_lab.text.words import amount, decimal_size, milliseconds, plural
 
@@ -240,16 +240,12 @@ def parts(verdict: ClaimVerdict) -> str:
     """
     claim = verdict.claim
     if isinstance(claim, Exponent):
-        return ", ".join(f"{part.place:g}: {_part(claim.exponent, part)}" for part in verdict.parts)
+        unit = metric(claim.exponent).unit
+        return ", ".join(f"{part.place:g}: {in_unit(part.value, unit)}" for part in verdict.parts)
     if not isinstance(claim, Ratio):
         return ""
-    values = " ÷ ".join(
-        _part(name, part) for name, part in zip(claim.metrics, verdict.parts, strict=bool(verdict.parts))
-    )
+    units = [metric(name).unit for name in claim.metrics]
+    values = " ÷ ".join(in_unit(part.value, units[place]) for place, part in enumerate(verdict.parts))
     is_found = any(value in (FIRST, LAST) for name in claim.POINTS for value in claim.points(name).values())
     labels = " ÷ ".join(part.label for part in verdict.parts) if is_found else ""
     return joined(values, labels)
-
-
-def _part(name: str, part: ValuePart) -> str:
-    return in_unit(part.value, metric(name).unit)
