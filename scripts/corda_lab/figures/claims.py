@@ -135,16 +135,10 @@ class OnPublished(Fields):
     """
 
     where: Rows = Field(default_factory=dict)
-    verdict: Verdict
-
-
-class LevelOnPublished(OnPublished):
-    at: Rows | None = None
-
-
-class RatioOnPublished(OnPublished):
     of: Rows | None = None
     to: Rows | None = None
+    at: Rows | None = None
+    verdict: Verdict
 
     @model_validator(mode="after")
     def _both(self) -> Self:
@@ -243,9 +237,12 @@ class Number(Claim):
     only_published: Literal[True] | None = None
 
     @model_validator(mode="after")
-    def _can_be_only_published(self) -> Self:
+    def _check_published(self) -> Self:
         if self.only_published and (self.needs is not None or self.on_published is None):
             raise wrong("only_published: is only for a claim with on_published and without needs")
+        for name in {"of", "to", "at"} - {*self.POINTS}:
+            if getattr(self.on_published, name, None) is not None:
+                raise wrong(f"on_published.{name}: does not belong to this kind of claim")
         return self
 
 
@@ -262,7 +259,6 @@ class Ratio(Number):
     of: Values
     to: Values | None = None
     broken: Literal[True] | None = None
-    on_published: RatioOnPublished | None = None
 
     @model_validator(mode="after")
     def _has_two_values(self) -> Self:
@@ -366,7 +362,6 @@ class Level(Number):
 
     level: Metric
     at: Values
-    on_published: LevelOnPublished | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -294,7 +294,7 @@ def _of_check(claim: Claim, fields: FigureFields, plan: Plan) -> Conflicts:
     differing += ["the metrics"] if len({*claim.metrics}) > 1 else []
     if not fields.published:
         yield (), "the figure has no published rows; name them in published"
-    elif differing and getattr(claim.on_published, "of", None) is None:
+    elif differing and claim.on_published.of is None:
         yield (), f"needs of and to, which rows they are: the points differ in {' and '.join(differing)}"
     else:
         try:

@@ -174,7 +174,10 @@ LEVEL, POINT = "level: p50, within: [1, 2]", "at: {load.users: 1}"
         (f"{LEVEL}, {POINT}, only_published: true", ["only_published: is only for a claim with on_published"]),
         ("needs: {}", ["needs: needs one of enterprise, cores, software, users"]),
         ("needs: {cores: 7}, within: [1, 2]", ["within: does not belong to a claim without a number"]),
-        (f"{LEVEL}, {POINT}, on_published: {{of: {{x: 1}}, verdict: held}}", ["on_published.of: unknown field"]),
+        (
+            f"{LEVEL}, {POINT}, on_published: {{of: {{x: 1}}, to: {{x: 1}}, verdict: held}}",
+            ["on_published.of: does not belong to this kind of claim"],
+        ),
         (
             f"{LEVEL}, {POINT}, on_published: {{where: {{edition: OS 3.3}}, verdict: held}}",
             ["on_published: 2 points have load.users 1; they differ in id, metric, source, unit"],
