@@ -240,8 +240,8 @@ class Number(Claim):
     def _check_published(self) -> Self:
         if self.only_published and (self.needs is not None or self.on_published is None):
             raise wrong("only_published: is only for a claim with on_published and without needs")
-        for name in {"of", "to", "at"} - {*self.POINTS}:
-            if getattr(self.on_published, name, None) is not None:
+        for name in ("of", "to", "at"):
+            if name not in self.POINTS and getattr(self.on_published, name, None) is not None:
                 raise wrong(f"on_published.{name}: does not belong to this kind of claim")
         return self
 
