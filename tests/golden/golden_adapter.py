@@ -22,11 +22,10 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, points, searched
 from corda_lab.analysis.significance import PointComparison
 from corda_lab.clients.prometheus import METRICS_SCHEMA
-from corda_lab.figures import judge, measure, store
-from corda_lab.figures.file import Places
-from corda_lab.figures.judge import ClaimVerdict
-from corda_lab.figures.repeat import Repeat
-from corda_lab.figures.store import FORMS
+from corda_lab.figures import measure, repeats
+from corda_lab.figures.figure import Places
+from corda_lab.figures.judge import ClaimVerdict, judge
+from corda_lab.figures.repeats import Repeat
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, WORKLOADS
@@ -542,18 +541,19 @@ def figure_values(known: Iterable[str] | None) -> Values:
 
     Without ``known``, all do.
     """
-    repeats = store.read(Places().repeats)
-    names = {_repeat_name(one) for one in repeats} if known is None else set(known)
-    used = [one for one in repeats if _repeat_name(one) in names]
+    stored = repeats.read(Places().repeats)
+    names = {_repeat_name(one) for one in stored} if known is None else set(known)
+    used = [one for one in stored if _repeat_name(one) in names]
     for one in used:
         yield Value(_repeat_name(one), "points", "", len(one.points))
     for figure in Places().read_figures():
-        yield Value(figure.name, "form", "", judge.judged_latest(figure, used).form)
-        for form in FORMS:
-            found = judge.judged_in(figure, form, used)
+        kept = repeats.kept(figure, used)
+        yield Value(figure.name, "form", "", judge(figure, kept.chosen).form)
+        for form in ("quick", "full"):
+            found = judge(figure, kept.of(form))
             for verdict in found.verdicts if found.repeats else ():
                 yield from _claim(f"{figure.name}: {verdict.claim.name}", form, verdict)
-        for verdict in judge.judged(figure, ()).verdicts:
+        for verdict in judge(figure, ()).verdicts:
             yield from _published(f"{figure.name}: {verdict.claim.name}", verdict)
 
 

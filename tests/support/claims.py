@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from corda_lab.figures.file import Figure, read_figure
-from corda_lab.figures.repeat import Form, Repeat, RepeatMachine, RepeatPoint
+from corda_lab.figures.figure import Figure, Form, read_figure
+from corda_lab.figures.points import Point
+from corda_lab.figures.repeats import Machine, Repeat
 from corda_lab.steps.entry import ParameterValue
 
 SWEEP = """\
@@ -68,7 +69,6 @@ def repeat_of(
     digest: str = "same",
     cores: int = 2,
     enterprise: bool = False,
-    platform: int | None = None,
     broke: Sequence[Mapping[str, ParameterValue]] = (),
     invalid: Sequence[Mapping[str, ParameterValue]] = (),
     failed: int | None = 0,
@@ -80,11 +80,11 @@ def repeat_of(
     made = []
     for point in points:
         if point in broke:
-            made.append(RepeatPoint(values=dict(point), outcome="broke", reason="PartyA ended: OutOfMemoryError"))
+            made.append(Point(values=dict(point), outcome="broke", reason="PartyA ended: OutOfMemoryError"))
         elif point in invalid:
-            made.append(RepeatPoint(values=dict(point), outcome="invalid", reason="the machine swapped"))
+            made.append(Point(values=dict(point), outcome="invalid", reason="the machine swapped"))
         else:
-            made.append(RepeatPoint(values=dict(point), metrics=dict(values(point)), failed=failed))
+            made.append(Point(values=dict(point), metrics=dict(values(point)), failed=failed))
     return Repeat(
         sweep="own",
         form=form,
@@ -93,9 +93,8 @@ def repeat_of(
         run=f"2026010{number}T000000Z-own",
         lab_version="0.2.0",
         commit="0123456789ab",
-        machine=RepeatMachine(cpu="A processor", cores=cores, memory_bytes=8_000_000_000),
+        machine=Machine(cpu="A processor", cores=cores, memory_bytes=8_000_000_000),
         images={"corda:4.9": "sha256:1"},
-        platform=platform,
         enterprise=enterprise,
         sweep_digest=digest,
         points=made,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from corda_lab.figures.file import Figure, read_figure
-from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.figure import Figure, read_figure
+from corda_lab.figures.repeats import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun

@@ -6,7 +6,7 @@ import typer
 
 from corda_lab.errors import LabError
 from corda_lab.figures import command
-from corda_lab.figures.file import Places
+from corda_lab.figures.figure import Places
 from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings
 from corda_lab.runs.running import machine_only

@@ -6,23 +6,32 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.figures import book, store, words
-from corda_lab.figures.file import Figure, Places, by_sweep, metrics_of
-from corda_lab.figures.judge import ClaimVerdict, Judged, judge, judged, judged_in, judged_latest, lacks
-from corda_lab.figures.measure import is_enterprise_image, keep, measure
-from corda_lab.figures.repeat import Form, Repeat, RepeatMachine, Site, days, duration, machines
-from corda_lab.figures.store import ESTIMATES, FULL, QUICK, corda_versions, digest_of, in_form, run_form, seconds_of
-from corda_lab.figures.verdict import NOT_TESTABLE
+from corda_lab.figures import book, repeats, words
+from corda_lab.figures.claims import NOT_TESTABLE
+from corda_lab.figures.figure import Figure, Form, Places, by_sweep, metrics_of
+from corda_lab.figures.judge import ClaimVerdict, judge, lacks
+from corda_lab.figures.measure import form_of, is_enterprise_image, keep, measure, sweep_of
+from corda_lab.figures.repeats import (
+    ESTIMATES,
+    Machine,
+    Repeat,
+    Site,
+    days,
+    digest_of,
+    duration,
+    kept,
+    machines,
+    seconds_of,
+)
 from corda_lab.host import machine
-from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings
-from corda_lab.results import folders
-from corda_lab.results import stored as results_stored
+from corda_lab.results import folders, stored
 from corda_lab.sweeps import command as sweeps_command
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.file import SweepFile, with_repeats
 from corda_lab.text import tables, ui
+from corda_lab.text.ui import say
 from corda_lab.text.words import listed, plural
+from lab_workload.names import did_you_mean
 
 REPORT = "report.html"
 HERE = Places()
@@ -32,20 +41,14 @@ HERE = Places()
 class Options:
     """The options of ``lab reproduce``. ``add`` is the number of further repeats; None for those of the sweep file."""
 
-    form: Form = FULL
+    form: Form = "full"
     add: int | None = None
     replace: bool = False
 
 
-def say(text: str) -> None:
-    """Print a line as it is."""
-    ui.console.print(text, markup=False)
-
-
 def list_figures(settings: Settings, places: Places = HERE) -> None:
     """Print every figure in one line, with its time and its last verdicts, and the total."""
-    stored = store.read(places.repeats)
-    figures = book.Book(tuple(judged_latest(figure, stored) for figure in places.read_figures()), settings)
+    figures = book.of(places.read_figures(), repeats.read(places.repeats), settings)
     table = tables.table("figure", "document", "claims", "quick", "full", "last verdicts", numbers=["claims"])
     for each in figures.figures:
         fields = each.figure.fields
@@ -57,7 +60,7 @@ def list_figures(settings: Settings, places: Places = HERE) -> None:
         elif first != each.name:
             times = [f"with {first}", ""]
         else:
-            seconds = (figures.seconds(each, form) for form in (QUICK, FULL))
+            seconds = [figures.seconds(each, "quick"), figures.seconds(each, "full")]
             times = [duration(time) if time else "–" for time in seconds]
         table.add_row(each.name, words.TITLES[fields.source.document], str(len(fields.claims)), *times, last)
     tables.show(table)
@@ -66,87 +69,93 @@ def list_figures(settings: Settings, places: Places = HERE) -> None:
 
 def one(name: str, options: Options, settings: Settings, places: Places = HERE) -> None:
     """Measure a figure, and judge it and all others that its sweep serves. Raises LabError."""
-    figure = places.find_figure(name)
-    together = by_sweep(places.read_figures())[figure.fields.sweep]
+    figures = {figure.name: figure for figure in places.read_figures()}
+    if name not in figures:
+        remedy = "`./scripts/lab reproduce list` lists all figures."
+        raise LabError(f"There is no figure {name!r}{did_you_mean(name, figures)}", remedy)
+    figure = figures[name]
+    together = by_sweep(figures.values())[figure.fields.sweep]
     introduce(figure)
-    if not is_testable(figure, settings):
-        for verdict in untestable(figure, settings):
-            ui.note(f"{verdict.claim.name}: {words.summary(verdict)}")
+    lacking = untestable(figure, settings)
+    if len(lacking) == len(figure.fields.claims):
+        for verdict in lacking:
+            ui.note(words.joined(f"{verdict.claim.name}: {verdict.why}", verdict.command))
         say("Nothing was measured: no claim of this figure can be tested here.")
         return
-    sweep = in_form(figure.sweep, options.form)
-    kept = store.kept(figure.sweep, store.read(places.repeats))
-    for line in store.outdated_words(kept.outdated):
+    before = kept(figure, repeats.read(places.repeats))
+    for line in before.outdated_words:
         ui.note(f"not counted: {line}")
-    before = kept.of(options.form)
-    count = options.add or sweep.fields.repeats
-    seconds = seconds_of(with_repeats(sweep, count), settings, before)
-    say(f"  {plural(count, 'repeat')}, {options.form}: about {duration(seconds)}")
-    run, repeats = measure(request_of(figure.sweep, count, before, options), together, settings, places)
-    after = store.kept(figure.sweep, store.read(places.repeats)).of(options.form)
-    new = {repeat.id for repeat in repeats}
-    if earlier := [repeat for repeat in after if repeat.id not in new]:
+    request = request_of(figure, options.add, before.of(options.form), options)
+    sweep = sweeps_command.read(request)
+    seconds = seconds_of(sweep, settings, before.of(options.form))
+    say(f"  {plural(sweep.fields.repeats, 'repeat')}, {options.form}: about {duration(seconds)}")
+    run, new = measure(request, together, settings, places)
+    after = kept(figure, repeats.read(places.repeats)).of(options.form)
+    if earlier := [repeat for repeat in after if repeat.run not in {each.run for each in new}]:
         say(
-            f"Judged from {plural(len(after), 'repeat')}: {len(repeats)} of now, "
+            f"Judged from {plural(len(after), 'repeat')}: {len(new)} of now, "
             f"{len(earlier)} of {days(earlier)} ({machines(earlier)})"
         )
     tell([figure, *(other for other in together if other.name != name)], after, run)
 
 
-def request_of(sweep: SweepFile, count: int, before: Sequence[Repeat], options: Options) -> SweepRequest:
+def request_of(figure: Figure, count: int | None, before: Sequence[Repeat], options: Options) -> SweepRequest:
     """Return what ``lab sweep`` is asked for. Repeats that are added have other seeds than those before."""
-    after = [sweep.fields.seed + len(before), *(each.seed + 1 for each in before if each.seed is not None)]
-    file = str(sweep.source.path)
-    return SweepRequest(file, None, options.replace, options.form == QUICK, count, max(after))
+    fields = figure.in_form(options.form).fields
+    seeds = [fields.seed + len(before), *(repeat.seed + 1 for repeat in before if repeat.seed is not None)]
+    return SweepRequest(
+        str(figure.sweep.source.path),
+        replace=options.replace,
+        quick=options.form == "quick",
+        repeats=count or fields.repeats,
+        seed=max(seeds),
+    )
 
 
 def introduce(figure: Figure) -> None:
-    """Print title, source and words of a figure."""
     ui.console.print(f"[bold]{figure.name}[/bold]: ", end="")
     say(f"{figure.fields.title} ({words.source(figure.fields)})")
     for sentence in figure.fields.words:
         say(f'  "{sentence.text}"')
 
 
-def tell(figures: Sequence[Figure], repeats: Sequence[Repeat], folder: Path) -> None:
+def tell(figures: Sequence[Figure], given: Sequence[Repeat], folder: Path) -> None:
     """Print the verdicts of the first figure, write the pages of all, and name the others."""
-    first, *others = (judged(figure, repeats) for figure in figures)
+    first, *others = (judge(figure, given) for figure in figures)
     page, *_ = (book.write_page(each, folder, report=REPORT) for each in (first, *others))
-    tell_claims(first)
+    table = tables.table("claim", "verdict", "here", "asked for", "published values", "")
+    for verdict in first.verdicts:
+        claim = verdict.claim
+        elsewhere = verdict.command if verdict.verdict == NOT_TESTABLE else ""
+        why = words.joined(words.why(verdict), elsewhere, words.found(verdict))
+        table.add_row(claim.name, verdict.label, words.here(verdict), words.asked(claim), words.published(verdict), why)
+    ui.console.print()
+    tables.show(table)
     if others:
         names = [f"{each.name} ({words.counts(each.verdicts)})" for each in others]
         say(f"  also judged from this run: {listed(names)}")
     ui.console.print(f"[bold]page[/bold]         {page}")
 
 
-def tell_claims(figure: Judged) -> None:
-    """Print the verdict on every claim of a figure."""
-    ui.console.print()
-    table = tables.table("claim", "verdict", "")
-    for verdict in figure.verdicts:
-        table.add_row(verdict.claim.name, words.label(verdict), words.summary(verdict))
-    tables.show(table)
-
-
 def from_run(name: str, places: Places = HERE) -> None:
     """Judge the figures of an existing run, from its repeats alone, and store these. Raises LabError."""
-    run = results_stored.read(folders.find_run(name, results=places.results))
-    sweep = store.sweep_of(run)
+    run = stored.read(folders.find_run(name, results=places.results))
+    sweep = sweep_of(run)
     figures = by_sweep(places.read_figures()).get(run.sweep.name)
     if not figures:
         raise LabError(
             f"{run.identity}: no figure is judged from the sweep {run.sweep.name!r}",
             "`scripts/lab reproduce list` shows the figures.",
         )
-    repeats = keep(run, figures, places).repeats
-    changed = list(dict.fromkeys(name for repeat in repeats for name in store.changed_files(repeat.files)))
-    if digest_of(sweep) != digest_of(in_form(figures[0].sweep, run_form(run))):
+    own = keep(run, figures, places).repeats
+    changed = list(dict.fromkeys(name for repeat in own for name in repeats.changed_files(repeat.files)))
+    if digest_of(sweep) != digest_of(figures[0].in_form(form_of(run))):
         changed.insert(0, figures[0].sweep.source.path.name)
     if changed:
         ui.warn(f"{listed(changed)}: changed since this run; its repeats count for no later verdict")
     for figure in figures:
         introduce(figure)
-        tell([figure], repeats, run.folder)
+        tell([figure], own, run.folder)
 
 
 def write_book(places: Places = HERE) -> None:
@@ -163,7 +172,7 @@ def everything(options: Options, settings: Settings, places: Places = HERE) -> b
     A sweep that fails does not keep the others from being measured.
     """
     figures = places.read_figures()
-    before = store.read(places.repeats)
+    before = repeats.read(places.repeats)
     requests = missing(figures, before, options, settings)
     say_all(requests, settings, before)
     failed = []
@@ -176,49 +185,47 @@ def everything(options: Options, settings: Settings, places: Places = HERE) -> b
             ui.print_error(error)
             failed.append(name)
             continue
-        repeats = store.kept(together[0].sweep, store.read(places.repeats)).of(options.form)
-        tell(together, repeats, run)
+        tell(together, kept(together[0], repeats.read(places.repeats)).of(options.form), run)
     write_book(places)
-    kept = store.read(places.repeats)
-    say(words.total([judged_in(figure, options.form, kept) for figure in figures]))
+    after = repeats.read(places.repeats)
+    say(words.total([judge(figure, kept(figure, after).of(options.form)) for figure in figures]))
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
     return not failed
 
 
 def missing(
-    figures: Sequence[Figure], kept: Sequence[Repeat], options: Options, settings: Settings
+    figures: Sequence[Figure], before: Sequence[Repeat], options: Options, settings: Settings
 ) -> dict[str, SweepRequest]:
-    """Return what ``all`` has to measure: the repeats that each sweep lacks on a machine like this one.
+    """Return what ``all`` has to measure, by sweep: the repeats that it lacks on a machine like this one.
 
     Repeats without a metric of a figure count for all claims that need nothing of it.
     """
-    here = RepeatMachine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
+    here = Machine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
     requests = {}
     for name, together in by_sweep(figures).items():
-        whole = together[0].sweep
-        if not any(is_testable(figure, settings) for figure in together):
+        if all(len(untestable(figure, settings)) == len(figure.fields.claims) for figure in together):
             ui.note(f"{name}: no claim of {', '.join(figure.name for figure in together)} can be tested here")
             continue
-        if options.form == QUICK and whole.fields.quick is None:
+        if options.form == "quick" and together[0].sweep.short is None:
             ui.note(f"{name}: has no short form")
             continue
-        stored = store.kept(whole, kept).of(options.form)
+        current = kept(together[0], before).of(options.form)
         # A few megabytes of memory, which the text of a machine does not have, make no difference.
-        on_machine = [repeat for repeat in stored if str(repeat.machine) == str(here)]
+        on_machine = [repeat for repeat in current if str(repeat.machine) == str(here)]
         lacking = [metrics for repeat in on_machine if (metrics := repeat.lacking(metrics_of(together)))]
         if lacking:
             metrics = list(dict.fromkeys(metric for metrics in lacking for metric in metrics))
             ui.note(f"{name}: {plural(len(lacking), 'repeat')} without {listed(metrics)}")
-        count = in_form(whole, options.form).fields.repeats - len(on_machine) + len(lacking)
-        if count <= 0:
+        count = together[0].in_form(options.form).fields.repeats - len(on_machine) + len(lacking)
+        if count > 0:
+            requests[name] = request_of(together[0], count, current, options)
+        else:
             ui.note(f"{name}: has its {plural(len(on_machine), 'repeat')}")
-            continue
-        requests[name] = request_of(whole, count, stored, options)
     return requests
 
 
-def say_all(requests: Mapping[str, SweepRequest], settings: Settings, kept: Sequence[Repeat]) -> None:
+def say_all(requests: Mapping[str, SweepRequest], settings: Settings, before: Sequence[Repeat]) -> None:
     """Print what will be measured and how long it takes, before it begins."""
     if not requests:
         say("Every figure that can be tested here has its repeats.")
@@ -228,7 +235,7 @@ def say_all(requests: Mapping[str, SweepRequest], settings: Settings, kept: Sequ
     for name, request in requests.items():
         sweep = sweeps_command.read(request)
         digest = digest_of(sweep)
-        seconds = seconds_of(sweep, settings, [repeat for repeat in kept if repeat.sweep_digest == digest])
+        seconds = seconds_of(sweep, settings, [repeat for repeat in before if repeat.sweep_digest == digest])
         total += seconds
         table.add_row(name, str(sweep.fields.repeats), duration(seconds))
     tables.show(table)
@@ -241,18 +248,9 @@ def say_all(requests: Mapping[str, SweepRequest], settings: Settings, kept: Sequ
 
 def untestable(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
     """Return the claims of a figure that cannot be tested on this machine, with the nodes of these settings."""
-    versions = corda_versions(figure.sweep.fields) or [settings["CORDA_VERSION"]]
-    platforms = [platform for version in versions if (platform := platform_version(version)) is not None]
-    enterprise = is_enterprise_image(settings.recorded_image)
-    site = Site(machine.cores() or 1, max(platforms, default=None), enterprise)
+    site = Site(machine.cores() or 1, is_enterprise_image(settings.recorded_image))
     return [
         verdict
-        for verdict in judge(figure, [])
-        if verdict.verdict == NOT_TESTABLE
-        and (verdict.claim.only_published or lacks(verdict.claim.needs, site, figure))
+        for verdict in judge(figure, []).verdicts
+        if verdict.verdict == NOT_TESTABLE and (not verdict.claim.needs or lacks(verdict.claim.needs, site, figure))
     ]
-
-
-def is_testable(figure: Figure, settings: Settings) -> bool:
-    """Return whether any claim of a figure can be tested here."""
-    return len(untestable(figure, settings)) < len(figure.fields.claims)

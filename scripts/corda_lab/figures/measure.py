@@ -4,17 +4,28 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
-from corda_lab.figures import store
-from corda_lab.figures.file import Figure, Places, metrics_of
-from corda_lab.figures.repeat import Repeat, RepeatCalibration, RepeatMachine, RepeatPoint, SpoiltRepeat
+from corda_lab.figures import repeats as stored_repeats
+from corda_lab.figures.figure import Figure, Form, Places, metrics_of
+from corda_lab.figures.points import Point
+from corda_lab.figures.repeats import (
+    DIGEST_LENGTH,
+    PRESET,
+    WORKLOAD,
+    Calibration,
+    Machine,
+    Repeat,
+    Spoilt,
+    digest_of,
+    text_digest,
+)
 from corda_lab.knobs.shape import LAB_IMAGES
-from corda_lab.lab.cordapps import platform_version
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import folders, stored
@@ -25,7 +36,7 @@ from corda_lab.steps.validity import NOT_STEADY
 from corda_lab.sweeps import command
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.command import SweepRequest
-from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from corda_lab.sweeps.run import problems_of
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -44,24 +55,37 @@ NODE_PREFIXES = ("party", "notary")
 """How the services of Corda nodes begin."""
 
 
-@dataclass(frozen=True)
-class Collected:
+def form_of(run: StoredRun) -> Form:
+    return "quick" if run.sweep.is_quick else "full"
+
+
+def sweep_of(run: StoredRun) -> SweepFile:
+    """Read the sweep of a run as it was measured, in its form. Raises LabError."""
+    if not run.is_sweep:
+        raise LabError(f"{run.identity} is not the run of a sweep", "Figures are judged from runs of their sweeps.")
+    if run.sweep.find_max:
+        raise LabError(f"{run.identity} is a search for the highest rate", "Figures are judged from other sweeps.")
+    sweep = read_sweep(run.folder / "sweep.yaml")
+    return quick(sweep) if run.sweep.is_quick else sweep
+
+
+class Collected(NamedTuple):
     """The repeats of a run, and those that have to be measured again."""
 
     repeats: tuple[Repeat, ...]
-    spoilt: tuple[SpoiltRepeat, ...]
+    spoilt: tuple[Spoilt, ...]
 
 
 def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
     """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
-    digest = store.digest_of(store.sweep_of(run))
+    digest = digest_of(sweep_of(run))
     in_order = sorted(run.steps, key=lambda step: step.window.load_started_at)
     repeats: list[Repeat] = []
-    spoilt: list[SpoiltRepeat] = []
+    spoilt: list[Spoilt] = []
     for number in range(1, run.sweep.repeats + 1):
         steps = [step for step in in_order if step.repeat == number]
         if why := _fault(run, steps):
-            spoilt.append(SpoiltRepeat(repeat=number, why=why))
+            spoilt.append(Spoilt(repeat=number, why=why))
         else:
             repeats.append(_repeat(run, digest, number, steps, metrics))
     return Collected(tuple(repeat.model_copy(update={"spoilt": spoilt}) for repeat in repeats), tuple(spoilt))
@@ -90,7 +114,7 @@ def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
     return ""
 
 
-def _calibration(steps: Sequence[StepEntry]) -> RepeatCalibration:
+def _calibration(steps: Sequence[StepEntry]) -> Calibration:
     """Return the means of the readings in both halves of a repeat.
 
     A reading lasts less than 50 ms. On a machine that shares its cores with others, single readings scatter by more
@@ -99,10 +123,10 @@ def _calibration(steps: Sequence[StepEntry]) -> RepeatCalibration:
     known = [step.calibration for step in steps if step.calibration is not None]
     times = [statistics.fmean(reading.values()) for each in known for reading in (each.before, each.after) if reading]
     if not times or len({each.work for each in known}) > 1:
-        return RepeatCalibration()
+        return Calibration()
     middle = len(times) // 2
     before, after = (round(statistics.fmean(half), 3) for half in (times[:middle], times[middle:]))
-    return RepeatCalibration(before=before, after=after)
+    return Calibration(before=before, after=after)
 
 
 def _seconds(run: StoredRun, number: int) -> float | None:
@@ -128,11 +152,10 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
         for service, image in environment.images.items()
         if service.startswith(NODE_PREFIXES)
     }
-    platforms = (platform_version(environment.versions.corda) for environment in environments)
     began = datetime.fromtimestamp(steps[0].window.load_started_at, UTC)
     return Repeat(
         sweep=run.sweep.name,
-        form=store.run_form(run),
+        form=form_of(run),
         repeat=number,
         seed=None if run.sweep.seed is None else run.sweep.seed + number - 1,
         at=began.isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -140,16 +163,29 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
         run=run.identity,
         lab_version=run.manifest.lab_version,
         commit=git.words if git.commit else None,
-        machine=RepeatMachine(cpu=host.cpu_model, cores=host.cpu_count or 1, memory_bytes=host.memory_bytes),
+        machine=Machine(cpu=host.cpu_model, cores=host.cpu_count or 1, memory_bytes=host.memory_bytes),
         images=dict(sorted(images.items())),
-        platform=max((platform for platform in platforms if platform is not None), default=None),
         enterprise=all(is_enterprise_image(each.shape.get("CORDA_IMAGE", "")) for each in environments),
         calibration=_calibration(steps),
         sweep_digest=digest,
-        files=store.files_of(run, steps),
+        files=_files_of(run, steps),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
         left_out=run.sweep.left_out,
     )
+
+
+def _files_of(run: StoredRun, steps: Sequence[StepEntry]) -> dict[str, str]:
+    """Return the digests of the files that steps of a run were measured with, by name."""
+    files: dict[str, str] = {}
+    texts = run.manifest.workload_files
+    for step in steps:
+        names = [step.workload, *([step.conditioning.workload] if step.conditioning else [])]
+        files |= {f"{WORKLOAD} {name}": text_digest(texts[name]) for name in names if name in texts}
+        environment = run.environment(step)
+        if environment.preset_sha256:
+            preset = environment.shape.get("NODE_PRESET", "")
+            files[f"{PRESET} {preset}"] = environment.preset_sha256[:DIGEST_LENGTH]
+    return dict(sorted(files.items()))
 
 
 def is_enterprise_image(image: str) -> bool:
@@ -157,8 +193,8 @@ def is_enterprise_image(image: str) -> bool:
     return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
 
 
-def _point(step: StepEntry, metrics: Sequence[str]) -> RepeatPoint:
-    common = RepeatPoint(
+def _point(step: StepEntry, metrics: Sequence[str]) -> Point:
+    common = Point(
         values=dict(step.point),
         failed=step.requests.unwanted - step.resolved.ok,
         conditioned=None if step.conditioning is None else all(flag.code != NOT_STEADY for flag in step.flags),
@@ -213,7 +249,7 @@ def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected
     collected = collect(run, metrics_of(figures))
     for spoilt in collected.spoilt:
         ui.warn(f"repeat {spoilt.repeat} of {run.identity} does not count: {spoilt.why}")
-    for path in store.write(collected.repeats, places.repeats):
+    for path in stored_repeats.write(collected.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     return collected
 

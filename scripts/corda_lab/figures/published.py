@@ -5,153 +5,119 @@ last printed digit; the error of reading it off (``digitised +-45``); its publis
 as two rows of their own (``throughput -1SD``, ``throughput +1SD``) or by the runs in ``quality``.
 """
 
-import csv
-import math
-import re
-import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import polars as pl
+
+from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
-from corda_lab.figures.schema import SELECTING
+from corda_lab.figures.claims import COLUMNS, Number
+from corda_lab.figures.points import Plan, Point, Selection, fits, number_of, text_of, unit_scale
 from corda_lab.paths import CONFIGS
+from corda_lab.steps.parameters import STEP
 from lab_workload.problems import Problem
 
 FIGURES = CONFIGS / "figures"
 PUBLISHED = FIGURES / "published.csv"
-ROWS_MAX = 10_000
 
-COLUMNS = (
-    "id", "source", "edition", "workload", "x_name", "x", "metric", "value", "unit", "quality", "hardware",
-)  # fmt: skip
-
-_READ_OFF = re.compile(r"\+-\s*(\d+(?:\.\d+)?)\s*(%?)")
-_RUNS = re.compile(r"mean of \d+ \(([\d. ]+)\)")
-_DEVIATIONS = (" -1SD", " +1SD")
+NAMES = ("id", "source", "edition", "workload", "x_name", "x", "metric", "value", "unit", "quality", "hardware")
+"""The columns of the file. ``error``, in the unit of the value, comes with them."""
+NEVER_EMPTY = ("id", "source", "edition", "metric", "unit", "quality")
 
 
-_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-
-
-def number_of(value: object) -> float | None:
-    """Return a value as a number: ``8``, ``"0.5"``, or a size such as ``512m`` in bytes; None if it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    if isinstance(value, str) and (size := _SIZE.fullmatch(value.strip())):
-        return float(size[1]) * _SIZES[size[2].lower()]
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-@dataclass(frozen=True)
-class PublishedRow:
-    """One published value. ``x`` is a number where it is one; ``value`` is None where nothing finished."""
-
-    id: str
-    source: str
-    edition: str
-    workload: str
-    x_name: str
-    x: float | str
-    metric: str
-    value: float | None
-    unit: str
-    quality: str
-    """How it is known: a printed label, text, derived, or digitised with its error."""
-    hardware: str
-    error: float
-    """How far the true value may be from ``value``, in its unit."""
-
-    @property
-    def columns(self) -> dict[str, float | str]:
-        """The values by which rows are chosen, by column."""
-        return {name: getattr(self, name) for name in SELECTING}
-
-
-def read_published(path: Path = PUBLISHED) -> tuple[PublishedRow, ...]:
-    """Read the published values. Raises LabError with every row that cannot be read."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise LabError(f"{path}: cannot be read: {error.strerror}", "Restore it with git.") from error
-    return _read(path, text)
+Row = Mapping[str, Any]
+"""A published value, by the columns of ``NAMES``. ``value`` is None where nothing finished."""
 
 
 @cache
-def _read(path: Path, text: str) -> tuple[PublishedRow, ...]:
-    reader = csv.DictReader(text.splitlines(), strict=True)
-    if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise LabError(f"{path}:1: the columns must be {', '.join(COLUMNS)}")
-    problems: list[Problem] = []
-    given: list[dict[str, str]] = []
-    for row in reader:
-        fault = _fault(row)
-        if fault:
-            problems.append(Problem(fault, path=path, line=reader.line_num))
-        given.append(row)
-        if len(given) > ROWS_MAX:
-            raise LabError(f"{path}: has more than {ROWS_MAX} rows")
-    if problems:
+def read_published(path: Path = PUBLISHED) -> Sequence[Row]:
+    """Read the published values. Raises LabError with every row that cannot be read.
+
+    ``x`` is as points are compared by it, if it is a number.
+    """
+    try:
+        texts = pl.read_csv(path, infer_schema=False).fill_null("")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LabError(f"{path}: cannot be read: {error}", "Restore it with git.") from error
+    if tuple(texts.columns) != NAMES:
+        raise LabError(f"{path}:1: the columns must be {', '.join(NAMES)}")
+    if problems := [Problem(text, path=path, line=line) for line, text in _faults(texts)]:
         raise LabError(problems=problems)
-    deviations = _deviations(given)
-    return tuple(_row(row, deviations.get(_key(row, row["metric"]))) for row in given)
-
-
-def _fault(row: dict[str, str]) -> str:
-    """Return what is wrong with a row; empty if nothing is."""
-    if None in row or None in row.values():
-        return f"must have {len(COLUMNS)} columns"
-    empty = [name for name in ("id", "source", "edition", "metric", "unit", "quality") if not row[name]]
-    if empty:
-        return f"{empty[0]}: is empty"
-    if row["value"] and number_of(row["value"]) is None:
-        return f"value: must be a number, but is {row['value']!r}"
-    return ""
-
-
-def _key(row: dict[str, str], metric: str) -> tuple[str, ...]:
     # "mean latency" has its deviations in "latency -1SD".
-    return row["id"], row["edition"], row["workload"], row["x_name"], row["x"], metric.split()[-1]
-
-
-def _deviations(rows: Iterable[dict[str, str]]) -> dict[tuple[str, ...], float]:
-    """Return half the distance between the two rows of a standard deviation, by the key of the value."""
-    ends: dict[tuple[str, ...], list[float]] = {}
-    for row in rows:
-        for suffix in _DEVIATIONS:
-            if row["metric"].endswith(suffix):
-                ends.setdefault(_key(row, row["metric"].removesuffix(suffix)), []).append(float(row["value"]))
-    return {key: (max(pair) - min(pair)) / 2 for key, pair in ends.items() if len(pair) == len(_DEVIATIONS)}
-
-
-def _row(row: dict[str, str], deviation: float | None) -> PublishedRow:
-    value = float(row["value"]) if row["value"] else None
-    decimals = len(row["value"].partition(".")[2])
-    number = number_of(row["x"])
-    texts = {name: text for name, text in row.items() if name not in ("x", "value")}
-    return PublishedRow(
-        **texts,
-        x=row["x"] if number is None else number,
-        value=value,
-        error=max(0.5 * 10**-decimals, _read_off(row["quality"], value), deviation or 0.0, _spread(row["quality"])),
+    key = ("id", "edition", "workload", "x_name", "x", "quantity")
+    rows = texts.with_columns(
+        value=pl.col("value").cast(pl.Float64, strict=False),
+        decimals=pl.col("value").str.split(".").list.get(1, null_on_oob=True).str.len_chars().fill_null(0),
+        quantity=pl.col("metric").str.replace(r" [-+]1SD$", "").str.split(" ").list.last(),
     )
+    ends = rows.filter(pl.col("metric").str.contains(r" [-+]1SD$")).group_by(key)
+    deviations = ends.agg(deviation=(pl.col("value").max() - pl.col("value").min()) / 2)
+    read_off = pl.col("quality").str.extract(r"\+-\s*(\d+(?:\.\d+)?)").cast(pl.Float64)
+    is_share = pl.col("quality").str.contains(r"\+-\s*\d+(?:\.\d+)?\s*%")
+    runs = pl.col("quality").str.extract(r"mean of \d+ \(([\d. ]+)\)").str.split(" ")
+    errors = (
+        0.5 * pl.lit(10.0).pow(-pl.col("decimals").cast(pl.Int64)),
+        pl.when(is_share).then(read_off / 100 * pl.col("value").abs()).otherwise(read_off),
+        runs.list.eval(pl.element().cast(pl.Float64)).list.std(),
+        "deviation",
+    )
+    x = pl.col("x").map_elements(_as_number, return_dtype=pl.String)
+    found = rows.join(deviations, on=key, how="left", maintain_order="left")
+    return found.with_columns(x=x, error=pl.max_horizontal(errors)).select(*NAMES, "error").to_dicts()
 
 
-def _read_off(quality: str, value: float | None) -> float:
-    found = _READ_OFF.search(quality)
-    if found is None:
-        return 0.0
-    return float(found[1]) / 100 * abs(value or 0.0) if found[2] else float(found[1])
+def _as_number(text: str) -> str:
+    number = number_of(text)
+    return text if number is None else text_of(number)
 
 
-def _spread(quality: str) -> float:
-    """Return the standard deviation of the runs that the quality lists; 0 if it lists none."""
-    found = _RUNS.search(quality)
-    runs = [float(run) for run in found[1].split()] if found else []
-    return statistics.stdev(runs) if len(runs) > 1 else 0.0
+def _faults(rows: pl.DataFrame) -> Iterable[tuple[int, str]]:
+    """Return what is wrong with rows, each with its line."""
+    for line, row in enumerate(rows.iter_rows(named=True), start=2):
+        if empty := [name for name in NEVER_EMPTY if not row[name]]:
+            yield line, f"{empty[0]}: is empty"
+        elif row["value"] and number_of(row["value"]) is None:
+            yield line, f"value: must be a number, but is {row['value']!r}"
+
+
+def published_number(claim: Number, x: str, rows: Sequence[Row], plan: Plan) -> float:
+    """Return the number of a claim from the published rows of its figure. ``x`` is the name of our axis.
+
+    Raises NoValue.
+    """
+    where: Selection = claim.on_published.where if claim.on_published else {}
+    rows = [row for row in rows if fits(row, where)]
+    step = claim.points("where").get(STEP) if "where" in claim.POINTS else None
+    points = [
+        Point(
+            # The x of a row has the name of our axis, too. Its step is that of the claim, for what the step sets.
+            values={
+                **{name: row[name] for name in COLUMNS},
+                **({STEP: step} if isinstance(step, str) else {}),
+                x: row["x"],
+            },
+            metrics={} if row["value"] is None else {name: _in_unit_of(name, row) for name in claim.metrics},
+        )
+        for row in rows
+    ]
+    theirs = {name: _there(claim, name, x, points) for name in claim.POINTS if claim.points(name)}
+    return claim.model_copy(update=theirs).number(points, plan)
+
+
+def _in_unit_of(name: str, row: Row) -> float:
+    return float(row["value"]) * unit_scale(row["unit"], metric(name).unit)
+
+
+def _there(claim: Number, name: str, x: str, points: Sequence[Point]) -> Selection:
+    """Return which row stands for a point of a claim: by the columns of its check, and by its x if they are several."""
+    own = {key: value for key, value in claim.points(name).items() if key == x}
+    if name == "where":
+        return own
+    columns: Selection = getattr(claim.on_published, name, None) or {}
+    # One row needs no x, as that of a number in a sentence. For a ratio, it has to be one for each side.
+    is_only = sum(fits(point.values, columns) for point in points) == 1
+    needs_x = not is_only or (claim.kind == "ratio" and not columns)
+    return {**(own if needs_x and "x" not in columns else {}), **columns}

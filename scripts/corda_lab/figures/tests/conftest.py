@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.figures.file import Places
+from corda_lab.figures.figure import Places
 from corda_lab.results.stored import StoredRun
 from support.figures import SimulatedLab, stored_run, write_figures
 

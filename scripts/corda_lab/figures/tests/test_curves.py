@@ -1,23 +1,22 @@
 """The curves of a figure: published in their own units, ours with intervals, and both divided at the anchor."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from corda_lab.figures import curves
-from corda_lab.figures.curves import by_curve, measured, normalised, published_beside, published_charts
-from corda_lab.figures.file import Figure
-from corda_lab.figures.judge import judged
-from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.curves import measured, normalised, published_beside
+from corda_lab.figures.figure import Figure
+from corda_lab.figures.judge import Judged, judge
+from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
-from support.claims import HEAD, figure_of, repeat_of
-
-Points = list[Mapping[str, ParameterValue]]
+from support.claims import HEAD, SWEEP, figure_of, repeat_of
 
 CLAIM = "name: a, says: 1, level: p50, at: {load.users: 1}, within: [0, null]"
+CHART = "{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}"
 
 
 @pytest.fixture
@@ -30,8 +29,7 @@ def repeats(*factors: float) -> list[Repeat]:
 
     def one(number: int, factor: float) -> Repeat:
         def values(point: Mapping[str, ParameterValue]) -> dict[str, float | None]:
-            users = point["load.users"]
-            assert isinstance(users, int)
+            users = float(str(point["load.users"]))
             return {"p50": 100.0 * users * factor, "throughput": min(users, 8) / factor}
 
         return repeat_of(number, values)
@@ -39,121 +37,119 @@ def repeats(*factors: float) -> list[Repeat]:
     return [one(number, factor) for number, factor in enumerate(factors, start=1)]
 
 
+def lines(curves: pl.DataFrame, column: str = "y") -> dict[str, list[float]]:
+    """The values of each curve, rounded."""
+    return {name: own[column].round(2).to_list() for (name,), own in curves.group_by("curve", maintain_order=True)}
+
+
 def test_published_values_keep_their_units_and_hardware(figure: Figure) -> None:
-    latency, throughput = published_charts(figure)
-    assert (latency.x, latency.y, latency.unit) == ("requests in 1s", "mean latency", "s")
-    assert (throughput.y, throughput.unit) == ("throughput", "flows/s")
-    (curve,) = latency.curves
-    assert (curve.name, curve.dots[0].x, curve.dots[0].y, curve.dots[-1].x) == ("OS 3.3", 1, 0.4866, 70)
-    assert all("E5-2699C" in name for name in latency.hardware)
+    latency, throughput = curves.published(judge(figure, []))
+    assert (latency.x_title, latency.title, latency.y_title) == ("requests in 1s", "Published: mean latency", "s")
+    assert (throughput.title, throughput.y_title) == ("Published: throughput", "flows/s")
+    assert latency.of("OS 3.3").row(0, named=True).items() >= {"x": 1.0, "y": 0.4866}.items()
+    assert "E5-2699C" in latency.caption
 
 
-def test_measured_curves_have_a_mean_and_an_interval_for_each_x(figure: Figure) -> None:
-    first, second = measured(figure, repeats(0.5, 1, 2))
-    assert [first.name, second.name] == ["Corda 4.9", "Corda 4.10"]
-    assert [dot.x for dot in first.dots] == [1, 10, 40, 70]
-    dot = first.dots[1]
-    assert dot.low is not None
-    assert dot.high is not None
-    assert dot.n == 3
-    assert dot.y == pytest.approx(1000)
-    assert dot.low < 500
-    assert dot.high > 2000
+def test_measured_values_have_an_interval_over_the_repeats(figure: Figure) -> None:
+    found = measured(judge(figure, repeats(0.9, 1, 1.1)))
+    assert found["curve"].unique(maintain_order=True).to_list() == ["Corda 4.9", "Corda 4.10"]
+    first = found.row(0, named=True)
+    assert (first["x"], first["number"], first["n"]) == ("1", 1, 3)
+    assert first["low"] < first["y"] < first["high"]
+    assert first["y"] == pytest.approx(99.67, abs=0.01)
 
 
 def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
-    found = judged(figure, repeats(1))
-    assert all(dot.low is None for curve in measured(figure, found.repeats) for dot in curve.dots)
+    found = judge(figure, repeats(1))
+    assert measured(found)["low"].is_null().all()
     assert curves.here(found).frame["is_hollow"].all()
 
 
 def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
-    found, _ = normalised(figure, repeats(0.5, 1, 2))
-    assert [(curve.origin, curve.name) for curve in found] == [
+    found, is_by_peak = normalised(judge(figure, repeats(0.5, 1, 2)))
+    assert found.select("origin", "curve").unique(maintain_order=True).rows() == [
         ("published", "OS 3.3"),
         ("here", "Corda 4.9"),
         ("here", "Corda 4.10"),
     ]
-    theirs, ours, _ = found
-    assert theirs.dots[2].y == 1
     # Ours is divided within each repeat, so that the speed of the day has no part in the interval.
-    for dot, users in zip(ours.dots, (1, 10, 40, 70), strict=True):
-        assert [dot.y, dot.low, dot.high] == pytest.approx([users / 10] * 3)
-
-
-def test_a_load_is_divided_by_the_peak_of_its_own_curve(figure: Figure) -> None:
-    found, is_by_peak = normalised(figure, repeats(1, 1, 1))
+    ours = found.filter(pl.col("curve") == "Corda 4.9")
+    for column in ("y", "low", "high"):
+        assert ours[column].to_list() == pytest.approx([0.1, 1, 4, 7])
+    assert lines(found)["OS 3.3"][2] == 1
+    # A load is divided by the peak of its own curve: the highest published throughput is 8.6199 flows/s.
     assert is_by_peak
-    theirs, ours, _ = found
-    # The highest published throughput is 8.6199 flows/s.
-    assert theirs.dots[-1].x == pytest.approx(70 / 8.6199)
-    assert ours.dots[-1].x == pytest.approx(70 / 8)
+    assert lines(found, "number")["OS 3.3"][-1] == pytest.approx(70 / 8.6199, abs=0.01)
+    assert ours["number"][-1] == pytest.approx(70 / (8 * (2 + 1 + 0.5) / 3))
 
 
 def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
-    alike = [repeat_of(number, lambda point: {"p50": 5.0}) for number in (1, 2, 3)]
-    found, is_by_peak = normalised(figure, alike)
+    found, is_by_peak = normalised(judge(figure, [repeat_of(number, lambda _: {"p50": 5.0}) for number in (1, 2, 3)]))
     assert not is_by_peak
-    assert found[0].dots[-1].x == 70
+    assert found["number"][-1] == 70
 
 
 def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
-    head = HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}")
-    figure = figure_of(tmp_path, CLAIM, head=head)
-    points: Points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 10)]
-    (ours,) = [
-        curve
-        for curve in normalised(
-            figure, [repeat_of(1, lambda point: {"p50": float(str(point["load.users"]))}, points=points)]
-        )[0]
-        if curve.origin == "here"
+    figure = figure_of(tmp_path, CLAIM, head=HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}"))
+    points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (10, 1)]
+    repeat = repeat_of(1, lambda point: {"p50": float(str(point["load.users"]))}, points=points)
+    assert lines(normalised(judge(figure, [repeat]))[0])["Corda 4.9"] == [1, 10]
+
+
+STEPS = """\
+description: Named steps, most of them with a number.
+workload: iou
+load: {users: 2}
+steps:
+  - {name: issue 1, at: 1}
+  - {name: issue 16, at: 16}
+  - {name: pay 64, at: 64}
+  - {name: told apart by words, at: 16}
+  - {name: without a number}
+warm_up: {min: 5s, max: 15s}
+measure: 15s
+"""
+
+
+def named_steps(tmp_path: Path, by: str, broke: Sequence[str] = ()) -> Judged:
+    """A figure over the numbers of named steps; p50 is 10 for each letter of the name."""
+    chart = f"{{x: at, x_title: users, y: p50, {by}anchor: {{step: issue 16}}}}"
+    claim = CLAIM.replace("load.users: 1", "step: issue 1")
+    figure = figure_of(tmp_path, claim, head=HEAD.replace(CHART, chart), sweep=STEPS)
+    points = [
+        {"step": step.name} | ({} if step.at is None else {"at": step.at}) for step in figure.sweep.fields.steps or ()
     ]
-    assert [dot.y for dot in ours.dots] == [1, 10]
-
-
-STEPS: Points = [
-    {"step": "issue 1", "at": 1},
-    {"step": "issue 16", "at": 16},
-    {"step": "pay 16", "at": 16},
-    {"step": "told apart by words", "at": 16},
-    {"step": "without a number"},
-]
-
-
-def named_steps(tmp_path: Path, by: str) -> Figure:
-    """A figure over the numbers of named steps. Their sweep has one point, because only repeats are looked at."""
-    figure = figure_of(tmp_path, CLAIM)
-    chart = figure.fields.chart.model_copy(update={"x": "at", "by": by, "anchor": {"step": "issue 16"}})
-    return replace(figure, fields=figure.fields.model_copy(update={"chart": chart}))
-
-
-def steps(point: Mapping[str, ParameterValue]) -> dict[str, float | None]:
-    return {"p50": 10.0 * len(str(point["step"]))}
+    ended = [point for point in points if point["step"] in broke]
+    return judge(
+        figure, [repeat_of(1, lambda point: {"p50": 10.0 * len(str(point["step"]))}, points=points, broke=ended)]
+    )
 
 
 def test_named_steps_that_differ_in_their_number_are_on_one_curve(tmp_path: Path) -> None:
-    found = by_curve(named_steps(tmp_path, "step"), repeat_of(1, steps, points=STEPS))
-    assert {name: [point.values["at"] for point in points] for name, points in found.items()} == {
-        "issue": [1, 16],
-        "pay": [16],
-        "told apart by words": [16],
-    }
+    found = measured(named_steps(tmp_path, "by: step, "))
+    assert lines(found, "number") == {"issue": [1, 16], "pay": [64], "told apart by words": [16]}
 
 
 def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: Path) -> None:
-    found = by_curve(named_steps(tmp_path, "load.users"), repeat_of(1, steps, points=STEPS))
-    assert {name: [point.values["step"] for point in points] for name, points in found.items()} == {
-        "": ["issue 1", "issue 16"],
-        "pay 16": ["pay 16"],
-        "told apart by words": ["told apart by words"],
-    }
+    found = measured(named_steps(tmp_path, ""))
+    assert lines(found, "number") == {"": [1, 16, 64], "told apart by words": [16]}
 
 
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
-    points: Points = [*STEPS[:2], {"step": "pay 64", "at": 64}]
-    found, _ = normalised(named_steps(tmp_path, "step"), [repeat_of(1, steps, points=points)])
-    ours = {curve.name: [dot.y for dot in curve.dots] for curve in found if curve.origin == "here"}
-    assert ours == {"issue": [pytest.approx(70 / 80), 1], "pay": [pytest.approx(60 / 80)]}
+    found, _ = normalised(named_steps(tmp_path, "by: step, "))
+    ours = lines(found.filter(pl.col("origin") == "here"))
+    assert (ours["issue"], ours["pay"]) == ([0.88, 1], [0.75])
+
+
+def test_a_point_that_broke_is_not_on_the_curve(tmp_path: Path) -> None:
+    found = measured(named_steps(tmp_path, "by: step, ", broke=["issue 16"]))
+    assert lines(found, "number")["issue"] == [1]
+
+
+def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: str = SWEEP) -> Figure:
+    """A figure with these published rows."""
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
+    return figure_of(tmp_path, CLAIM, head=head.replace(CHART, chart), sweep=sweep)
 
 
 @pytest.mark.parametrize(
@@ -161,79 +157,69 @@ def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: P
     [
         "{id: IIT-3.4, x: requests in 1s, y: throughput, beside: x}",
         "{id: IIT-3.5, x: requests in 1s, y: mean latency}",
+        # A single value would only be 1.
+        "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}",
     ],
 )
 def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
-    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
-    figure = figure_of(tmp_path, CLAIM, head=head)
-    found = judged(figure, repeats(1))
-    assert {curve.origin for curve in normalised(figure, found.repeats)[0]} == {"here"}
+    found = judge(with_published(tmp_path, published), repeats(1))
+    assert normalised(found)[0]["origin"].unique().to_list() == ["here"]
     assert "The published values are of another kind" in curves.both(found).caption
-    assert len(curves.published(found)[0].looks) == 1
 
 
-def curves_beside(tmp_path: Path, published: str, y: str = "throughput") -> dict[str, list[tuple[object, float]]]:
-    """Return the published curves that stand beside ours, for a figure with these published rows."""
-    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
-    figure = figure_of(tmp_path, CLAIM, head=head.replace("y: p50", f"y: {y}"))
-    return {curve.name: [(dot.x, round(dot.y, 2)) for dot in curve.dots] for curve in published_beside(figure)}
+COCONUT = "{workload: DoNothing.DoNothing, edition: OS 4.8.6}"
+THROUGHPUT = CHART.replace("y: p50", "y: throughput")
+
+
+@pytest.mark.parametrize(
+    ("published", "name", "x", "y"),
+    [
+        ("{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}", "Issue", ["32"], [68]),
+        (
+            "{id: R3-F1, y: throughput, by: workload, beside: {edition: {CE 4.0: 40, CE 3.3: 10}}}",
+            "Issue",
+            ["10", "40"],
+            [1952, 2580],
+        ),
+        (
+            f"{{id: COCO, x: offered tx/s, y: throughput, beside: x / peak, where: {COCONUT}}}",
+            "OS 4.8.6",
+            [str(offered / 7.18) for offered in (20, 40, 80, 160)],
+            [7.18, 5.03, 2.42, 0.6],
+        ),
+    ],
+)
+def test_published_values_stand_where_the_figure_says(
+    tmp_path: Path, published: str, name: str, x: list[str], y: list[float]
+) -> None:
+    found = published_beside(with_published(tmp_path, published, THROUGHPUT)).filter(pl.col("curve") == name)
+    assert [float(one) for one in found["x"]] == pytest.approx([float(one) for one in x])
+    assert found["y"].to_list() == pytest.approx(y, abs=0.01)
 
 
 def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
-    found = curves_beside(tmp_path, "{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}")
-    assert found["Issue"] == [(32, 68)]
-    both = "{id: R3-F3, x: cores, y: throughput, by: workload, beside: x}\n  - "
-    found = curves_beside(tmp_path, f"{both}{{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}}")
-    assert found["Issue, OS (latest at test; H2)"] == [(32, 68)]
-    assert found["Issue, CE 3.0"][-1] == (32, 1001)
-
-
-def test_published_values_stand_at_the_places_that_the_figure_names(tmp_path: Path) -> None:
-    places = "beside: {edition: {CE 4.0: 40, CE 3.3: 10}}"
-    found = curves_beside(tmp_path, f"{{id: R3-F1, y: throughput, by: workload, {places}}}")
-    assert found == {"Issue": [(10, 1952), (40, 2580)], "Issue+RepeatedPay": [(10, 301), (40, 617)]}
-
-
-def test_published_loads_are_divided_by_the_peak_of_their_curve(tmp_path: Path) -> None:
-    where = "where: {workload: DoNothing.DoNothing, edition: OS 4.8.6}"
-    found = curves_beside(tmp_path, f"{{id: COCO, x: offered tx/s, y: throughput, beside: x / peak, {where}}}")
-    (dots,) = found.values()
-    assert dots[0] == (pytest.approx(20 / 7.18), 7.18)
-
-
-def test_a_published_curve_of_one_value_is_not_beside(tmp_path: Path) -> None:
-    published = "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}"
-    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
-    found, _ = normalised(figure_of(tmp_path, CLAIM, head=head), repeats(1))
-    assert {curve.origin for curve in found} == {"here"}
+    both = ", x: cores, y: throughput, by: workload, beside: x}"
+    found = published_beside(with_published(tmp_path, f"{{id: R3-F3{both}\n  - {{id: R3-F3b{both}", THROUGHPUT))
+    assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
 
 
 def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Path) -> None:
-    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace(
-        "published:\n", "published:\n  - {id: R3-F1, y: throughput, by: workload}\n"
-    )
-    (chart,) = published_charts(figure_of(tmp_path, CLAIM, head=head))
-    assert {curve.name: [dot.x for dot in curve.dots] for curve in chart.curves} == {
-        "Issue": ["CE 4.0", "CE 3.3"],
-        "Issue+RepeatedPay": ["CE 4.0", "CE 3.3"],
-    }
-
-
-def test_a_point_that_broke_is_not_on_the_curve(figure: Figure) -> None:
-    largest: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
-    broke = repeat_of(1, lambda point: {"p50": 1.0}, broke=[largest])
-    first, _ = measured(figure, [broke])
-    assert [dot.x for dot in first.dots] == [1, 10, 40]
+    figure = with_published(tmp_path, "{id: R3-F1, y: throughput, by: workload}")
+    (chart,) = curves.published(judge(figure, []))
+    assert chart.frame.group_by("series", maintain_order=True).agg("x").rows() == [
+        ("Issue", ["CE 4.0", "CE 3.3"]),
+        ("Issue+RepeatedPay", ["CE 4.0", "CE 3.3"]),
+    ]
 
 
 def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
-    found = judged(figure, [])
+    found = judge(figure, [])
     assert curves.here(found).is_empty
     assert list(curves.both(found).looks) == ["published: OS 3.3"]
 
 
-def test_an_axis_with_a_wide_range_is_logarithmic(figure: Figure) -> None:
-    assert curves.here(judged(figure, repeats(1))).axis == "zero"
-    points: Points = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
-    wide = [repeat_of(1, lambda point: {"p50": 1.0}, points=points)]
-    assert curves.here(judged(figure, wide)).axis == "log"
+def test_an_axis_with_a_wide_range_is_logarithmic(tmp_path: Path, figure: Figure) -> None:
+    assert curves.here(judge(figure, repeats(1))).axis == "zero"
+    wide = figure_of(tmp_path, CLAIM, sweep=SWEEP.replace("40, 70]", "40, 200]"))
+    points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
+    assert curves.here(judge(wide, [repeat_of(1, lambda _: {"p50": 1.0}, points=points)])).axis == "log"

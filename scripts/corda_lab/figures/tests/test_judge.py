@@ -1,24 +1,30 @@
-"""Claims judged from repeats: which verdict, from which points, and why there is none."""
+"""Claims judged from repeats and from published values: which verdict, from which points, and why there is none."""
 
-import re
+import math
+import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
+from corda_lab.errors import LabError
 from corda_lab.figures import words
-from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict, judge
-from corda_lab.figures.repeat import Repeat
+from corda_lab.figures.claims import CANNOT_TELL, DID_NOT_HOLD, HELD, Region, Verdict, slope
+from corda_lab.figures.judge import FURTHER_MAX, ClaimVerdict, agree, decide, interval_of, judge, verdict_of
+from corda_lab.figures.points import fits
+from corda_lab.figures.published import NAMES, read_published
+from corda_lab.figures.repeats import Repeat
 from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 
+INF = math.inf
 LINEAR = "name: linear, says: 1, exponent: p50, over: users, from: 10, within: [0.7, 1.3]"
 GROWS = "name: grows, says: 1, ratio: p50, of: {load.users: last}, to: {load.users: first}, within: [4, null]"
 BREAKS = 'name: breaks, says: 1, level: outcome, at: {load.users: 70, shape.corda: "4.9"}, broken: true'
-ONE_LOAD = '{x: shape.corda, y: p50, anchor: {shape.corda: "4.9"}}'
-ON_OWN_IMAGES = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' ./scripts/lab reproduce fig"
+OWN_IMAGES = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' ./scripts/lab reproduce fig"
 """Its sweep has two versions of Corda."""
 LARGEST: Mapping[str, ParameterValue] = {"shape.corda": "4.9", "load.users": 70}
 
@@ -40,7 +46,7 @@ def repeats(n: int, values: Values | None = None, **fields: Any) -> list[Repeat]
 
 
 def verdict(tmp_path: Path, claim: str, given: list[Repeat]) -> ClaimVerdict:
-    (found,) = judge(figure_of(tmp_path, claim), given)
+    (found,) = judge(figure_of(tmp_path, claim), given).verdicts
     return found
 
 
@@ -50,16 +56,14 @@ def test_a_claim_is_judged_in_every_repeat_from_its_own_points(tmp_path: Path) -
     found = verdict(tmp_path, GROWS, given)
     assert [one.value for one in found.values] == pytest.approx([70, 70, 70])
     assert (found.verdict, found.n, found.further) == ("held", 3, 0)
-    assert words.here_words(found) == "70.0 × (70.0 to 70.0, n = 3)"
+    assert words.here(found) == "70.0 × (70.0 to 70.0, n = 3)"
 
 
 def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None:
     assert verdict(tmp_path, LINEAR, repeats(3)).estimate == pytest.approx(1)
-    other = LINEAR.replace("from: 10", 'where: {shape.corda: "4.10"}')
-    found = verdict(tmp_path, other, repeats(3))
+    found = verdict(tmp_path, LINEAR.replace("from: 10", 'where: {shape.corda: "4.10"}'), repeats(3))
     assert found.estimate == pytest.approx(2)
-    assert found.verdict == "did not hold"
-    assert words.why_words(found) == ""
+    assert (found.verdict, words.why(found)) == ("did not hold", "")
 
 
 def test_a_ratio_across_curves(tmp_path: Path) -> None:
@@ -68,60 +72,35 @@ def test_a_ratio_across_curves(tmp_path: Path) -> None:
     assert verdict(tmp_path, claim, repeats(3)).estimate == pytest.approx(40)
 
 
-def test_a_level_has_the_unit_of_its_metric(tmp_path: Path) -> None:
-    found = verdict(
-        tmp_path, "name: a, says: 2, level: throughput, at: {load.users: best}, within: [null, 10]", repeats(3)
-    )
-    assert words.here_words(found) == "8.16 flows/s (7.96 to 8.36, n = 3)"
-    assert (words.asked_words(found.claim), found.verdict) == ("at most 10 flows/s", "held")
-    other = found.claim.model_copy(update={"within": [5.0, None]})
-    assert words.asked_words(other) == "5 flows/s or more"
-
-
 def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
     found = verdict(tmp_path, LINEAR, repeats(2))
-    assert (found.verdict, found.why) == ("cannot tell", "")
-    assert words.next_words(found) == "at least 1 more repeat: ./scripts/lab reproduce fig --add 1"
+    assert (found.verdict, found.why, found.further) == ("cannot tell", "", 1)
+    assert found.command == "./scripts/lab reproduce fig --add 1"
 
 
 def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
-    found = verdict(tmp_path, LINEAR, [])
-    assert (found.verdict, found.why, found.is_measured, found.n) == ("cannot tell", "not measured yet", False, 0)
+    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
+    assert (found.verdict, found.label, found.values, found.n) == ("cannot tell", "not measured yet", (), 0)
+    assert words.found(found) == "found on 24 Nov 2026: It queues."
 
 
-def test_scatter_that_is_too_large_says_how_many_repeats_would_decide(tmp_path: Path) -> None:
-    given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
-    found = verdict(tmp_path, "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]", given)
-    assert (found.verdict, found.further) == ("cannot tell", 3)
-    by_repeat = "one repeat after the other: 6.40, 8.00, 9.60"
-    assert words.why_words(found) == f"{by_repeat}; {words.next_words(found)}"
-    next_words = "3 more repeats would decide if they scatter like these: ./scripts/lab reproduce fig --add 3"
-    assert words.next_words(found) == next_words
-    quick = verdict(
-        tmp_path,
-        "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [6, 10]",
-        [one.model_copy(update={"form": "quick"}) for one in given],
-    )
-    assert quick.command == "./scripts/lab reproduce fig --quick --add 3"
+SCATTERED = [(1, 0.8), (2, 1.0), (3, 1.2)]
 
 
-def test_more_repeats_than_are_practical_have_no_command(tmp_path: Path) -> None:
-    given = [repeat_of(number, linear(factor)) for number, factor in ((1, 0.8), (2, 1.0), (3, 1.2))]
-    claim = "name: a, says: 2, level: throughput, at: {load.users: 1}, within: [%s, 10]"
-    far = verdict(tmp_path, claim % 7.5, given)
-    assert far.further is not None
-    assert far.further > FURTHER_MAX
-    assert words.next_words(far) == (
-        f"{far.further} more repeats would decide if they scatter like these, which are too many to be practical"
-    )
-    never = verdict(tmp_path, claim % 7.9, given)
-    assert (never.further, never.command) == (None, "")
-    assert words.next_words(never) == "not even 100 repeats would decide at this scatter"
-
-
-def test_what_a_person_found_stands_beside_the_verdict(tmp_path: Path) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", repeats(3))
-    assert words.summary(found).endswith("; found on 24 Nov 2026: It queues.")
+@pytest.mark.parametrize(
+    ("low", "further", "command"),
+    [(6, 3, "./scripts/lab reproduce fig --quick --add 3"), (7.5, 61, ""), (7.9, None, "")],
+)
+def test_scatter_that_is_too_large_says_how_many_repeats_would_decide(
+    tmp_path: Path, low: float, further: int | None, command: str
+) -> None:
+    given = [repeat_of(number, linear(factor), form="quick") for number, factor in SCATTERED]
+    claim = f"name: a, says: 2, level: throughput, at: {{load.users: 1}}, within: [{low}, 10]"
+    found = verdict(tmp_path, claim, given)
+    assert (found.verdict, found.further, found.command) == ("cannot tell", further, command)
+    assert (further or 100) <= FURTHER_MAX or not command
+    assert words.why(found).startswith("one repeat after the other: 6.40, 8.00, 9.60; ")
+    assert ("not even 100 repeats" in words.why(found)) == (further is None)
 
 
 @pytest.mark.parametrize(("day", "is_shown"), [("2026-11-23", True), ("2026-11-24", True), ("2026-11-25", False)])
@@ -129,18 +108,6 @@ def test_what_a_person_found_is_not_shown_beside_newer_repeats(tmp_path: Path, d
     last = repeat_of(3, linear()).model_copy(update={"at": f"{day}T23:59:59Z"})
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [*repeats(2), last])
     assert (found.found is not None) == is_shown
-    assert ("It queues." in words.summary(found)) == is_shown
-
-
-def test_without_repeats_what_a_person_found_is_shown(tmp_path: Path) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
-    assert words.found_words(found) == "found on 24 Nov 2026: It queues."
-
-
-def test_a_claim_that_came_after_the_first_run_says_so(tmp_path: Path) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, added: 2026-11-28", repeats(3))
-    assert words.added_words(found.claim) == "added on 28 Nov 2026, after the first run"
-    assert words.added_words(verdict(tmp_path, LINEAR, []).claim) == ""
 
 
 def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) -> None:
@@ -150,45 +117,27 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
     assert found.why == (
         "2 of 3 repeats have a value for it; shape.corda 4.9, load.users 70: the step is invalid: the machine swapped"
     )
-    held = verdict(tmp_path, LINEAR, [*repeats(3), repeat_of(4, linear(), invalid=[LARGEST])])
-    assert (held.verdict, held.n, held.why.partition(";")[0]) == ("held", 3, "3 of 4 repeats have a value for it")
 
 
-def test_a_point_that_this_machine_cannot_have_is_named(tmp_path: Path) -> None:
-    left_out = LeftOut(label="70 users", reason="needs 8 cores")
-    given = [
-        repeat_of(number, linear(), points=[point for point in POINTS if point["load.users"] != 70]).model_copy(
-            update={"left_out": [left_out]}
-        )
-        for number in (1, 2, 3)
-    ]
+def test_a_point_that_the_machine_cannot_have_is_named_without_a_command(tmp_path: Path) -> None:
+    left_out = [LeftOut(label="70 users", reason="needs 8 cores")]
+    given = [one.model_copy(update={"left_out": left_out}) for one in repeats(3, points=POINTS[:3])]
     found = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert found.why.endswith(
         "no point has shape.corda 4.9, load.users 70; this machine leaves out 70 users (needs 8 cores)"
     )
+    assert "reproduce" not in words.why(found)
     assert verdict(tmp_path, GROWS, given).estimate == pytest.approx(40)
-
-
-def test_a_value_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
-    found = verdict(tmp_path, LINEAR, repeats(3, lambda point: {"p50": None}))
-    assert found.why.endswith("shape.corda 4.9, load.users 10: has no p50")
 
 
 def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:
     assert repeat_of(1, linear(), broke=POINTS).lacking(["p50"]) == []
 
 
-def test_quick_and_full_repeats_never_share_an_interval(tmp_path: Path) -> None:
-    short = [point for point in POINTS if point["shape.corda"] == "4.9" and point["load.users"] != 70]
-    given = [*repeats(2), repeat_of(3, linear(), form="quick", points=short), repeat_of(4, linear(), digest="other")]
-    with pytest.raises(ValueError, match="repeats of several kinds"):
-        judge(figure_of(tmp_path, LINEAR), given)
-
-
-def test_repeats_of_another_sweep_are_refused(tmp_path: Path) -> None:
-    other = repeat_of(1, linear()).model_copy(update={"sweep": "other"})
-    with pytest.raises(ValueError, match="several kinds"):
-        judge(figure_of(tmp_path, LINEAR), [other])
+def test_repeats_of_several_kinds_never_share_an_interval(tmp_path: Path) -> None:
+    for other in ({"form": "quick"}, {"sweep_digest": "other"}, {"sweep": "other"}):
+        with pytest.raises(ValueError, match="several kinds"):
+            judge(figure_of(tmp_path, LINEAR), [*repeats(2), repeat_of(3, linear()).model_copy(update=other)])
 
 
 def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
@@ -198,129 +147,96 @@ def test_the_short_form_is_judged_by_its_own_points(tmp_path: Path) -> None:
     assert found.verdict == "held"
     assert found.estimate == pytest.approx(40)
     left_out = verdict(tmp_path, GROWS.replace("last", "70"), given)
-    assert (left_out.verdict, left_out.is_measured, left_out.further) == ("cannot tell", False, 3)
-    assert left_out.command == "./scripts/lab reproduce fig"
-    assert words.why_words(left_out) == f"{left_out.why}; ./scripts/lab reproduce fig does"
+    assert (left_out.label, left_out.further, left_out.command) == (
+        "not measured yet",
+        3,
+        "./scripts/lab reproduce fig",
+    )
     assert left_out.why == "the short form does not measure it: no point has shape.corda 4.9, load.users 70"
 
 
 def test_a_point_that_breaks_is_an_outcome(tmp_path: Path) -> None:
     broke = repeats(3, broke=[LARGEST])
     found = verdict(tmp_path, BREAKS, broke)
-    assert (found.verdict, words.here_words(found)) == ("held", "broke in 3 of 3 repeats")
-    assert words.asked_words(found.claim) == "that it breaks"
-    lives = verdict(tmp_path, BREAKS, repeats(3))
-    assert (lives.verdict, lives.why) == ("did not hold", "")
+    assert (found.verdict, words.here(found)) == ("held", "broke in 3 of 3 repeats")
+    assert verdict(tmp_path, BREAKS, repeats(3)).verdict == "did not hold"
     assert verdict(tmp_path, BREAKS.replace("true", "false"), broke).verdict == "did not hold"
+    assert verdict(tmp_path, BREAKS.replace("true", "false"), repeats(3)).verdict == "held"
     mixed = verdict(tmp_path, BREAKS, [*broke, repeat_of(4, linear())])
     assert (mixed.verdict, mixed.further, mixed.why) == ("cannot tell", None, "")
 
 
-def test_a_point_that_lived_but_failed_has_no_outcome(tmp_path: Path) -> None:
-    failing = repeats(3, failed=2)
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"failed": 2}, "no node ended, and 2 requests failed"),
+        ({"invalid": [LARGEST]}, "the step is invalid: the machine swapped"),
+    ],
+)
+def test_a_point_that_is_invalid_or_lived_but_failed_has_no_outcome(
+    tmp_path: Path, fields: Mapping[str, Any], why: str
+) -> None:
     for claim in (BREAKS, BREAKS.replace("true", "false")):
-        found = verdict(tmp_path, claim, failing)
+        found = verdict(tmp_path, claim, repeats(3, **fields))
         assert (found.verdict, found.n) == ("cannot tell", 0)
-        assert "no node ended, and 2 requests failed" in found.why
-    assert verdict(tmp_path, BREAKS.replace("true", "false"), repeats(3, failed=0)).verdict == "held"
-
-
-def test_a_size_is_told_in_kilobytes_with_its_region(tmp_path: Path) -> None:
-    level = "level: sent_bytes_per_flow.PartyA, at: {load.users: 70}"
-    sent = repeats(3, lambda point: {"sent_bytes_per_flow.PartyA": 216_000.0})
-    found = verdict(tmp_path, f"name: size, says: 1, {level}, within: [50000, 250000]", sent)
-    assert found.verdict == "held"
-    assert words.here_words(found) == "216 KB (216 to 216, n = 3)"
-    assert words.asked_words(found.claim) == "50 to 250 KB"
-
-
-def test_a_short_time_is_told_in_milliseconds(tmp_path: Path) -> None:
-    spent = repeats(3, lambda point: {"gc_seconds_per_flow.PartyA": 0.00502 if point["load.users"] == 70 else 1.5})
-    point = "level: gc_seconds_per_flow.PartyA, at: {load.users: 70}"
-    found = verdict(tmp_path, f"name: a, says: 1, {point}, within: [null, 0.01]", spent)
-    assert words.here_words(found) == "5.02 ms (5.02 to 5.02, n = 3)"
-    assert words.asked_words(found.claim) == "at most 10 ms"
-    long = verdict(tmp_path, f"name: a, says: 1, {point}, within: [null, 2]", spent)
-    assert words.asked_words(long.claim) == "at most 2 s"
-    assert words.in_unit(0.00502, "s") == "5.02 ms"
-    assert words.in_unit(1.5, "s") == "1.5 s"
-
-
-def test_an_invalid_step_has_no_outcome(tmp_path: Path) -> None:
-    found = verdict(tmp_path, BREAKS, repeats(3, invalid=[LARGEST]))
-    assert (found.verdict, found.n) == ("cannot tell", 0)
-    assert "the step is invalid: the machine swapped" in found.why
+        assert why in found.why
 
 
 def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
     claim = GROWS + ", broken: true"
     found = verdict(tmp_path, claim, repeats(3, broke=[LARGEST]))
-    assert (found.verdict, found.n, words.here_words(found)) == ("held", 3, "broke in 3 of 3 repeats")
-    assert words.asked_words(found.claim) == "4 or more, or it breaks"
+    assert (found.verdict, found.n, words.here(found)) == ("held", 3, "broke in 3 of 3 repeats")
+    assert words.asked(found.claim) == "4 or more, or it breaks"
     assert verdict(tmp_path, claim, [*repeats(2, broke=[LARGEST]), repeat_of(3, linear())]).verdict == "held"
-    small = linear()
-    flat = repeat_of(3, lambda point: {**small(point), "p50": 1.0})
+    flat = repeat_of(3, lambda point: {**linear()(point), "p50": 1.0})
     assert verdict(tmp_path, claim, [*repeats(2, broke=[LARGEST]), flat]).verdict == "cannot tell"
     assert verdict(tmp_path, GROWS, repeats(3, broke=[LARGEST])).verdict == "cannot tell"
 
 
 @pytest.mark.parametrize(
-    ("needs", "fields", "why", "command"),
+    ("needs", "why", "command"),
     [
-        ("enterprise: true", {}, "needs Corda Enterprise", ON_OWN_IMAGES),
-        ("cores: 7", {}, "needs 7 cores (this machine has 2)", "./scripts/lab reproduce fig"),
-        (
-            "platform: 7",
-            {"platform": 6},
-            "needs nodes of platform version 7 (these nodes have 6)",
-            ON_OWN_IMAGES,
-        ),
-        (
-            "platform: 7",
-            {},
-            "needs nodes of platform version 7",
-            ON_OWN_IMAGES,
-        ),
-        ("software: Braid", {}, "needs Braid, which is not part of the lab", ""),
-        ("users: 256", {}, "needs 256 users in configs/sweeps/own.yaml (it has 0)", "./scripts/lab reproduce fig"),
-        (
-            "enterprise: true, cores: 32",
-            {},
-            "needs Corda Enterprise and 32 cores (this machine has 2)",
-            ON_OWN_IMAGES,
-        ),
+        ("enterprise: true", "needs Corda Enterprise", OWN_IMAGES),
+        ("cores: 7", "needs 7 cores (this machine has 2)", "./scripts/lab reproduce fig"),
+        ("software: Braid", "needs Braid, which is not part of the lab", ""),
+        ("users: 256", "needs 256 users in configs/sweeps/own.yaml (it has 0)", "./scripts/lab reproduce fig"),
+        ("enterprise: true, cores: 32", "needs Corda Enterprise and 32 cores (this machine has 2)", OWN_IMAGES),
     ],
 )
-def test_what_cannot_be_tested_here_says_why_and_where(
-    tmp_path: Path, needs: str, fields: Mapping[str, Any], why: str, command: str
-) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields))
+def test_what_cannot_be_tested_here_says_why_and_where(tmp_path: Path, needs: str, why: str, command: str) -> None:
+    found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3))
     assert (found.verdict, found.why, found.command) == ("not testable here", why, command)
 
 
+@pytest.mark.parametrize(("needs", "fields"), [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8})])
+def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: Mapping[str, Any]) -> None:
+    assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
+
+
 def test_what_no_number_can_test_has_no_command(tmp_path: Path) -> None:
-    found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", repeats(3))
-    assert (found.verdict, found.why, found.command) == ("not testable here", "needs Corda Enterprise", "")
-    there = repeats(3, enterprise=True)
-    found = verdict(tmp_path, "name: a, says: 1, because: It is too large., needs: {enterprise: true}", there)
-    assert (found.verdict, found.why) == ("not testable here", "no value that the lab measures decides it")
-    assert (found.values, found.command) == ((), "")
+    claim = "name: a, says: 1, because: It is too large., needs: {enterprise: true}"
+    for given, why in (
+        (repeats(3), "needs Corda Enterprise"),
+        (repeats(3, enterprise=True), "no value that the lab measures decides it"),
+    ):
+        found = verdict(tmp_path, claim, given)
+        assert (found.verdict, found.why, found.command, found.values) == ("not testable here", why, "", ())
 
 
 def test_users_of_the_sweep_are_a_need(tmp_path: Path) -> None:
-    sweep = re.sub(r" *load.users: .*\n", "", SWEEP).partition("quick:")[0].replace("x: load.users\n", "")
-    head = HEAD.replace("{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", ONE_LOAD)
+    one = SWEEP.replace("  load.users: [1, 10, 40, 70]\n", "").partition("quick:")[0].replace("x: load.users\n", "")
+    chart = '{x: shape.corda, y: p50, anchor: {shape.corda: "4.9"}}'
+    head = HEAD.replace("{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
     claim = 'name: a, says: 1, level: p50, at: {shape.corda: "4.9"}, within: [1, 2], needs: {users: 40}'
     for users, label in ((39, "not testable here"), (40, "cannot tell")):
-        figure = figure_of(tmp_path, claim, head=head, sweep=f"load: {{users: {users}}}\n{sweep}")
-        (found,) = judge(figure, [repeat_of(1, lambda _: {"p50": 1.5})])
+        figure = figure_of(tmp_path, claim, head=head, sweep=f"load: {{users: {users}}}\n{one}")
+        (found,) = judge(figure, [repeat_of(1, lambda _: {"p50": 1.5})]).verdicts
         assert found.verdict == label
-        assert (found.why == "needs 40 users in configs/sweeps/own.yaml (it has 39)") == (users == 39)
 
 
 def test_one_version_needs_one_image(tmp_path: Path) -> None:
     one = SWEEP.replace('["4.9", "4.10"]', '["4.9"]')
-    (found,) = judge(figure_of(tmp_path, f"{LINEAR}, needs: {{enterprise: true}}", sweep=one), [])
+    (found,) = judge(figure_of(tmp_path, f"{LINEAR}, needs: {{enterprise: true}}", sweep=one), []).verdicts
     assert found.command == "CORDA_IMAGE=<your image> ./scripts/lab reproduce fig"
 
 
@@ -329,20 +245,338 @@ def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: 
     for given in ([], repeats(3)):
         found = verdict(tmp_path, claim, given)
         assert (found.verdict, found.why) == ("not testable here", "only the published values can decide it")
-        assert (found.values, found.command) == ((), "")
-        assert found.published is not None
+        assert (found.values, words.published(found)) == ((), "exponent 0.87, held")
+
+
+# The verdict on numbers.
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_intervals_are_those_of_scipy(seed: int) -> None:
+    source = random.Random(seed)
+    values = [source.lognormvariate(0, 0.3) for _ in range(source.randint(2, 8))]
+    for on_logs, given in ((False, values), (True, [math.log(value) for value in values])):
+        interval = interval_of(values, on_logs=on_logs)
+        assert interval is not None
+        ends = [math.log(end) if on_logs else end for end in (interval.low, interval.high)]
+        expected = stats.t.interval(0.95, len(given) - 1, loc=sum(given) / len(given), scale=stats.sem(given))
+        assert ends == pytest.approx(list(expected))
 
 
 @pytest.mark.parametrize(
-    ("needs", "fields"),
-    [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8}), ("platform: 7", {"platform": 7})],
+    ("low", "high", "region", "expected"),
+    [
+        (0.7, 1.3, (0.7, 1.3), HELD),
+        (0.69, 1.2, (0.7, 1.3), CANNOT_TELL),
+        (0.8, 1.31, (0.7, 1.3), CANNOT_TELL),
+        (0.1, 9, (0.7, 1.3), CANNOT_TELL),
+        (0.1, 0.69, (0.7, 1.3), DID_NOT_HOLD),
+        (0.1, 0.7, (0.7, 1.3), CANNOT_TELL),
+        (1.31, 9, (0.7, 1.3), DID_NOT_HOLD),
+        (2.1, 900, (2, INF), HELD),
+        (1.9, 900, (2, INF), CANNOT_TELL),
+        (-9, 0.5, (-INF, 1.5), HELD),
+        (1.6, 2, (-INF, 1.5), DID_NOT_HOLD),
+        (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), HELD),
+        (5, 5, (4, 4), DID_NOT_HOLD),
+    ],
 )
-def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: Mapping[str, Any]) -> None:
-    assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
+def test_inside_outside_or_neither(low: float, high: float, region: Region, expected: Verdict) -> None:
+    assert verdict_of(low, high, region) == expected
 
 
-def test_the_published_verdict_stands_beside_ours(tmp_path: Path) -> None:
-    claim = f"{LINEAR}, on_published: {{where: {{id: IIT-3.5}}, verdict: held}}"
-    found = verdict(tmp_path, claim, repeats(3))
-    assert words.published_words(found) == "exponent 0.87, held"
-    assert words.asked_words(found.claim) == "0.7 to 1.3"
+@pytest.mark.parametrize(
+    ("values", "region", "expected"),
+    [
+        ([3.0, 3.1, 3.2], (2, INF), (HELD, 0)),
+        ([3.1, 3.1], (2, INF), (CANNOT_TELL, 1)),
+        ([3.0], (2, INF), (CANNOT_TELL, 2)),
+        ([], (2, INF), (CANNOT_TELL, 3)),
+        # exp(log(3)) is 3.0000000000000004.
+        ([3.0, 3.0, 3.0], (3, 3), (HELD, 0)),
+        ([0.0, 0.0, 0.1], (0, 1), (HELD, 0)),
+        ([-0.1, 0.0, 0.1], (-1, 1), (HELD, 0)),
+        ([0.9, 1.0, 1.1], (1.0, INF), (CANNOT_TELL, None)),
+    ],
+)
+def test_three_repeats_decide_if_their_interval_does(
+    values: list[float], region: Region, expected: tuple[Verdict, int | None]
+) -> None:
+    found = decide(values, region, on_logs=values != [0.9, 1.0, 1.1])
+    assert (found.verdict, found.further) == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do_not(seed: int) -> None:
+    source = random.Random(seed)
+    region = (0.95, 1.05)
+    # A mean that is inside, and a scatter that is too large for so few.
+    given = [source.gauss(0, 1) for _ in range(source.randint(3, 5))]
+    middle, spread = sum(given) / len(given), stats.tstd(given)
+    values = [1.01 + 0.04 * (value - middle) / spread for value in given]
+    found = decide(values, region, on_logs=False)
+    assert found.further is not None
+    n, mean, deviation = len(values), sum(values) / len(values), stats.tstd(values)
+
+    def verdict(repeats: int) -> Verdict:
+        half = stats.t.ppf(0.975, repeats - 1) * deviation / math.sqrt(repeats)
+        return verdict_of(mean - half, mean + half, region)
+
+    assert found.further >= 1
+    assert verdict(n + found.further) != CANNOT_TELL
+    assert all(verdict(repeats) == CANNOT_TELL for repeats in range(n, n + found.further))
+
+
+@pytest.mark.parametrize(
+    ("as_asked", "expected", "further"),
+    [
+        ([True] * 3, HELD, 0),
+        ([False] * 3, DID_NOT_HOLD, 0),
+        ([True, True, False], CANNOT_TELL, None),
+        ([True, True], CANNOT_TELL, 1),
+        ([], CANNOT_TELL, 3),
+    ],
+)
+def test_an_outcome_is_decided_by_repeats_that_agree(
+    as_asked: list[bool], expected: Verdict, further: int | None
+) -> None:
+    assert agree(as_asked) == (expected, None, further)
+
+
+# The published values.
+
+
+def test_every_published_value_is_read() -> None:
+    rows = read_published()
+    assert len(rows) == 255
+    assert sum(row["id"].startswith("COCO") for row in rows) == 96
+    assert [row["metric"] for row in rows if row["value"] is None and not row["id"].startswith("COCO")] == [
+        "added database latency that hurts"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ({"id": "R3-LAT", "edition": "CE 4.3", "x": 4}, 45),
+        ({"id": "R3-TPS", "edition": "CE 4.5", "x": 10}, 0.6),
+        ({"id": "IIT-3.4", "x": 60}, 0.00005),
+        ({"id": "IIT-3.8", "x": "before"}, 9.464),
+        ({"id": "R3-ATT", "x": 10}, 0.5),
+        ({"id": "R3-VAR", "x": "default", "metric": "throughput"}, 3.95),
+        ({"id": "R3-VAR", "x": "artemis-infrequent-flush", "metric": "mean latency"}, 258.5),
+        (
+            {"id": "COCO", "edition": "OS 4.8.6", "workload": "DoNothing.DoNothing", "x": 20, "metric": "throughput"},
+            0.04359,
+        ),
+    ],
+)
+def test_a_value_is_as_exact_as_it_was_printed_read_off_or_repeated(
+    columns: dict[str, str | float], error: float
+) -> None:
+    (row,) = (row for row in read_published() if fits(row, columns))
+    assert row["error"] == pytest.approx(error, rel=1e-3)
+
+
+def test_a_broken_file_names_every_line(tmp_path: Path) -> None:
+    path = tmp_path / "published.csv"
+    good = "A,source,OS,IOU,users,1,throughput,2.0,flows/s,label,here"
+    lines = [",".join(NAMES), good, good.replace("2.0", "two"), good.replace("label", "")]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(LabError) as caught:
+        read_published(path)
+    assert [str(problem).removeprefix(f"{path}:") for problem in caught.value.problems] == [
+        "3: value: must be a number, but is 'two'",
+        "4: quality: is empty",
+    ]
+    with pytest.raises(LabError, match="cannot be read"):
+        read_published(tmp_path / "none.csv")
+
+
+VARIANTS = """\
+title: Variants
+source: {document: r3-results, place: variants}
+words: [Frequent flushing lowers the throughput.]
+conditions: Enterprise 4.5
+published:
+  - {id: R3-VAR, x: variant, y: throughput, by: edition}
+  - {id: R3-VAR, x: variant, y: mean latency, by: edition}
+  - {id: IIT-3.8, x: moment, y: resident memory of PartyA}
+  - {id: R3-ATT, x: MB, y: throughput}
+sweep: own
+chart: {x: load.users, y: throughput, anchor: {load.users: 10, shape.corda: "4.9"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "within", "expected"),
+    [
+        # 255.6 ÷ 256.3, each with a standard deviation of 1.5 %: lower or not, they do not tell.
+        (
+            "id: R3-VAR, metric: throughput, x: artemis-frequent-flush",
+            "metric: throughput, x: default",
+            "[null, 1]",
+            CANNOT_TELL,
+        ),
+        # 946.56 ÷ 946.40 MB, each read off with 1 %.
+        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", CANNOT_TELL),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", HELD),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", DID_NOT_HOLD),
+    ],
+)
+def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
+    tmp_path: Path, of: str, to: str, within: str, expected: Verdict
+) -> None:
+    points = 'of: {load.users: 10, shape.corda: "4.9"}, to: {load.users: 1, shape.corda: "4.9"}'
+    check = f"on_published: {{of: {{{of}}}, to: {{{to}}}, verdict: held}}"
+    claim = f"name: a, says: 1, ratio: throughput, {points}, within: {within}, {check}"
+    (found,) = judge(figure_of(tmp_path, claim, head=VARIANTS), []).verdicts
+    assert found.published is not None
+    assert found.published.verdict == expected
+
+
+LAST = "  - {id: IIT-3.4, x: requests in 1s, y: throughput, by: edition}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "claim", "check", "value"),
+    [
+        # s there, ms here.
+        (LAST, "level: p50, at: {load.users: 70}", "where: {id: IIT-3.5}", 6225.4),
+        # Two quantities in one unit.
+        (
+            "".join(f"  - {{id: IIT-txt, x: requests in 1s, y: {y}}}\n" for y in ("mean latency", "total time")),
+            "ratio: [p50, p95], of: {load.users: 70}",
+            "where: {id: IIT-txt, x: 100}, of: {metric: mean latency}, to: {metric: total time}",
+            0.748,
+        ),
+        # The plateau has no x; of the row of latencies, the claim's x is 1.
+        (
+            "  - {id: IIT-txt, y: plateau throughput}",
+            "ratio: throughput, of: {load.users: 70}, to: {load.users: 1}",
+            "of: {id: IIT-txt}, to: {id: IIT-3.5}",
+            8 / 0.4866,
+        ),
+    ],
+)
+def test_published_rows_stand_for_the_points_of_a_claim(
+    tmp_path: Path, rows: str, claim: str, check: str, value: float
+) -> None:
+    line = f"name: a, says: 1, {claim}, within: [0, 1], on_published: {{{check}, verdict: held}}"
+    figure = figure_of(tmp_path, line, head=HEAD.replace(LAST, rows))
+    (found,) = judge(figure, []).verdicts
+    assert found.published is not None
+    assert found.published.value == pytest.approx(value, rel=1e-3)
+
+
+# The worked examples of docs/methodology.md: the real functions must give every number in them.
+
+
+def test_the_worked_example_that_held() -> None:
+    line = [(users, 0.5 + 0.15 * users) for users in (10, 20, 40, 80)]
+    assert [seconds for _, seconds in line] == [2.0, 3.5, 6.5, 12.5]
+    assert round(slope(line), 2) == 0.88
+    found = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
+    assert found.interval is not None
+    ends = found.interval.estimate, found.interval.low, found.interval.high
+    assert (found.verdict, *(round(end, 3) for end in ends)) == (HELD, 0.957, 0.832, 1.082)
+
+
+def test_the_worked_example_that_cannot_be_told() -> None:
+    found = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
+    assert found.interval is not None
+    assert (round(found.interval.low, 3), round(found.interval.high, 3)) == (0.940, 1.092)
+    assert (found.verdict, found.further) == (CANNOT_TELL, 3)
+    low, high = (math.exp(0.01294 + sign * 2.571 * 0.0303 / math.sqrt(6)) for sign in (-1, 1))
+    assert (round(low, 3), round(high, 3)) == (0.981, 1.046)
+
+
+def test_the_worked_example_of_published_values(tmp_path: Path) -> None:
+    head = HEAD.replace("{id: IIT-3.4, x: requests in 1s,", "{id: R3-F3b, x: cores,")
+    points = "of: {load.users: 70}, to: {load.users: 1}"
+    rows = "where: {edition: OS (latest at test; H2)}, of: {workload: Issue}, to: {workload: Issue+Pay single notary}"
+    claim = f"name: a, says: 1, ratio: throughput, {points}, within: [4, 17], on_published: {{{rows}, verdict: held}}"
+    (verdict,) = judge(figure_of(tmp_path, claim, head=head), []).verdicts
+    assert verdict.published is not None
+    assert words.published(verdict) == "8.5 ×, held"
+    assert (round(verdict.published.low, 1), round(verdict.published.high, 1)) == (8.0, 9.1)
+    assert round(math.hypot(0.5 / 68, 0.5 / 8), 3) == pytest.approx(0.063)
+
+
+# Numbers and points in words.
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "within", "here", "asked"),
+    [
+        ("throughput", 8.16, "[null, 10]", "8.16 flows/s (8.16 to 8.16, n = 3)", "at most 10 flows/s"),
+        ("sent_bytes_per_flow.PartyA", 216_000.0, "[50000, 250000]", "216 KB (216 to 216, n = 3)", "50 to 250 KB"),
+        ("gc_seconds_per_flow.PartyA", 0.00502, "[null, 0.01]", "5.02 ms (5.02 to 5.02, n = 3)", "at most 10 ms"),
+        ("gc_seconds_per_flow.PartyA", 1.5, "[1, null]", "1.50 s (1.50 to 1.50, n = 3)", "1 s or more"),
+    ],
+)
+def test_a_level_and_its_region_have_the_unit_of_the_metric(
+    tmp_path: Path, metric: str, value: float, within: str, here: str, asked: str
+) -> None:
+    claim = f"name: a, says: 1, level: {metric}, at: {{load.users: 70}}, within: {within}"
+    found = verdict(tmp_path, claim, repeats(3, lambda _: {metric: value}))
+    assert (found.verdict, words.here(found), words.asked(found.claim)) == ("held", here, asked)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "end", "text"),
+    [
+        (12.7937, 0.0013, INF, "12.8"),
+        (8.5, 0.54, INF, "8.5"),
+        (49.0, 24.0, INF, "49"),
+        (0.9973, 0.02, INF, "1.00"),
+        (2580.0, 0.5, INF, "2580"),
+        (9.96, 0.3, INF, "10.0"),
+        (8.5, 0.0, INF, "8.50"),
+        (0.0836, 0.003, INF, "0.084"),
+        (0.0, 1.0, INF, "0"),
+        (-1.2557, 0.001, INF, "-1.26"),
+        # 1.0 against 1.05 would look as if the value were well below.
+        (1.043, 0.15, 1.05, "1.04"),
+        (0.997, 0.025, 0.985, "0.997"),
+    ],
+)
+def test_a_value_has_no_more_digits_than_its_error_allows_and_those_of_its_region(
+    value: float, error: float, end: float, text: str
+) -> None:
+    assert words.honest(value, error, decimals_min=words.decimals_of(end)) == text
+
+
+@pytest.mark.parametrize(
+    ("claim", "definition", "parts"),
+    [
+        (
+            "ratio: p50, of: {load.users: last}, to: {load.users: 1}",
+            "latency p50: shape.corda 4.9, load.users last ÷ shape.corda 4.9, load.users 1",
+            "7.00 s ÷ 100 ms; shape.corda 4.9, load.users 70 ÷ shape.corda 4.9, load.users 1",
+        ),
+        (
+            "ratio: [p50, throughput], of: {load.users: 70}",
+            "latency p50 ÷ throughput: shape.corda 4.9, load.users 70 ÷ shape.corda 4.9, load.users 70",
+            "7.00 s ÷ 8 flows/s",
+        ),
+        (
+            "exponent: p50, over: users, from: 10",
+            "exponent of latency p50 over users: shape.corda 4.9, from 10",
+            "10: 1.00 s, 40: 4.00 s, 70: 7.00 s",
+        ),
+        (
+            "exponent: p50, over: users, where: {load.users: [10, 70]}, above: {load.users: 1}",
+            (
+                "exponent of latency p50 over users: shape.corda 4.9, load.users 10 or 70, each less the value at "
+                "shape.corda 4.9, load.users 1"
+            ),
+            "10: 900 ms, 70: 6.90 s",
+        ),
+        ("level: p50, at: {load.users: best}", "latency p50: shape.corda 4.9, load.users best", ""),
+    ],
+)
+def test_the_number_of_a_claim_is_told_with_its_points(tmp_path: Path, claim: str, definition: str, parts: str) -> None:
+    found = verdict(tmp_path, f"name: a, says: 1, {claim}, within: [0, 1]", [repeat_of(1, linear())])
+    assert words.definition(found.claim, figure_of(tmp_path, LINEAR).fields.chart) == definition
+    assert words.parts(found) == parts

@@ -9,18 +9,16 @@ import pytest
 
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
-from corda_lab.figures import repeat as of_repeats
-from corda_lab.figures import store
+from corda_lab.figures import repeats as of_repeats
 from corda_lab.figures.measure import CALIBRATION_MOVED_MAX, collect
-from corda_lab.figures.repeat import Repeat
-from corda_lab.figures.store import digest_of, in_form
+from corda_lab.figures.repeats import Repeat, changed_files, digest_of
 from corda_lab.lab import shape
 from corda_lab.results import stored
 from corda_lab.results.manifest import Image
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.validity import NOT_STEADY
-from corda_lab.sweeps.file import SweepFile, read_sweep
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
 from support.entries import changed
 from support.figures import SWEEP, write_figures
 from support.runs import ENVIRONMENT
@@ -68,7 +66,7 @@ def test_a_repeat_says_where_and_with_what_it_was_measured(bursts: StoredRun) ->
     assert first.at.endswith("Z")
     assert (first.machine.cpu, first.machine.cores) == ("A processor of some kind", 2)
     assert first.images == {"corda-lab/node:4.10": "sha256:" + "ab" * 32}
-    assert (first.platform, first.enterprise) == (12, False)
+    assert not first.enterprise
     assert first.commit == "0123456789ab with uncommitted changes"
     assert first.sweep_digest == digest_of(read_sweep(bursts.folder / "sweep.yaml"))
 
@@ -80,8 +78,8 @@ def test_a_repeat_says_which_workload_and_preset_it_was_measured_with(bursts: St
     manifest = bursts.manifest.model_copy(update={"environments": [tuned] * len(bursts.manifest.environments)})
     found = collect(StoredRun(bursts.folder, manifest, bursts.steps), METRIC_NAMES).repeats[0]
     assert list(found.files) == ["preset tuned", "workload iou"]
-    assert store.changed_files(found.files) == []
-    assert store.changed_files({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
+    assert changed_files(found.files) == []
+    assert changed_files({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
 
 
 def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:
@@ -119,13 +117,6 @@ def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_condit
     requests = {**begun.requests.model_dump(), "failed": 3, "unknown": 2}
     repeat = repeat_with({"flags": [cold], "requests": requests, "resolved": {"ok": 1, "failed": 1}})
     assert (repeat.points[0].failed, repeat.points[0].conditioned) == (4, False)
-    (first,) = of_repeats.first_points([repeat])
-    assert (first.conditioned, of_repeats.without_conditioning([repeat])) == (False, 0)
-    points = [one.model_copy(update={"conditioned": None}) for one in repeat.points]
-    later = repeat.model_copy(update={"points": points, "repeat": 2})
-    assert of_repeats.first_points([repeat, later]) == [first]
-    assert of_repeats.without_conditioning([repeat, later]) == 0, "they share a start"
-    assert of_repeats.without_conditioning([later]) == 1
 
 
 def test_an_invalid_step_has_no_values_and_says_why(bursts: StoredRun) -> None:
@@ -256,7 +247,7 @@ def test_what_a_named_step_takes_beside_its_load_is_not_measured(tmp_path: Path)
 
 
 def test_the_short_form_has_a_digest_of_its_own(sweep: SweepFile) -> None:
-    short = in_form(sweep, "quick")
+    short = quick(sweep)
     assert digest_of(short) != digest_of(sweep)
     longer = replace(short, fields=short.fields.model_copy(update={"repeats": 7}))
     assert digest_of(longer) == digest_of(short)

@@ -1,0 +1,300 @@
+"""The stored repeats of sweeps, ``docs/reproduction/<sweep>/<utc>-<form>.json``. Claims are judged from them.
+
+A repeat has only ratios, exponents and levels of its own points to give. So repeats of several days add up.
+"""
+
+import hashlib
+import json
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, ValidationError
+
+from corda_lab import atomic
+from corda_lab.errors import LabError
+from corda_lab.figures.figure import Figure, Form
+from corda_lab.figures.points import Part, Point
+from corda_lab.lab import shape
+from corda_lab.lab.settings import Settings
+from corda_lab.paths import WORKLOADS
+from corda_lab.results.sweep import LeftOut
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.plan import points_of, run_time, steps_of
+from corda_lab.text.words import length, listed, plural
+from lab_workload.problems import Problem
+
+DIGEST_LENGTH = 16
+WORKLOAD, PRESET = "workload", "preset"
+"""The kinds of files of ``configs/`` that a repeat is measured with, in their names: ``workload iou``."""
+REPEATS_MIN = 3
+"""Fewer repeats hardly show their own scatter, and decide nothing."""
+NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "thresholds", "quick", "beside"}
+"""Fields of a sweep file that change nothing about one repeat. All others enter its digest."""
+RESTORE = "Restore it with git, or delete it and measure again."
+
+
+class Machine(Part):
+    """The machine. Fields that the operating system does not report are None."""
+
+    cpu: str | None
+    cores: int
+    memory_bytes: int | None
+
+    def __str__(self) -> str:
+        """``AMD EPYC, 2 cores, 25 GB``."""
+        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 1e9:.0f} GB"
+        return f"{self.cpu or 'unknown CPU'}, {plural(self.cores, 'core')}{memory}"
+
+
+class Calibration(Part):
+    """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured.
+
+    Each is the mean of half of the readings; with a single reading on either side, of the first and the last step.
+    """
+
+    before: float | None = None
+    after: float | None = None
+
+
+class Site(NamedTuple):
+    """What a claim may need."""
+
+    cores: int
+    enterprise: bool
+    """Whether the nodes are Corda Enterprise."""
+
+
+class Spoilt(Part):
+    """A repeat that does not count, by its number in the run, and why."""
+
+    repeat: int
+    why: str
+
+
+class Repeat(Part):
+    """One repeat of all points of a sweep."""
+
+    sweep: str
+    form: Form
+    repeat: int
+    """Its number within its run, from 1."""
+    seed: int | None = None
+    """The seed of its loads, which also says in which direction it went; None if it is not known."""
+    at: str
+    """When it began: ISO 8601, UTC."""
+    seconds: float | None = None
+    """How long it took with its starts and conditionings; None if it was interrupted."""
+    run: str
+    """The folder of its run in ``results/``."""
+    lab_version: str
+    commit: str | None
+    machine: Machine
+    images: dict[str, str]
+    """The images of the Corda nodes: name → id."""
+    enterprise: bool = False
+    """Whether its nodes were Corda Enterprise."""
+    calibration: Calibration = Calibration()
+    sweep_digest: str
+    """Digest of what the sweep file says about the measurement. Repeats with different digests are not joined."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Digests of the workloads and presets that it was measured with: ``workload iou`` → digest. A repeat whose files
+    are others today is not judged. Files that are not named are not known."""
+    points: list[Point]
+    left_out: list[LeftOut] = Field(default_factory=list)
+    """The points that this machine cannot have."""
+    spoilt: list[Spoilt] = Field(default_factory=list)
+    """Repeats of the same run that do not count, and why."""
+
+    @property
+    def file(self) -> str:
+        """Its file in the folder of all repeats. The same repeat always has the same file, so it counts once."""
+        utc = re.sub(r"[-:]", "", self.at)
+        return f"{self.sweep}/{utc}-{self.form}.json"
+
+    @property
+    def site(self) -> Site:
+        return Site(self.machine.cores, self.enterprise)
+
+    def lacking(self, metrics: Sequence[str]) -> list[str]:
+        """Return the metrics that were never collected for it. If every point broke, it lacks none."""
+        known = {name for point in self.points for name in point.metrics}
+        return [name for name in metrics if name not in known] if known else []
+
+
+# Files.
+
+
+def write(repeats: Iterable[Repeat], folder: Path) -> list[Path]:
+    """Write a file for each repeat, with a line for each point, and return their paths. The same repeat is replaced."""
+    paths = []
+    for repeat in repeats:
+        head = repeat.model_dump_json(exclude={"points"}, indent=2).removesuffix("\n}")
+        points = (
+            json.dumps(point.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+            for point in repeat.points
+        )
+        lines = ",\n".join(f"    {point}" for point in points)
+        paths.append(folder / repeat.file)
+        atomic.write_text(paths[-1], f'{head},\n  "points": [\n{lines}\n  ]\n}}\n')
+    return paths
+
+
+def read(folder: Path) -> list[Repeat]:
+    """Read all stored repeats, oldest first. Raises LabError with every file that cannot be read."""
+    repeats: list[Repeat] = []
+    problems: list[Problem] = []
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            repeat = Repeat.model_validate_json(path.read_bytes())
+        except OSError as error:
+            problems.append(Problem(f"cannot be read: {error.strerror}", (), RESTORE, path))
+        except ValidationError as error:
+            first = error.errors()[0]
+            problems.append(Problem(first["msg"], first["loc"], RESTORE, path))
+        else:
+            repeats.append(repeat)
+            if folder / repeat.file != path:
+                problems.append(Problem(f"its name must be {repeat.file}", (), RESTORE, path))
+    if problems:
+        raise LabError(problems=problems)
+    return sorted(repeats, key=lambda repeat: (repeat.at, repeat.sweep))
+
+
+# Which repeats count.
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The stored repeats of one sweep, oldest first: those that measured what its file says now, and the others."""
+
+    current: tuple[Repeat, ...]
+    outdated: tuple[tuple[Repeat, str], ...]
+    """Each with what it was measured with: ``measured with another workload iou``."""
+
+    def of(self, form: Form) -> tuple[Repeat, ...]:
+        return tuple(repeat for repeat in self.current if repeat.form == form)
+
+    @property
+    def chosen(self) -> tuple[Repeat, ...]:
+        """The current repeats of the whole sweep; if they are too few, those of its short form."""
+        full, quick = self.of("full"), self.of("quick")
+        return full if len(full) >= REPEATS_MIN or not quick else quick
+
+    @property
+    def outdated_words(self) -> list[str]:
+        """Which repeats do not count: ``3 repeats, quick, 23 Nov 2026: measured with another workload iou``."""
+        groups: dict[tuple[Form, str], list[Repeat]] = {}
+        for repeat, why in self.outdated:
+            groups.setdefault((repeat.form, why), []).append(repeat)
+        return [
+            f"{plural(len(group), 'repeat')}, {form}, {days(group)}: {why}" for (form, why), group in groups.items()
+        ]
+
+
+def kept(figure: Figure, repeats: Iterable[Repeat]) -> Kept:
+    """Return the repeats of a figure's sweep. Those of an earlier version of its files are never judged."""
+    forms: list[Form] = ["full"] if figure.sweep.short is None else ["full", "quick"]
+    digests = {form: digest_of(figure.in_form(form)) for form in forms}
+    reasons = [(repeat, _why_outdated(repeat, digests)) for repeat in repeats if repeat.sweep == figure.sweep.name]
+    return Kept(
+        tuple(repeat for repeat, why in reasons if not why), tuple((repeat, why) for repeat, why in reasons if why)
+    )
+
+
+def _why_outdated(repeat: Repeat, digests: Mapping[Form, str]) -> str:
+    if repeat.sweep_digest != digests.get(repeat.form):
+        return "measured before the sweep changed"
+    names = changed_files(repeat.files)
+    return f"measured with another {listed(names)}" if names else ""
+
+
+def digest_of(sweep: SweepFile) -> str:
+    """Return the digest of what a sweep, in its form, says about one repeat. Comments and repeats do not count."""
+    said = sweep.fields.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=NOT_MEASURED)
+    for step in said.get("steps") or ():
+        step.pop("beside", None)
+    return text_digest(json.dumps(said, sort_keys=True))
+
+
+def text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def changed_files(files: Mapping[str, str]) -> list[str]:
+    """Return the names of the files that are not today what they were: changed, or gone."""
+    return [name for name, digest in files.items() if digest != _digest_today(name)]
+
+
+def _digest_today(name: str) -> str:
+    kind, _, file = name.partition(" ")
+    if kind == PRESET:
+        return shape.preset_sha256(file)[:DIGEST_LENGTH]
+    path = WORKLOADS / f"{file}.yaml"
+    return text_digest(path.read_text(encoding="utf-8")) if path.is_file() else ""
+
+
+def are_of_one_start(figure: Figure, repeats: Sequence[Repeat]) -> bool:
+    """Return whether two or more repeats all ran on one start of the nodes.
+
+    They are of one run, whose labs have one shape, and are not started again for a repeat.
+    """
+    if len(repeats) < 2 or len({repeat.run for repeat in repeats}) > 1:
+        return False
+    sweep = figure.in_form(repeats[0].form)
+    return sweep.fields.fresh == "shape" and len({point.shape_key for point in points_of(sweep)}) == 1
+
+
+ESTIMATES = (
+    "Times are those of the stored repeats. Without any, they are estimates for two cores, without the time of image "
+    "builds. Set-ups, backlogs, bursts and counted flows take as long as the sweep file says (beside)."
+)
+"""What the times of figures are, and what they leave out."""
+
+
+def seconds_of(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> float:
+    """Return how long a sweep takes in its form: as long as stored repeats did, else an estimate for all its points."""
+    known = [repeat.seconds for repeat in stored if repeat.seconds is not None]
+    if known:
+        # Not the median: where repeats share a start, the first of them has it, and its time would be left out.
+        return statistics.fmean(known) * sweep.fields.repeats
+    return run_time(steps_of(sweep), settings, fresh=sweep.fields.fresh).seconds_max
+
+
+# In words.
+
+
+def days(repeats: Sequence[Repeat]) -> str:
+    """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
+    known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(repeat.at) for repeat in repeats)]
+    return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+
+
+def machines(repeats: Iterable[Repeat]) -> str:
+    return "; ".join(dict.fromkeys(str(repeat.machine) for repeat in repeats))
+
+
+def calibration(repeat: Repeat) -> str:
+    """Return the calibration of both halves of a repeat in ms: ``3.58 to 3.61``; a dash where it was not measured."""
+    return " to ".join(f"{time:.2f}" for time in (repeat.calibration.before, repeat.calibration.after) if time) or "–"
+
+
+def images(repeats: Iterable[Repeat]) -> str:
+    """Return the images of repeats with the beginnings of their ids: ``corda-lab/node:4.10 (0123456789ab)``."""
+    known = sorted({image for repeat in repeats for image in repeat.images.items()})
+    return ", ".join(f"{name} ({identity.removeprefix('sha256:')[:12]})" for name, identity in known)
+
+
+def spoilt(repeats: Iterable[Repeat]) -> list[str]:
+    """Return which repeats of the same runs were measured and did not count, and why."""
+    known = {(repeat.run, each.repeat): each.why for repeat in repeats for each in repeat.spoilt}
+    return [f"repeat {number} of {run} was not counted: {why}" for (run, number), why in known.items()]
+
+
+def duration(seconds: float) -> str:
+    """Return an estimated duration in whole minutes: ``15 min``, ``4 h 21 min``."""
+    return length(60 * max(1, round(seconds / 60)))
