@@ -43,8 +43,6 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import execute, runner
 from corda_lab.sweeps import store as kept_sweeps
@@ -55,9 +53,10 @@ from corda_lab.sweeps.step import PlannedStep, points_of, step_of, steps_of
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
-from lab_workload.workload import load_workload
 
 Values = Iterator[Value]
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
@@ -134,7 +133,7 @@ def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -
     return replace(found, transactions=checked, at_rest=read["at_rest"], rest_seconds=read["rest_seconds"])
 
 
-def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> Observed:
+def _observed(one: Case, step: int, options: Load, subject: Subject) -> Observed:
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
     machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
@@ -156,11 +155,12 @@ def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> O
     )
 
 
-def _built(one: Case, step: int, options: LoadOptions, subject: Subject) -> StepEntry:
+def _built(one: Case, step: int, options: Load, subject: Subject) -> StepEntry:
     """The entry of a load that came to its end: with its faults, and broken if it broke the lab."""
     read = one.load(step)
-    run_plan = RunPlan(
-        "golden", options, load_workload(WORKLOADS, options.workload, NODES), subject, FLOW_TIMEOUT_SECONDS
+    text = (WORKLOADS / f"{options.workload}.yaml").read_text(encoding="utf-8")
+    run_plan = Plan(
+        identity="golden", load=options, workload_text=text, starters=(), subject=subject, seconds=options.total_seconds
     )
     seen = _observed(one, step, options, subject)
     entry = build_step(run_plan, seen)
@@ -179,7 +179,7 @@ def _built(one: Case, step: int, options: LoadOptions, subject: Subject) -> Step
     return entry
 
 
-def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str, str]) -> Measured:
+def _measured(one: Case, step: int, options: Load, variables: Mapping[str, str]) -> Measured:
     """A load as it is stored. Times of the load that conditioned the nodes before are made up: none is measured."""
     read = one.load(step)
     subject = TypeAdapter(Subject).validate_python(read["subject"])
@@ -210,7 +210,7 @@ def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str
 
 @contextmanager
 def _stored_load(one: Case) -> Iterator[StoredRun]:
-    options = TypeAdapter(LoadOptions).validate_python(one.content["load"])
+    options = TypeAdapter(Load).validate_python(one.content["load"])
     measured = _measured(one, 1, options, {})
     with tempfile.TemporaryDirectory() as folder:
         files.write_run(Path(folder), files.single("20260102T030405Z-golden", measured, options), [measured])
@@ -336,7 +336,7 @@ def unfinished_values(one: Case) -> Values:
         command="golden",
         began_at=content["began_at"],
         workload="iou",
-        options=TypeAdapter(LoadOptions).validate_python(content["load"]),
+        options=TypeAdapter(Load).validate_python(content["load"]),
         subject=TypeAdapter(Subject).validate_python(one.load(1)["subject"]),
     )
     with tempfile.TemporaryDirectory() as results:

@@ -10,8 +10,8 @@ from corda_lab.analysis.points import Point
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.words import plural
+from lab_workload.load import FIELDS, OPTIONS
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 """Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer
@@ -71,7 +71,7 @@ def circumstances(run: StoredRun, step: StepEntry) -> dict[str, dict[str, str]]:
     first_seed = step.load.seed - (step.repeat - 1)
     # A search chooses its own rates, and each of its steps adds 1 to the seed.
     searched_rate = {"rate": "searched"} if run.sweep.find_max else {"seed": first_seed}
-    asked = {name: option.value(step.load) for name, option in LOAD_OPTIONS.items() if name not in NOT_COMPARED}
+    asked = {key: step.load.of_model(FIELDS[key]) for key in OPTIONS if key not in NOT_COMPARED}
     load = {**asked, "overrides": step.load.overrides, "seed": run.sweep.seed, **searched_rate}
     return {
         **surroundings(environment),

@@ -22,8 +22,7 @@ from corda_lab.figures.statistic import (
     words,
 )
 from corda_lab.figures.store import SweepNames
-from corda_lab.sweeps.file import known_fields
-from lab_workload.field_problems import field_problem
+from lab_workload.field_problems import field_problem, known_fields
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, in_file_order
 from lab_workload.yaml_source import Source

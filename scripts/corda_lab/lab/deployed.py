@@ -86,8 +86,6 @@ class LoadStart:
     arguments: tuple[str, ...]
     has_alias: bool = False
     """Whether other containers also find it under the name of the service, as Prometheus does."""
-    workload: Path | None = None
-    """The file of its workload, which may be newer than the lab."""
 
 
 class Deployed(Protocol):

@@ -13,10 +13,11 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION, BurstCount, Condition, FlowCount, Measure, SpanFields
 from corda_lab.steps.build import conditioning_words
 from corda_lab.steps.entry import ConditioningEntry, StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, burst_words, flows_words
+from corda_lab.steps.load import burst_words, flows_words
 from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import length, listed, plural
+from lab_workload.load import Load
 
 NOTE_TITLES: Mapping[Kind, str] = {
     "failed": "Failed",
@@ -119,13 +120,13 @@ def machines(environment: Environment) -> str:
     return f"{plural(len(placed.hosts), 'host')} of the placement {placed.name}"
 
 
-def load_facts(load: LoadOptions) -> str:
+def load_facts(load: Load) -> str:
     """``closed, 8 users, pacing 0 s, seed 1``; for open load the arrivals, rate and pool; for bursts their size."""
     by = f", {plural(load.workers, 'worker')}" if load.workers else ""
     if load.model == "open":
         return (
             f"open, {load.arrivals} arrivals at {load.rate:g}/s, pool of {load.users}, "
-            f"dropped when more than {LOAD_OPTIONS['late_max'].value(load):g} s late{by}, seed {load.seed}"
+            f"dropped when more than {load.late_max_seconds:g} s late{by}, seed {load.seed}"
         )
     if load.model == "burst":
         return f"{burst_words(load)}, seed {load.seed}"

@@ -33,7 +33,7 @@ from corda_lab.steps import stages
 from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS, burst_words
+from corda_lab.steps.load import burst_words
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, Window, counted, grouped_errors, timed_within
 from corda_lab.steps.waterfall import label, self_times, waits
 from corda_lab.text.words import (
@@ -289,7 +289,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "fault_rows": faults.rows(step),
         "trend_rows": tables.trend_rows(run, step),
         "trend_titles": tables.TREND_TITLES,
-        "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),
+        "late_max_seconds": step.load.of_model("late_max_seconds"),
         "replay": f"scripts/lab chaos {run.identity}",
         "burst_table": [] if step.bursts is None else tables.burst_rows(step.bursts),
         "stage_meanings": STAGE_MEANINGS,

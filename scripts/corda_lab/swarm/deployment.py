@@ -36,8 +36,6 @@ from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, cr
 LIST_SECONDS_MAX = 30.0
 CREATE_SECONDS_MAX = 60.0
 """All rows of a worker may be hundreds of megabytes."""
-WORKLOADS = "/etc/corda-lab/workloads"
-"""The folder of the workloads in the containers of the load generator."""
 EXEC = ("exec", "-T")
 _CPU = re.compile(r"model name\s*:\s*(.+)")
 SERVICE_LABEL = "com.docker.swarm.service.name"
@@ -265,14 +263,11 @@ class DeployedStack:
     def start_load(self, load: LoadStart) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
         engine, template = load.container.engine, self.load_template
-        files = dict(template.files)
-        if load.workload is not None:
-            files[f"{WORKLOADS}/{load.workload.name}"] = load.workload
         create = create_arguments(template, load)
         engine.checked(*create, seconds_max=CREATE_SECONDS_MAX, environment=environment_of(template))
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(template.folders):
-                copies = copy_files(files, target, Path(folder) / str(place))
+                copies = copy_files(template.files, target, Path(folder) / str(place))
                 engine.checked("cp", f"{copies}/.", f"{load.container.name}:{target}", seconds_max=CREATE_SECONDS_MAX)
         engine.checked("start", load.container.name, seconds_max=CREATE_SECONDS_MAX)
 

@@ -11,13 +11,13 @@ from corda_lab.results import folders
 from corda_lab.results.sweep import Fresh, LeftOut
 from corda_lab.results.sweep_parts import STEPS_MAX
 from corda_lab.runs.preflight import OUTSTANDING_MAX, check_own_limit
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions, check_options
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.step import NAME_LENGTH_MAX, PlannedStep, at_rate, points_of, steps_of
 from corda_lab.workloads.resolve import check_uploads, read_workload
+from lab_workload.load import Load
 from lab_workload.names import canonical
 from lab_workload.problems import Problem
-from lab_workload.workload import Workload
+from lab_workload.schema import Workload
 
 SEARCHES_MAX = 99
 """Most searches of a sweep."""
@@ -144,10 +144,11 @@ def _point_problems(point: PlannedStep, settings: Settings, room: Room) -> Seque
     return [*problems, *_fault_problems(step, wanted, room)]
 
 
-def _load_problems(load: LoadOptions, wanted: Settings, limit: str | None) -> Sequence[Problem]:
+def _load_problems(load: Load, wanted: Settings, limit: str | None) -> Sequence[Problem]:
     """Return what is wrong with a load on a shape. ``limit`` is the number of outstanding flows that the sweep sets."""
+    if problems := [Problem(problem.text, ("load", *problem.location), problem.remedy) for problem in load.problems()]:
+        return problems
     try:
-        check_options(load)
         workload = read_workload(load.workload, load.overrides)
         check_own_limit(limit, load, None, workload)
         check_uploads(workload, wanted)
@@ -156,7 +157,7 @@ def _load_problems(load: LoadOptions, wanted: Settings, limit: str | None) -> Se
     return list(_fit_problems(workload, load, wanted))
 
 
-def _fit_problems(workload: Workload, load: LoadOptions, wanted: Settings) -> Iterator[Problem]:
+def _fit_problems(workload: Workload, load: Load, wanted: Settings) -> Iterator[Problem]:
     """Yield what the shape ``wanted`` lacks: parties, nodes that start flows, and the CorDapp of the flows."""
     try:
         parties = wanted.parties
@@ -236,6 +237,6 @@ def run_time(
 def step_seconds(step: PlannedStep) -> tuple[float, float]:
     """Return the shortest and the longest duration of a step in seconds, as far as the sweep file says it."""
     fixed = step.beside_seconds or 0.0
-    fixed += float(LOAD_OPTIONS["idle_after"].value(step.at_peak(1.0).options("x")) or 0.0)
+    fixed += step.at_peak(1.0).options("x").idle_after_seconds or 0.0
     fixed += 0.0 if step.is_counted else step.seconds_max
     return step.warm_up[0] + fixed, step.warm_up[1] + fixed

@@ -18,7 +18,6 @@ from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
 from corda_lab.steps.entry import StepEntry, VerdictEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.sweeps import plan, store
@@ -29,6 +28,7 @@ from corda_lab.sweeps.step import PlannedStep
 from corda_lab.text import ui
 from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
+from lab_workload.load import Load
 
 LOG_LINES = 2000
 """Last lines of each container that are kept of a failed attempt."""
@@ -195,7 +195,7 @@ class Runner:
             entry = entry.updated(flags=[*entry.flags, *slower])
         return measured.with_step(placed(entry, step, failings(entry, self._sweep.fields)))
 
-    def _options(self, step: PlannedStep) -> LoadOptions:
+    def _options(self, step: PlannedStep) -> Load:
         return step.options(f"{self._sweep.name}-{step.index:04d}")
 
     def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
@@ -262,7 +262,7 @@ class Runner:
             (folder / "logs.txt").write_text(text, encoding="utf-8")
 
 
-def _prepared(options: LoadOptions, step: PlannedStep) -> PreparedRun:
+def _prepared(options: Load, step: PlannedStep) -> PreparedRun:
     """Prepare the run of a load for a step, which may be one that ends a node. Raises LabError."""
     return replace(preflight.prepare(options), may_break=step.may_break)
 

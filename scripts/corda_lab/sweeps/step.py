@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import Field
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.results import folders
 from corda_lab.results.sweep import Fresh, ManifestPart, SweepFields
@@ -25,10 +24,11 @@ from corda_lab.results.sweep_parts import (
 )
 from corda_lab.steps.entry import ParameterValue, Phase
 from corda_lab.steps.faults import Fault
-from corda_lab.steps.load import LOAD_OPTIONS, Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
+from corda_lab.steps.load import Conditioning, read_load
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.text.durations import parse_duration
+from lab_workload.durations import seconds_in
+from lab_workload.load import FIELDS, Load, LoadModel, Stopping, model_of
 
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
@@ -142,7 +142,7 @@ class PlannedStep(ManifestPart):
             before = before.model_copy(update={"load": {**before.load, "rate": rate}})
         return self.model_copy(update={"load": {**self.load, "rate": rate}, "condition": before})
 
-    def options(self, name: str) -> LoadOptions:
+    def options(self, name: str) -> Load:
         """Return the load of this step, with the conditions for ending early."""
         given = ({"users": POOL_DEFAULT} if _model(self.load) == "open" else {}) | self.load
         stopping = None
@@ -152,18 +152,10 @@ class PlannedStep(ManifestPart):
             case FlowCount(flows=flows, after=after):
                 given |= {"flows": flows, "flows_after": after}
             case _:
-                stopping = Stopping(self.warm_up[0])
-        return LoadOptions(
-            workload=self.workload,
-            duration_seconds=self.seconds_max,
-            warm_up_seconds=self.warm_up[1],
-            name=name,
-            seed=self.seed,
-            overrides=self.overrides,
-            stopping=stopping,
-            faults=self.faults,
-            **attributes_of(given),
-        )
+                stopping = Stopping(warm_up_seconds_min=self.warm_up[0])
+        own = {"workload": self.workload, "name": name, "seed": self.seed, "overrides": self.overrides}
+        times = {"duration": self.seconds_max, "warm_up": self.warm_up[1]}
+        return read_load({**given, **own, **times, "stopping": stopping, "faults": self.faults})
 
     def conditioning(self) -> Conditioning | None:
         """Return the load that conditions the nodes of a new lab for this step; None if nothing does."""
@@ -234,7 +226,7 @@ def _conditioned(fields: SweepFields, step: PlannedStep) -> PlannedStep:
     given, load = asked.load.model_dump(exclude_none=True), dict(step.load)
     if _model({**load, **given}) != _model(load):
         # The options of the other model, and the users, who are another thing there, do not apply.
-        load = {name: value for name, value in load.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+        load = {name: value for name, value in load.items() if name != "users" and model_of(FIELDS[name]) is None}
     is_same = asked.workload in (None, step.workload)
     condition = PlannedCondition(
         load={**load, **given},
@@ -246,11 +238,11 @@ def _conditioned(fields: SweepFields, step: PlannedStep) -> PlannedStep:
 
 
 def _model(load: Mapping[str, Any]) -> LoadModel:
-    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
+    return Load(workload="", arrivals=load.get("arrivals", "closed")).model
 
 
 def _seconds(name: str, value: Any) -> Any:
-    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
+    return seconds_in(str(value)) if FIELDS[name].endswith("_seconds") else value
 
 
 def _texts(arguments: Mapping[str, Any]) -> dict[str, str]:

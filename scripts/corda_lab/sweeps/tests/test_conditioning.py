@@ -16,7 +16,6 @@ from corda_lab.runs import conditioning
 from corda_lab.runs import execute as runs_execute
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
-from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.command import show_plan
 from corda_lab.sweeps.file import read_sweep
@@ -24,6 +23,7 @@ from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.runner import Runner
 from corda_lab.sweeps.step import points_of
 from corda_lab.sweeps.store import PlanFile
+from lab_workload.load import Load
 from support import simulation, sweeps
 from support.runs import ENVIRONMENT, measured_of, plan_of
 
@@ -45,7 +45,7 @@ class Loads:
     """What was put on the labs: a start, a conditioning, or the load of a step."""
 
     seen: list[str] = field(default_factory=list)
-    options: list[LoadOptions] = field(default_factory=list)
+    options: list[Load] = field(default_factory=list)
     errors: list[LabError] = field(default_factory=list)
 
 
@@ -54,7 +54,12 @@ def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
     end = simulation.end_words(simulated, 2, 5)
     (tmp_path / "sample").mkdir()
-    measured = measured_of(tmp_path / "sample", plan_of(LoadOptions("iou", 2, 4, 1)), simulated, end)
+    measured = measured_of(
+        tmp_path / "sample",
+        plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1)),
+        simulated,
+        end,
+    )
     found = Loads()
 
     def condition(run: PreparedRun, _: object, folder: Path, *__: object) -> Conditioned:

@@ -10,13 +10,13 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
 from corda_lab.results.sweep import Fresh
 from corda_lab.runs.preflight import OUTSTANDING_MAX
-from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import plan
 from corda_lab.sweeps.command import SWEEPS, show_plan
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import admitting
 from corda_lab.sweeps.plan import run_time
 from corda_lab.sweeps.step import KEY_LENGTH_MAX, PlannedStep, points_of
+from lab_workload.load import Load
 from support.sweep_files import keys, restarts, steps_of, sweep_of
 
 
@@ -127,7 +127,7 @@ def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> Non
     assert options.duration_seconds == 30
 
 
-def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
+def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> Load | None:
     wanted = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].conditioning()
     return None if wanted is None else wanted.options
 
@@ -199,7 +199,7 @@ def test_a_step_that_shows_how_nodes_warm_up_has_cold_nodes(tmp_path: Path, sett
 
 
 def test_a_load_that_cannot_condition_the_nodes_is_refused_in_the_plan(tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(LabError, match=r"condition: --rate: is only for open load"):
+    with pytest.raises(LabError, match=r"condition\.load\.rate: is only for open load"):
         conditioning_of(tmp_path, settings, "condition: {load: {rate: 5}}\n")
 
 

@@ -22,12 +22,12 @@ from corda_lab.runs import execute as runs_execute
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.recording import Recording
-from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import execute, lab, plan, store
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.runner import Runner, StepFailedError
 from corda_lab.sweeps.store import PlanFile
+from lab_workload.load import Load
 from support import simulation
 from support.docker import docker_client, listed
 from support.entries import changed
@@ -89,7 +89,7 @@ class Loads:
 
 def leave_evidence(folder: Path) -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
-    options = LoadOptions("iou")
+    options = Load(workload="iou")
     subject = plan_of(options).subject
     load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options=options, subject=subject)
     evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
@@ -100,7 +100,12 @@ def leave_evidence(folder: Path) -> None:
 def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     (tmp_path / "sample").mkdir()
     end = simulation.end_words(SIMULATED, 2, 5)
-    sample = measured_of(tmp_path / "sample", plan_of(LoadOptions("iou", 2, 4, 1)), SIMULATED, end)
+    sample = measured_of(
+        tmp_path / "sample",
+        plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1)),
+        SIMULATED,
+        end,
+    )
     found = Loads()
 
     def measure(run: PreparedRun, _: object, recorded: Recording, *__: object) -> Measured:
