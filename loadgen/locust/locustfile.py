@@ -1,6 +1,6 @@
 """The locustfile: runs a workload. In closed load, every user has one flow in flight; otherwise, users are the pool.
 
-``docs/workloads.md`` describes workloads. The arguments are declared in ``lab_load/locust_arguments.py``.
+``docs/workloads.md`` describes workloads. The arguments are declared in ``lab_load/form.py``.
 """
 
 import time
@@ -12,9 +12,9 @@ from locust.exception import StopUser
 
 from lab_load.answer import Answer, no_answer, not_sent, read_answer
 from lab_load.distributed import make_generator
+from lab_load.form import add_arguments
 from lab_load.generator import leave
 from lab_load.generator_settings import GeneratorSettings, authorization
-from lab_load.locust_arguments import add_arguments
 from lab_load.pool import Place
 from lab_workload.load import UNWANTED
 from lab_workload.problems import LoadError
@@ -62,13 +62,12 @@ class FlowUser(FastHttpUser):
         if self._leaving:
             super().__init__(environment)
             return
-        plan = self._run.plan
-        self.network_timeout = plan.answer_timeout_seconds
+        self.network_timeout = SETTINGS.answer_timeout_seconds
         super().__init__(environment)
         self._user = self._run.next_user()
         self._place = Place(self._run.pool) if self._run.pool else None
-        if plan.choice.pacing_seconds:
-            self._pace = constant_pacing(plan.choice.pacing_seconds)
+        if pacing_seconds := self._run.plan.load.pacing_seconds:
+            self._pace = constant_pacing(pacing_seconds)
 
     def stop(self, force=False):
         """Make sure that the user starts no more flows. Locust kills it later, and it may wake up before."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from corda_lab.steps.counts import Counts
-from corda_lab.steps.load import LoadOptions, with_limit
-from lab_workload.load import ALL_FAILED
+from corda_lab.steps.load import with_limit
+from lab_workload.load import ALL_FAILED, Load
 from lab_workload.subject import LoadPart
 from support import simulation
 from support.runs import RUN_IDENTITY, copy_of, plan_of, store
@@ -37,7 +37,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
             simulated = simulation.closed_rows(
                 users, 75, service, error_every=error_every, failure=failure, errors=errors, parts=names
             )
-            plan = plan_of(LoadOptions("iou", users, 60, 15), *parts)
+            plan = plan_of(Load(workload="iou", users=users, duration_seconds=60, warm_up_seconds=15), *parts)
             end = simulation.end_words(simulated, users, 75)
             return store(folder, plan, simulated, end, counted=counted, with_stages=with_stages)
 
@@ -55,7 +55,9 @@ def stored_open_run(tmp_path: Path) -> Callable[..., Path]:
         def make(folder: Path) -> Path:
             service = simulation.fixed(service_seconds)
             simulated, drops = simulation.open_rows(rate, 75, service, pool=pool, lag_seconds=lag_seconds)
-            options = LoadOptions("iou", pool, 60, 15, arrivals="constant", rate=rate)
+            options = Load(
+                workload="iou", users=pool, duration_seconds=60, warm_up_seconds=15, arrivals="constant", rate=rate
+            )
             end = simulation.end_words(simulated, pool, 75, rate=rate, drops=drops)
             return store(folder, plan_of(options), simulated, end, drops=drops)
 
@@ -71,7 +73,7 @@ def stored_burst_run(tmp_path: Path) -> Callable[..., Path]:
 
     def burst(*, bursts: int = 4, pool: int | None = None, exit_reason: str = "completed", **about: Any) -> Path:
         simulated = simulation.burst_rows(20, bursts, simulation.fixed(0.05), pool=pool)
-        asked = LoadOptions("iou", 20, arrivals="burst", bursts=bursts, pool=pool)
+        asked = Load(workload="iou", users=20, arrivals="burst", bursts=bursts, pool=pool)
         options = with_limit(asked, ())
         end = simulation.counted_end(simulated, options.places, exit_reason)
         return store(tmp_path, plan_of(options), simulated, end, **about)
@@ -85,7 +87,7 @@ def stored_counted_run(tmp_path: Path) -> Callable[..., Path]:
 
     def counted(*, users: int = 1, exit_reason: str = "completed", **about: Any) -> Path:
         simulated = simulation.closed_rows(users, 4.45, simulation.fixed(0.1))[:45]
-        options = with_limit(LoadOptions("iou", users, flows=40, flows_after=5), ())
+        options = with_limit(Load(workload="iou", users=users, flows=40, flows_after=5), ())
         end = simulation.counted_end(simulated, users, exit_reason)
         return store(tmp_path, plan_of(options), simulated, end, **about)
 
@@ -97,7 +99,9 @@ def failed_run(tmp_path: Path) -> Path:
     """The folder of a simulated run of 15 + 60 seconds that was ended after 11, since every request failed."""
     simulated = simulation.failing_rows(20, 11)
     end = replace(simulation.end_words(simulated, 20, 11), exit_reason=ALL_FAILED)
-    return store(tmp_path, plan_of(LoadOptions("iou", 20, 60, 15)), simulated, end)
+    return store(
+        tmp_path, plan_of(Load(workload="iou", users=20, duration_seconds=60, warm_up_seconds=15)), simulated, end
+    )
 
 
 @pytest.fixture(scope="session")

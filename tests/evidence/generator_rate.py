@@ -62,10 +62,14 @@ def run(asked: argparse.Namespace, folder: Path) -> tuple[list[dict[str, Any]], 
         }
         locust = [str(Path(sys.executable).with_name("locust")), "-f", str(GENERATOR / "locustfile.py"), "--headless"]
         load = ["--arrivals", asked.arrivals, "--rate", str(asked.rate), "--users", str(asked.pool)]
-        extent = ["--run-time", f"{asked.seconds}s", "--stop-timeout", "10", "--run-id", "benchmark", "--only-summary"]
+        extent = ["--run-time", f"{asked.seconds}s", "--stop-timeout", "10", "--set-parameters", "name=benchmark"]
         try:
             done = subprocess.run(
-                [*locust, *load, *extent], env=environment, capture_output=True, text=True, check=False
+                [*locust, *load, *extent, "--only-summary"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
         finally:
             stub.kill()

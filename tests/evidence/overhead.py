@@ -25,7 +25,9 @@ from corda_lab.errors import LabError
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import RUN_LABEL, Lab
-from corda_lab.runs import unknown
+from corda_lab.runs import containers, unknown
+from corda_lab.workloads.resolve import make_plan, read_workload
+from lab_workload.load import Load
 from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 from measured import NODE, Record, await_rest, circumstances, docker, in_words, print_table, ratio, running_lab, store
@@ -34,7 +36,6 @@ from measured import stored as all_stored
 PARTS = ("recording", "monitoring", "traces")
 """The generator's rows; Prometheus and the watch over the load; the spans of flows."""
 EVERYTHING = "everything"
-FLOW_SECONDS_MAX = 300
 START_SECONDS_MAX = 120.0
 WATCH_SECONDS = 3.0
 TAIL_SECONDS = 2
@@ -111,12 +112,14 @@ def load(lab: Lab, asked: Record, off: set[str]) -> Iterator[str]:
     seconds = asked["warm_up_seconds"] + asked["duration_seconds"] + TAIL_SECONDS
     name, run_id = f"{lab.project}-overhead", "overhead"
     container = ("run", "--detach", "--no-deps", "--use-aliases", "--label", f"{RUN_LABEL}={run_id}", "--name", name)
-    extent = ("--run-time", f"{seconds}s", "--stop-timeout", str(FLOW_SECONDS_MAX + 5))
-    users = ("--users", str(asked["users"]), "--spawn-rate", str(max(1, asked["users"] // 5)))
-    what = ("--workload", asked["workload"], "--node", NODE, "--run-id", run_id)
-    parts = ("--recording", "none" if "recording" in off else "rows", "--trace-every", "0" if "traces" in off else "1")
+    users, traces = asked["users"], 0 if "traces" in off else 1
+    wanted = Load(workload=asked["workload"], users=users, node=NODE, trace_every=traces)
+    made = make_plan(run_id, wanted, read_workload(wanted.workload), lab.bridge, lab.bridge.nodes())
+    recording = "none" if "recording" in off else "rows"
+    plan = made.model_copy(update={"seconds": seconds, "recording": recording})
     try:
-        Compose(lab.settings).run(*container, "locust", "--headless", *users, *extent, *what, *parts)
+        containers.write_plan(lab, plan)
+        Compose(lab.settings).run(*container, "locust", "--headless", "--plan", containers.plan_path(plan))
         yield name
     finally:
         subprocess.run(["docker", "rm", "--force", "--volumes", name], capture_output=True, check=False)

@@ -43,9 +43,7 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.parameters import AT, STEP
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
@@ -56,9 +54,10 @@ from corda_lab.sweeps.search import failings, find_max
 from golden.golden_cases import Case, case
 from golden.golden_leaves import leaves
 from golden.golden_table import Value
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
-from lab_workload.workload import load_workload
 
 Values = Iterator[Value]
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
@@ -135,7 +134,7 @@ def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -
     return replace(found, transactions=checked, at_rest=read["at_rest"], rest_seconds=read["rest_seconds"])
 
 
-def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> Observed:
+def _observed(one: Case, step: int, options: Load, subject: Subject) -> Observed:
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
     machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
@@ -157,11 +156,12 @@ def _observed(one: Case, step: int, options: LoadOptions, subject: Subject) -> O
     )
 
 
-def _built(one: Case, step: int, options: LoadOptions, subject: Subject) -> StepEntry:
+def _built(one: Case, step: int, options: Load, subject: Subject) -> StepEntry:
     """The entry of a load that came to its end: with its faults, and broken if it broke the lab."""
     read = one.load(step)
-    run_plan = RunPlan(
-        "golden", options, load_workload(WORKLOADS, options.workload, NODES), subject, FLOW_TIMEOUT_SECONDS
+    text = (WORKLOADS / f"{options.workload}.yaml").read_text(encoding="utf-8")
+    run_plan = Plan(
+        identity="golden", load=options, workload_text=text, starters=(), subject=subject, seconds=options.total_seconds
     )
     seen = _observed(one, step, options, subject)
     entry = build_step(run_plan, seen)
@@ -180,7 +180,7 @@ def _built(one: Case, step: int, options: LoadOptions, subject: Subject) -> Step
     return entry
 
 
-def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str, str]) -> Measured:
+def _measured(one: Case, step: int, options: Load, variables: Mapping[str, str]) -> Measured:
     """A load as it is stored. Times of the load that conditioned the nodes before are made up: none is measured."""
     read = one.load(step)
     subject = TypeAdapter(Subject).validate_python(read["subject"])
@@ -211,7 +211,7 @@ def _measured(one: Case, step: int, options: LoadOptions, variables: Mapping[str
 
 @contextmanager
 def _stored_load(one: Case) -> Iterator[StoredRun]:
-    options = TypeAdapter(LoadOptions).validate_python(one.content["load"])
+    options = TypeAdapter(Load).validate_python(one.content["load"])
     measured = _measured(one, 1, options, {})
     with tempfile.TemporaryDirectory() as folder:
         files.write_run(Path(folder), files.single("20260102T030405Z-golden", measured, options), [measured])
@@ -329,7 +329,7 @@ def unfinished_values(one: Case) -> Values:
         command="golden",
         began_at=content["began_at"],
         workload="iou",
-        options=TypeAdapter(LoadOptions).validate_python(content["load"]),
+        options=TypeAdapter(Load).validate_python(content["load"]),
         subject=TypeAdapter(Subject).validate_python(one.load(1)["subject"]),
     )
     with tempfile.TemporaryDirectory() as results:
@@ -514,7 +514,7 @@ def _plan_of(name: str, file: SweepFile) -> Values:
         yield Value(name, "order", f"repeat {repeat}", order)
 
 
-def _counted(load: LoadOptions) -> tuple[int | None, int | None, int]:
+def _counted(load: Load) -> tuple[int | None, int | None, int]:
     """The bursts of a load, its flows, and those before them that do not count."""
     return load.bursts if load.is_burst else None, load.flows, load.flows_after or 0
 

@@ -14,11 +14,11 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE
 from corda_lab.results import audits
 from corda_lab.runs import execute
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from support import own_lab
 from support.nights import taking_turns
 
-LOAD = LoadOptions(workload="iou", users=4, duration_seconds=20.0, warm_up_seconds=10.0)
+LOAD = Load(workload="iou", users=4, duration_seconds=20.0, warm_up_seconds=10.0)
 PLACES = taking_turns(product(knobs.names("databases"), CORDA_VERSIONS), 8)
 
 

@@ -13,7 +13,7 @@ from corda_lab.runs.execute import Observation, observe
 from corda_lab.runs.recording import recorded, store
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from pipeline import truth
 from pipeline.broken import BREAKAGES
 from pipeline.cases import DURATION_SECONDS, LATE_MAX_SECONDS, RATE, WARM_UP_SECONDS, Case
@@ -39,13 +39,13 @@ class CaseResult:
     checks: Sequence[Check]
 
 
-def options_of(case: Case) -> LoadOptions:
+def options_of(case: Case) -> Load:
     """The load of a case."""
-    return LoadOptions(
-        WORKLOAD,
-        case.pool,
-        DURATION_SECONDS,
-        WARM_UP_SECONDS,
+    return Load(
+        workload=WORKLOAD,
+        users=case.pool,
+        duration_seconds=DURATION_SECONDS,
+        warm_up_seconds=WARM_UP_SECONDS,
         arrivals="constant",
         rate=RATE,
         late_max_seconds=LATE_MAX_SECONDS,
@@ -68,13 +68,13 @@ def remove_results() -> None:
     shutil.rmtree(RESULTS, ignore_errors=True)
 
 
-def measure_load(lab: StubLab, options: LoadOptions) -> tuple[Observation, StepEntry]:
+def measure_load(lab: StubLab, options: Load) -> tuple[Observation, StepEntry]:
     """Measure a load on the stub nodes that run now, and store it as a run. Raises LabError."""
     with closing(lab.compose):
         return _measure_load(lab.compose, options)
 
 
-def _measure_load(lab: Lab, options: LoadOptions) -> tuple[Observation, StepEntry]:
+def _measure_load(lab: Lab, options: Load) -> tuple[Observation, StepEntry]:
     run = preflight.prepare(options)
     planned = preflight.plan_on(lab.bridge.nodes(), run, lab.settings, lab, lab.bridge)
     environment = read_environment(lab)

@@ -9,8 +9,8 @@ import pytest
 
 from corda_lab.lab import project
 from corda_lab.lab.settings import load_settings, parse_size
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
+from lab_workload.load import Load
 from pipeline.cases import Case, fixed, stratified
 from pipeline.measure import WORKLOAD, measure_load
 from pipeline.stub_lab import StubLab, own_settings
@@ -57,11 +57,11 @@ def mean_bytes(samples: pl.DataFrame, part: str, span: Window) -> float:
 def test_ten_workers_lose_no_row_and_their_memory_is_bounded(stub_lab: StubLab) -> None:
     seen, step = measure_load(
         stub_lab,
-        LoadOptions(
-            WORKLOAD,
-            150 * WORKERS,
-            SECONDS,
-            WARM_UP_SECONDS,
+        Load(
+            workload=WORKLOAD,
+            users=150 * WORKERS,
+            duration_seconds=SECONDS,
+            warm_up_seconds=WARM_UP_SECONDS,
             arrivals="constant",
             rate=RATE,
             workers=WORKERS,

@@ -10,14 +10,14 @@ from corda_lab.steps.counts import BRIDGE
 from lab_workload.by_hand import (
     AFTER_SUFFIX,
     LOAD_SUFFIX,
-    ChosenLoad,
     Counters,
     LoadByHand,
     NodeCounters,
     UsersChange,
     VaultCounter,
 )
-from lab_workload.load import LATE_MAX_SECONDS_DEFAULT, REST_SECONDS_DEFAULT, SEED_DEFAULT, WITHIN_SECONDS_DEFAULT
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import LoadPart, Subject
 from support import simulation
@@ -38,24 +38,7 @@ args:
   otherParty: "{{ counterparty }}"
 state: org.cordalab.states.IouState
 """
-CLOSED = ChosenLoad(
-    arrivals="closed",
-    rate=0.0,
-    late_max_seconds=LATE_MAX_SECONDS_DEFAULT,
-    pacing_seconds=0.0,
-    requests=0,
-    within_seconds=WITHIN_SECONDS_DEFAULT,
-    bursts=1,
-    rest_seconds=REST_SECONDS_DEFAULT,
-    flows=0,
-    flows_after=0,
-    trace_every=1,
-    seed=SEED_DEFAULT,
-    spawn_per_second=20.0,
-    node="",
-    counterparty="",
-    overrides={},
-)
+CLOSED = Load(workload="iou", users=8, warm_up_seconds=0)
 
 
 def counters(read_at: float, flows: int, **changes: Any) -> Counters:
@@ -75,7 +58,9 @@ def counters(read_at: float, flows: int, **changes: Any) -> Counters:
     return replace(found, **changes)
 
 
-def noted(users: Sequence[UsersChange], chosen: ChosenLoad = CLOSED, *, before: Counters | None = None) -> LoadByHand:
+def noted(
+    users: Sequence[UsersChange], load: Load = CLOSED, *, before: Counters | None = None, identity: str = IDENTITY
+) -> LoadByHand:
     """What the generator notes when a load begins."""
     part = LoadPart(
         name="Iou",
@@ -88,14 +73,17 @@ def noted(users: Sequence[UsersChange], chosen: ChosenLoad = CLOSED, *, before: 
         changes={simulation.IOU_STATE: {"PartyA": 1, "PartyB": 1}},
     )
     return LoadByHand(
-        id=IDENTITY,
+        plan=Plan(
+            identity=identity,
+            load=load,
+            workload_text=WORKLOAD,
+            starters=(),
+            subject=Subject("PartyA", (part,)),
+            seconds=None,
+        ),
         began_at=simulation.ORIGIN,
         generator_started_at=GENERATOR_STARTED_AT,
-        workload="iou",
-        workload_text=WORKLOAD,
         form={"user_count": str(users[0].users), "spawn_rate": "20", "workload": "iou", "node": ""},
-        chosen=chosen,
-        subject=Subject("PartyA", (part,)),
         users=list(users),
         setup=[],
         before=before or counters(simulation.ORIGIN - 1, 1000),
@@ -111,9 +99,9 @@ def write(
     directory: Path, load: LoadByHand, rows: list[dict[str, Any]], end: RunEnd | None, after: Counters | None
 ) -> None:
     """Write the files of a load as the generator does."""
-    simulation.write_rows(directory / f"{load.id}.ndjson", rows)
+    simulation.write_rows(directory / f"{load.plan.identity}.ndjson", rows)
     contents = {LOAD_SUFFIX: load, ".end.json": end, AFTER_SUFFIX: after}
     for suffix, content in contents.items():
         if content is not None:
             text = json.dumps(content.as_dict(), indent=2) + "\n"
-            (directory / f"{load.id}{suffix}").write_text(text, encoding="utf-8")
+            (directory / f"{load.plan.identity}{suffix}").write_text(text, encoding="utf-8")

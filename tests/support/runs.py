@@ -15,12 +15,11 @@ from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import HostUse
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.spans import stage_rows
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import LoadPart, Subject
-from lab_workload.workload import load_workload
 from support import simulated_metrics, simulation
 
 RUN_IDENTITY = "20260102T030405Z-iou"
@@ -81,17 +80,21 @@ def part(name: str, **about: Any) -> LoadPart:
     return LoadPart(name, f"org.cordalab.flows.{name}", name, "PartyB", changes=changes, **about)
 
 
-def plan_of(options: LoadOptions, *parts: LoadPart) -> RunPlan:
+def plan_of(options: Load, *parts: LoadPart) -> Plan:
     """The plan of a run of the workload ``iou``, or of a mix under its name."""
-    workload = load_workload(WORKLOADS, "iou", simulation.NODES)
-    return RunPlan(
-        RUN_IDENTITY, options, workload, Subject("PartyA", parts or (part("Iou"),)), flow_timeout_seconds=300
+    return Plan(
+        identity=RUN_IDENTITY,
+        load=options.updated(workload="iou"),
+        workload_text=(WORKLOADS / "iou.yaml").read_text(encoding="utf-8"),
+        starters=(),
+        subject=Subject("PartyA", parts or (part("Iou"),)),
+        seconds=options.total_seconds,
     )
 
 
 def measured_of(
     folder: Path,
-    plan: RunPlan,
+    plan: Plan,
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,
@@ -162,7 +165,7 @@ def copy_of(key: str, identity: str, make: Callable[[Path], Path], *, results: P
 
 def store(
     folder: Path,
-    plan: RunPlan,
+    plan: Plan,
     simulated: list[dict[str, Any]],
     end: RunEnd,
     *,
@@ -174,5 +177,5 @@ def store(
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
     results = folder / "results"
     with folders.new_run(plan.identity, results=results) as run_folder:
-        files.write_run(run_folder, files.single(plan.identity, measured, plan.options), [measured])
+        files.write_run(run_folder, files.single(plan.identity, measured, plan.load), [measured])
     return results / plan.identity

@@ -19,10 +19,10 @@ from corda_lab.runs import conditioning, execute
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
 from corda_lab.runs.recording import Recording
-from corda_lab.steps.load import LoadOptions
 from corda_lab.sweeps import lab, store
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.run import Runner
+from lab_workload.load import Load
 from support import simulation, sweeps
 from support.docker import docker_client, listed
 from support.entries import changed
@@ -41,7 +41,7 @@ class Loads:
     """What was put on the labs: a start, a conditioning, or the load of a step; and what becomes of the next ones."""
 
     done: list[str] = field(default_factory=list)
-    options: list[LoadOptions] = field(default_factory=list)
+    options: list[Load] = field(default_factory=list)
     """The loads that conditioned the nodes."""
     rates: list[float | None] = field(default_factory=list)
     errors: list[LabError] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Loads:
 
 def leave_evidence(folder: Path) -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
-    options = LoadOptions("iou")
+    options = Load(workload="iou")
     subject = plan_of(options).subject
     load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options=options, subject=subject)
     evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
@@ -69,7 +69,12 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     """Replace loads, labs and the Docker client until the end of the test."""
     (tmp_path / "sample").mkdir()
     end = simulation.end_words(SIMULATED, 2, 5)
-    sample = measured_of(tmp_path / "sample", plan_of(LoadOptions("iou", 2, 4, 1)), SIMULATED, end)
+    sample = measured_of(
+        tmp_path / "sample",
+        plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1)),
+        SIMULATED,
+        end,
+    )
     loads = Loads()
 
     def measure(

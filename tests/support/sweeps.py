@@ -38,13 +38,12 @@ from corda_lab.steps.entry import (
     Values,
     VaultCount,
 )
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps.file import SweepFile, read_sweep
 from corda_lab.sweeps.plan import PlannedStep, points_of, steps_of
 from corda_lab.sweeps.run import placed
 from corda_lab.sweeps.search import failings, find_max
-from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN
+from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN, Load
 from lab_workload.run_end import RunEnd
 from support import simulation
 from support.runs import ENVIRONMENT, IOU, copy_of, part, plan_of
@@ -353,7 +352,7 @@ def drops_of(end: RunEnd, origin: float, seconds: float) -> pl.Series:
     return pl.Series([origin + seconds * (number + 0.5) / count for number in range(count)], dtype=pl.Float64)
 
 
-def end_file(options: LoadOptions, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
+def end_file(options: Load, frame: pl.DataFrame, origin: float, *, is_over: bool) -> RunEnd:
     """The summary of the generator. With ``is_over``, more was offered than the lab could handle."""
     rate, total = options.rate, options.warm_up_seconds + options.duration_seconds
     last = float(frame["ended_at"].sort()[-1])

@@ -27,14 +27,14 @@ from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.faults import Fault, FaultKind
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import hosts as swarm_hosts
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.deploy import tasks_of
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 
 REGISTRY, REGISTRY_PORT = "users-registry", 5000
 PLACEMENT = str(Path(__file__).parent / "placement.yaml")
@@ -159,7 +159,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def measured(workload: str, settings: Settings) -> StepEntry:
     """A short load on the stack, as `lab run` makes it, with a stored run and report."""
-    folder, step = execute.execute(LoadOptions(workload, users=4, duration_seconds=10, warm_up_seconds=5), settings)
+    folder, step = execute.execute(Load(workload=workload, users=4, duration_seconds=10, warm_up_seconds=5), settings)
     assert (folder / "report.html").is_file()
     return step
 
@@ -222,7 +222,7 @@ def test_a_load_has_the_rows_of_all_hosts_and_no_value_that_needs_one_clock(
 def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Settings, stack: str, results: Path) -> None:
     assert stack
     assert results
-    options = LoadOptions("iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=1)
+    options = Load(workload="iou", users=4, duration_seconds=10, warm_up_seconds=5, workers=1)
     _, step = execute.execute(options, settings)
     assert step.requests.failed == 0
     assert step.counts.verdict == "agree"
@@ -232,7 +232,7 @@ def test_a_node_that_was_killed_is_replaced_once(settings: Settings, stack: str,
     assert results
     before = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
     kill = Fault(kind="kill", target="partyb", at_seconds=10, for_seconds=5)
-    options = LoadOptions("iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
+    options = Load(workload="iou", users=4, duration_seconds=40, warm_up_seconds=5, faults=(kill,))
     _, step = execute.execute(options, settings)
     check_fault(step)
     after = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_partyb")
@@ -247,7 +247,7 @@ def test_the_services_of_a_host_that_was_killed_or_drained_run_again(
     assert results
     before = lines("two", "ps", "--all", "--quiet", f"--filter=name={stack}_party")
     fault = Fault(kind=kind, target="two", at_seconds=10, for_seconds=5)
-    options = LoadOptions("iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
+    options = Load(workload="iou", users=4, duration_seconds=30, warm_up_seconds=5, faults=(fault,))
     folder, step = execute.execute(options, settings)
     check_fault(step)
     assert audits.read(folder)[1].verdict == "passed"
@@ -305,7 +305,7 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
     assert stack
     let_go = containers.let_go
 
-    def lose(lab: Lab, plan: RunPlan) -> None:
+    def lose(lab: Lab, plan: Plan) -> None:
         let_go(lab, plan)
         assert come_true(rows_are_written, seconds_max=60)
         # A context whose engine is gone: this host is not reached any more.

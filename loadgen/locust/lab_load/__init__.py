@@ -1,18 +1,18 @@
 """The load generator: extends Locust, from its command-line arguments to the row of every request.
 
-- ``locust_arguments``, ``choice``, ``generator_settings``: the options of a run, and the environment variables.
-- ``load_plan``, ``bridge_client``, ``setup``, ``attachment``: everything that is decided, checked and prepared before
-  the clock starts.
+- ``form``, ``generator_settings``: the plan of a run, from ``plan.json`` or from the fields of the web UI, and the
+  environment variables.
+- ``bridge_client``, ``setup``, ``attachment``: what is checked and prepared before the clock starts.
 - ``process_run``: one run in one process: its requests, rows and summary. ``schedule`` and ``pool`` make the arrivals
   of open load, ``answer`` parses the bridge's answers, ``same_failure`` detects that all requests fail in the same way,
   and ``cpu`` measures the generator's own CPU utilisation.
 - ``row_writer``, ``end_file``: the files that a run writes. To add a value of a run, begin in ``end_file``, which lists
   the places; to add a column of the rows, begin in ``lab_workload.row``.
-- ``generator``, ``distributed``, ``messages``: the run within Locust's events, in one process or with workers.
+- ``generator``, ``distributed``: the run within Locust's events, in one process or with workers.
 - ``metrics``, ``origins``: the Prometheus endpoint, and the check of requests to the web UI.
 - ``web_pages``, ``by_hand``, ``counters``, ``kept_loads``: what the lab adds to the web UI, and what is noted and kept
   of a load that a user starts there. ``lab_workload.by_hand`` has its files.
 
-Workloads are in ``lab_workload``. Only ``generator``, ``distributed`` and ``locust_arguments`` import Locust, which
-patches the standard library when it is imported.
+Loads, workloads and plans are in ``lab_workload``. Only ``generator`` and ``distributed`` import Locust, which patches
+the standard library when it is imported.
 """

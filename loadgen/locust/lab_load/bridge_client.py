@@ -8,19 +8,29 @@ from urllib.parse import quote
 import requests
 
 from lab_load.answer import read_answer
-from lab_load.causes import innermost_cause
 from lab_load.generator_settings import authorization
 from lab_workload.flows import Flow, Party
-from lab_workload.problems import LoadError
+from lab_workload.problems import LoadError, Location, Problem, field_location
 
 ASK_TIMEOUT_SECONDS = 15.0
 BODY_BYTES_MAX = 32 * 1024 * 1024
 """Maximum size of an answer. A list of 100,000 state references takes half of it."""
 CHUNK_BYTES = 64 * 1024
+WRONG_START_STATUSES = (400, 404, 413)
+"""HTTP statuses with which the bridge rejects an invalid flow start."""
 
 
 class BridgeError(LoadError):
     """The bridge does not answer, or rejects a request, before the run has begun."""
+
+
+class RejectedError(BridgeError):
+    """The bridge rejects a request because of what it contains."""
+
+    def __init__(self, message: str, detail: str, field: Location) -> None:
+        super().__init__(message)
+        self.detail = detail
+        self.field = field
 
 
 class BridgeClient:
@@ -89,6 +99,21 @@ class BridgeClient:
         path = f"/v1/nodes/{quote(node, safe='')}/flows"
         return self._post(path, body, "application/json", timeout_seconds).get("result")
 
+    def start_problem(self, node: str, flow: str, args: Mapping[str, Any]) -> Problem | None:
+        """Let the bridge check a flow start without starting it. Returns a problem located within it, or None.
+
+        Raises ``BridgeError`` if it does not answer.
+        """
+        body = json.dumps({"flow": flow, "args": args}).encode()
+        path = f"/v1/nodes/{quote(node, safe='')}/flows?check=true"
+        try:
+            self._ask("POST", path, ASK_TIMEOUT_SECONDS, data=body, headers={"Content-Type": "application/json"})
+        except RejectedError as error:
+            return Problem(f"the bridge rejects it: {error.detail}", error.field)
+        except requests.RequestException as error:
+            raise BridgeError(f"no answer from the bridge: {innermost_cause(error)}") from error
+        return None
+
     def upload(self, node: str, name: str, content: bytes, timeout_seconds: float) -> str:
         """Upload an attachment to ``node`` and return its id. Raises ``BridgeError`` with the bridge's reason."""
         path = f"/v1/nodes/{quote(node, safe='')}/attachments?name={quote(name)}"
@@ -133,11 +158,18 @@ class BridgeClient:
             with session.request(method, self._url + path, timeout=timeout_seconds, stream=True, **content) as response:
                 body = _content(response)
                 if not response.ok:
-                    raise BridgeError(str(read_answer(response.status_code, body, None).error))
+                    raise _rejection(response.status_code, body)
         return body
 
     def _unreadable(self, what: str, error: Exception) -> BridgeError:
         return BridgeError(f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}")
+
+
+def innermost_cause(error: BaseException) -> str:
+    """Return the innermost cause of an error. requests wraps that of the operating system several times."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return str(error)
 
 
 def _parsed(path: str, body: bytes) -> Any:
@@ -145,6 +177,14 @@ def _parsed(path: str, body: bytes) -> Any:
         return json.loads(body)
     except ValueError as error:
         raise BridgeError(f"the answer to {path} is not JSON") from error
+
+
+def _rejection(status: int, body: bytes) -> BridgeError:
+    message = str(read_answer(status, body, None).error)
+    if status not in WRONG_START_STATUSES:
+        return BridgeError(message)
+    problem = json.loads(body) if body else {}
+    return RejectedError(message, str(problem.get("detail", message)), field_location(str(problem.get("field", ""))))
 
 
 def _content(response: requests.Response) -> bytes:

@@ -16,18 +16,16 @@ from lab_load.bridge_client import BridgeClient
 from lab_load.counters import CounterReader
 from lab_load.generator_settings import MEBIBYTE, GeneratorSettings
 from lab_load.kept_loads import kept_loads, make_room, remove, run_of_command_line
-from lab_load.load_plan import LoadPlan, requests_of
 from lab_load.row_writer import RowsError, write_whole
 from lab_workload.by_hand import (
     AFTER_SUFFIX,
     LOAD_SUFFIX,
-    ChosenLoad,
     LoadByHand,
     UsersChange,
 )
+from lab_workload.plan import Plan
 from lab_workload.problems import LoadError
 from lab_workload.run_end import PreparedStep
-from lab_workload.subject import subject_of
 
 REST_BEFORE_SECONDS_MAX = 10.0
 """How long a load waits for the last flows of its set-up."""
@@ -65,7 +63,7 @@ class ByHand:
     def identity(self) -> str | None:
         """The id of the load in progress, or whose counters are being read; None if there is none."""
         load = self._load or self._counted
-        return load.id if load else None
+        return load.plan.identity if load else None
 
     def require_free(self) -> None:
         """Check that a load may start. Raises ``LoadError`` if it would spoil the counts of another one."""
@@ -83,29 +81,20 @@ class ByHand:
 
     def prepare(
         self,
-        plan: LoadPlan,
+        plan: Plan,
         setup: Sequence[PreparedStep],
         form: Mapping[str, str],
-        spawn_per_second: float | None,
     ) -> None:
-        """Read the counters before a load, right after its set-up. Raises ``LoadError``."""
-        subject = subject_of(plan.bound)
-        try:
-            text = plan.workload.source.path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise LoadError(f"{plan.workload.source.path}: cannot be read: {error.strerror}") from error
+        """Read the counters before a load, right after its set-up."""
         self._prepared = LoadByHand(
-            id=plan.choice.run_id,
+            # What was prepared may be large, and nobody needs it afterwards.
+            plan=plan.model_copy(update={"results": {}}),
             began_at=time.time(),
             generator_started_at=self.generator_started_at,
-            workload=plan.workload.name,
-            workload_text=text,
             form=dict(form),
-            chosen=_chosen(plan, spawn_per_second),
-            subject=subject,
-            users=[UsersChange(plan.extent.users, time.time())],
+            users=[UsersChange(plan.load.places, time.time())],
             setup=list(setup),
-            before=self._reader.read(subject.vault_places, seconds_max=REST_BEFORE_SECONDS_MAX),
+            before=self._reader.read(plan.subject.vault_places, seconds_max=REST_BEFORE_SECONDS_MAX),
         )
 
     def begin(self) -> None:
@@ -147,7 +136,7 @@ class ByHand:
             settings.rows,
             loads_max=settings.web_loads_max,
             bytes_max=settings.web_rows_bytes_max,
-            current=self._load.id,
+            current=self._load.plan.identity,
         ):
             return
         limit = settings.web_rows_bytes_max // MEBIBYTE
@@ -158,9 +147,10 @@ class ByHand:
         load, self._load = self._load, None
         if load is None:
             return
-        kept = [one for one in kept_loads(self._settings.rows) if one.identity == load.id]
+        identity = load.plan.identity
+        kept = [one for one in kept_loads(self._settings.rows) if one.identity == identity]
         if not any(path.suffix == ".ndjson" and path.stat().st_size for one in kept for path in one.paths):
-            logger.info("%s had no request, so nothing of it is kept", load.id)
+            logger.info("%s had no request, so nothing of it is kept", identity)
             for one in kept:
                 remove(one)
             return
@@ -168,15 +158,15 @@ class ByHand:
         self._counting = gevent.spawn(self._count, load)
 
     def _count(self, load: LoadByHand) -> None:
-        users = max(change.users for change in load.users)
+        users, identity = max(change.users for change in load.users), load.plan.identity
         try:
             after = self._reader.read(
-                load.subject.vault_places, seconds_max=REST_AFTER_SECONDS_MAX + REST_SECONDS_PER_USER * users
+                load.plan.subject.vault_places, seconds_max=REST_AFTER_SECONDS_MAX + REST_SECONDS_PER_USER * users
             )
-            write_whole(after_path(self._settings.rows, load.id), after.as_dict())
-            logger.info("For a report of %s: scripts/lab report web-ui", load.id)
+            write_whole(after_path(self._settings.rows, identity), after.as_dict())
+            logger.info("For a report of %s: scripts/lab report web-ui", identity)
         except LoadError as error:
-            logger.error("%s cannot be counted: %s", load.id, error.message)
+            logger.error("%s cannot be counted: %s", identity, error.message)
         finally:
             self._counted = self._counting = None
 
@@ -187,26 +177,4 @@ def after_path(directory: Path, identity: str) -> Path:
 
 
 def _write_load(directory: Path, load: LoadByHand) -> None:
-    write_whole(directory / f"{load.id}{LOAD_SUFFIX}", load.as_dict())
-
-
-def _chosen(plan: LoadPlan, spawn_per_second: float | None) -> ChosenLoad:
-    choice = plan.choice
-    return ChosenLoad(
-        arrivals=choice.arrivals,
-        rate=choice.rate,
-        late_max_seconds=choice.late_max_seconds,
-        pacing_seconds=choice.pacing_seconds,
-        requests=requests_of(choice, plan.extent),
-        within_seconds=choice.within_seconds,
-        bursts=choice.bursts,
-        rest_seconds=choice.rest_seconds,
-        flows=choice.flows,
-        flows_after=choice.flows_after,
-        trace_every=choice.trace_every,
-        seed=choice.seed,
-        spawn_per_second=spawn_per_second,
-        node=choice.node,
-        counterparty=choice.counterparty,
-        overrides=dict(choice.overrides),
-    )
+    write_whole(directory / f"{load.plan.identity}{LOAD_SUFFIX}", load.as_dict())

@@ -1,37 +1,49 @@
 """Load from several processes: a master that prepares and ends the run, and workers that make its requests.
 
-They are Locust's own master and workers. Before the users start, the master sends every worker the plan, the prepared
-items and the worker's share of them. When the run ends, every worker writes its rows and sends its summary to the
-master. When the master has all summaries, it writes the end file.
+They are Locust's own master and workers. Before the users start, the master sends every worker the plan, with the
+prepared items, and the worker's share of them. When the run ends, every worker writes its rows and sends its summary
+to the master. When the master has all summaries, it writes the end file.
 """
 
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import gevent
 from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
+from pydantic import TypeAdapter
 
-from lab_load import messages
-from lab_load.choice import Extent
 from lab_load.end_file import ProcessSummary
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.generator_settings import GeneratorSettings
-from lab_load.load_plan import LoadPlan
-from lab_load.locust_arguments import choice_from, extent_from
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, writer_for
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.prepared import Share
 from lab_workload.problems import LoadError, Problem
-from lab_workload.workload import load_workload
 
 READY_SECONDS_MAX = 30.0
 """Time limit for a worker that Locust already counts to become ready for a plan."""
 WRITE_SECONDS_MAX = 60.0
 """Time limit for the workers to write their rows, in addition to the time in which their flows may end."""
+
+READY = "lab_ready"
+"""From a worker, without content: it is ready for a plan."""
+PLAN = "lab_plan"
+"""To a worker: the text of the plan, the index of the worker, and the number of workers."""
+FAILED = "lab_failed"
+"""From a worker: why the run cannot continue, as text."""
+UNFIT = "lab_unfit"
+"""From a worker: why it cannot take part, as text."""
+SAME_FAILURE = "lab_same_failure"
+"""From a worker: how all its requests have failed, as text; None if that is no longer true."""
+SUMMARY = "lab_summary"
+"""From a worker that has written its rows: the text of its ``ProcessSummary``."""
+
+_SUMMARY: TypeAdapter[ProcessSummary] = TypeAdapter(ProcessSummary)
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +61,7 @@ def make_generator(environment: Any, settings: GeneratorSettings) -> Generator:
 class WorkersRun:
     """A run in the master. Workers make its requests, and send their summaries when it ends."""
 
-    def __init__(self, plan: LoadPlan, workers: Mapping[str, int]) -> None:
+    def __init__(self, plan: Plan, workers: Mapping[str, int]) -> None:
         self.plan = plan
         self.workers = dict(workers)
         """Locust's id of each worker → its index, from 1."""
@@ -118,37 +130,33 @@ class Master(Generator):
     def attach(self) -> None:
         """See ``Generator``."""
         runner = self._environment.runner
-        runner.register_message(messages.READY, lambda msg, **_: self._ready.add(msg.node_id))
-        runner.register_message(messages.FAILED, lambda msg, **_: self.fail(f"a worker: {msg.data}"))
+        runner.register_message(READY, lambda msg, **_: self._ready.add(msg.node_id))
+        runner.register_message(FAILED, lambda msg, **_: self.fail(f"a worker: {msg.data}"))
+        runner.register_message(UNFIT, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True)
         runner.register_message(
-            messages.UNFIT, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True
+            SUMMARY, lambda msg, **_: self._worker_ended(msg.node_id, _SUMMARY.validate_json(msg.data))
         )
-        runner.register_message(
-            messages.SUMMARY, lambda msg, **_: self._worker_ended(msg.node_id, messages.read_summary(msg.data))
-        )
-        runner.register_message(messages.SAME_FAILURE, lambda msg, **_: self._note_same_failure(msg.node_id, msg.data))
+        runner.register_message(SAME_FAILURE, lambda msg, **_: self._note_same_failure(msg.node_id, msg.data))
         super().attach()
 
-    def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
+    def _load_of(self, values: Mapping[str, Any]) -> Load:
         """See ``Generator``."""
-        if choice_from(values, run_id, self._settings).is_counted:
+        load = super()._load_of(values)
+        if load.is_counted:
             text = "cannot make bursts, or end after a number of flows; leave out --master, or choose another load"
             raise LoadError(Problem.of("workers", text))
-        super()._prepare_run(values, run_id)
+        workers = self._options.expect_workers if self._headless else self._environment.runner.worker_count
+        return load.updated(workers=max(1, workers))
 
-    def _extent_from(self, values: Mapping[str, Any]) -> Extent:
-        extent = extent_from(values)
-        return extent if self._headless else replace(extent, workers=max(1, self._environment.runner.worker_count))
-
-    def _run_of(self, plan: LoadPlan) -> WorkersRun:
+    def _run_of(self, plan: Plan) -> WorkersRun:
         runner = self._environment.runner
         clients = sorted((client.id for client in runner.clients.ready), key=runner.get_worker_index)
         self._await_ready(clients)
         workers = {client: index for index, client in enumerate(clients, start=1)}
+        text = plan.model_dump_json()
         for client, index in workers.items():
-            message = messages.PlanMessage.of(plan, Share(index, len(workers)))
             # The worker receives this before Locust's own message that starts its users.
-            runner.send_message(messages.PLAN, messages.plan_data(message), client_id=client)
+            runner.send_message(PLAN, [text, index, len(workers)], client_id=client)
         return WorkersRun(plan, workers)
 
     def _await_ready(self, clients: list[str]) -> None:
@@ -243,14 +251,12 @@ class Worker(Generator):
 
     def attach(self) -> None:
         """See ``Generator``."""
-        self._environment.runner.register_message(
-            messages.PLAN, lambda msg, **_: self._take_plan(messages.read_plan(msg.data))
-        )
+        self._environment.runner.register_message(PLAN, lambda msg, **_: self._take_plan(*msg.data))
         super().attach()
 
     def _prepare(self) -> None:
         """Report to the master that this worker is ready for a plan."""
-        self._environment.runner.send_message(messages.READY)
+        self._environment.runner.send_message(READY)
 
     def _start(self) -> None:
         plan, self._plan = self._plan, None
@@ -265,26 +271,20 @@ class Worker(Generator):
         self._exit_code = 0
         self._ended.clear()
 
-    def _take_plan(self, message: messages.PlanMessage) -> None:
-        """Receive a plan. If this worker cannot read the workload, report that it cannot take part; raise nothing."""
-        choice, settings = message.choice, self._settings
-        try:
-            workload = load_workload(settings.workloads, choice.workload, settings.party_names, choice.overrides)
-        except LoadError as error:
-            self._report_unfit(error)
-            return
-        self._plan = message.plan(workload)
-        self._share = Share(self._options.worker_index or message.share.worker, message.share.count)
+    def _take_plan(self, text: str, index: int, count: int) -> None:
+        """Receive the text of a plan, and the share of this worker. If it has its own index, that counts."""
+        self._plan = Plan.model_validate_json(text)
+        self._share = Share(self._options.worker_index or index, count)
 
-    def _run_of(self, plan: LoadPlan) -> ProcessRun:
-        return ProcessRun(plan, writer_for(plan.choice, self._settings.rows, self._share.worker), self._share)
+    def _run_of(self, plan: Plan) -> ProcessRun:
+        return ProcessRun(plan, writer_for(plan, self._settings.rows, self._share.worker), self._share)
 
     def _end_early(self) -> None:
         """Report to the master whether all requests of this worker fail in the same way. The master decides."""
         kind = self.run.same_failure
         if kind != self._same_failure_sent:
             self._same_failure_sent = kind
-            self._environment.runner.send_message(messages.SAME_FAILURE, kind)
+            self._environment.runner.send_message(SAME_FAILURE, kind)
 
     def _end(self) -> None:
         if self.run is None and self._plan is not None:
@@ -294,11 +294,11 @@ class Worker(Generator):
         super()._end()
 
     def _close(self, run: Any) -> None:
-        self._environment.runner.send_message(messages.SUMMARY, messages.summary_data(run.close()))
+        self._environment.runner.send_message(SUMMARY, _SUMMARY.dump_json(run.close()).decode())
 
     def _stop_after_failure(self, message: str) -> None:
-        self._environment.runner.send_message(messages.FAILED, message)
+        self._environment.runner.send_message(FAILED, message)
 
     def _report_unfit(self, error: LoadError) -> None:
         logger.error("This worker cannot take part: %s", error.message)
-        self._environment.runner.send_message(messages.UNFIT, error.message)
+        self._environment.runner.send_message(UNFIT, error.message)

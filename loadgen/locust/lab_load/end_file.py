@@ -8,9 +8,9 @@ the values of all processes.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lab_load.load_plan import LoadPlan
 from lab_load.schedule import Lags
 from lab_workload.load import OUTCOMES, Outcome
+from lab_workload.plan import Plan
 from lab_workload.run_end import PreparedStep, RunEnd, WorkerEnd
 
 LAG_QUANTILE = 0.99
@@ -44,11 +44,8 @@ class ProcessSummary:
     pool_free_min: int | None
 
 
-def end_of(
-    plan: LoadPlan, summaries: Sequence[ProcessSummary], setup: Sequence[PreparedStep], exit_reason: str
-) -> RunEnd:
+def end_of(plan: Plan, summaries: Sequence[ProcessSummary], setup: Sequence[PreparedStep], exit_reason: str) -> RunEnd:
     """Combine the summaries of all processes of a run with its set-up."""
-    choice = plan.choice
     lags = Lags(lag for summary in summaries for lag in summary.lags)
     spawned = [summary.spawned_at for summary in summaries if summary.spawned_at is not None]
     return RunEnd(
@@ -57,8 +54,8 @@ def end_of(
         spawned_at=max(spawned) if len(spawned) == len(summaries) else None,
         stop_at=max(summary.stop_at for summary in summaries),
         ended_at=max(summary.ended_at for summary in summaries),
-        model=choice.arrivals,
-        rate=choice.rate if choice.is_open else None,
+        model=plan.load.arrivals,
+        rate=plan.load.rate,
         users=sum(summary.users for summary in summaries),
         requests=sum(summary.requests for summary in summaries),
         outcomes={name: sum(summary.outcomes[name] for summary in summaries) for name in OUTCOMES},

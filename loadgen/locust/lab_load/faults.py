@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from lab_workload.shown_faults import FILE_NAME, read_shown
+from lab_workload.faults import FAULTS_FILE, read_shown
 
 _LABELS = ("kind", "target")
 
@@ -15,7 +15,7 @@ class FaultCollector:
     """Exports each fault that lasts. The command line writes them to a file in the folder of the rows."""
 
     def __init__(self, rows: Path, now: Callable[[], float] = time.time) -> None:
-        self._file = rows / FILE_NAME
+        self._file = rows / FAULTS_FILE
         self._now = now
 
     def collect(self) -> Iterator[Metric]:

@@ -7,7 +7,8 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NoReturn, Protocol
+from pathlib import Path
+from typing import Any, NoReturn
 
 import gevent
 from flask import Response, jsonify, request
@@ -16,47 +17,30 @@ from locust import log
 from locust.exception import StopTest
 
 from lab_load import metrics, web_pages
+from lab_load.bridge_client import BridgeClient
 from lab_load.by_hand import ByHand
 from lab_load.end_file import ProcessSummary, end_of
+from lab_load.form import has_spawn_rate, load_of, make_plan, read_plan, seconds_of, users_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
-from lab_load.load_plan import LoadPlan, make_plan
-from lab_load.locust_arguments import choice_from, extent_from, seconds_of, spawn_rate_of, users_of
 from lab_load.process_run import ProcessRun
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
 from lab_workload.by_hand import WebUiState, WebUiStatus
-from lab_workload.load import ALL_FAILED, OUT_OF_TIME, SAME_FAILURE_SECONDS_MIN
+from lab_workload.load import ALL_FAILED, OUT_OF_TIME, SAME_FAILURE_SECONDS_MIN, Load
+from lab_workload.plan import Plan
 from lab_workload.problems import LoadError, SetupError
 from lab_workload.run_end import PreparedStep
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0
 HOLD_POLL_SECONDS = 0.2
+STOP_MARGIN_SECONDS = 5.0
+"""How much longer than the bridge a run of the command line waits for the flows that are in flight at its end."""
 EXIT_FAILED = 1
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
 
 logger = logging.getLogger(__name__)
-
-
-class AnyRun(Protocol):
-    """The interface of a run, whether this process or workers make its requests."""
-
-    plan: LoadPlan
-
-    @property
-    def is_stopping(self) -> bool: ...
-    @property
-    def elapsed_seconds(self) -> float: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def is_done(self) -> bool: ...
-    @property
-    def same_failure(self) -> str | None: ...
-    def spawned(self, users: int) -> None: ...
-    def stopping(self, reason: str) -> None: ...
-    def tick(self) -> None: ...
 
 
 class Generator:
@@ -74,7 +58,7 @@ class Generator:
         self._options = environment.parsed_options
         self._settings = settings
         self._headless = environment.web_ui is None
-        self._plan: LoadPlan | None = None
+        self._plan: Plan | None = None
         """The next run, after its set-up."""
         self._setup: list[PreparedStep] = []
         """What the set-up has prepared, for the current or the next run."""
@@ -110,7 +94,7 @@ class Generator:
         run = self.run
         if run is None or self._exit_code == EXIT_FAILED:
             return
-        logger.error("Run %s failed: %s", run.plan.choice.run_id, message)
+        logger.error("Run %s failed: %s", run.plan.identity, message)
         self._exit_code = EXIT_FAILED
         run.stopping("failed")
         self._stop_after_failure(message)
@@ -124,15 +108,29 @@ class Generator:
 
     def _prepare(self) -> None:
         if self._headless:
-            self._prepare_run(vars(self._options), self._options.run_id)
+            self._prepare_run(self._headless_plan())
             assert self._plan is not None
-            if self._plan.choice.has_pool:
+            if self._plan.load.has_pool:
                 # The schedule begins when the whole pool is running, so all users start at once.
-                self._options.spawn_rate = self._plan.extent.users
+                self._options.spawn_rate = self._plan.load.places
             if self._options.hold:
                 self._hold(self._plan)
         else:
             web_pages.extend(self._environment.web_ui.app, self._settings, self._check_form, self._web_status)
+
+    def _headless_plan(self) -> Plan:
+        """Read the plan of the command line, or make one of the arguments. Raises ``LoadError``."""
+        options = self._options
+        if options.plan is None:
+            load = self._load_of(vars(options))
+            seconds = seconds_of(options.run_time)
+            return make_plan(load, load.name or utc_run_id("run"), seconds, self._settings)
+        plan = read_plan(Path(options.plan))
+        options.num_users, options.spawn_rate = plan.load.places, plan.load.spawn_per_second
+        options.run_time = plan.seconds
+        # The nodes count the flows that are in flight when the load stops, so the generator has to wait for them.
+        self._environment.stop_timeout = self._settings.flow_timeout_seconds + STOP_MARGIN_SECONDS
+        return plan
 
     def _web_status(self) -> WebUiStatus:
         """Return what the web UI does, for the command line."""
@@ -150,25 +148,26 @@ class Generator:
         self._preparing = True
         try:
             self._by_hand.require_free()
-            self._prepare_run(values, self._free_run_id())
+            seconds = seconds_of(values.get("run_time"))
+            self._prepare_run(make_plan(self._load_of(values), self._free_run_id(), seconds, self._settings))
             assert self._plan is not None
-            self._by_hand.prepare(self._plan, self._setup, form, spawn_rate_of(values))
+            self._by_hand.prepare(self._plan, self._setup, form)
         finally:
             self._preparing = False
 
-    def _prepare_run(self, values: Mapping[str, Any], run_id: str) -> None:
-        """Plan the next run and do its set-up. Raises ``LoadError``."""
-        plan = make_plan(choice_from(values, run_id, self._settings), self._extent_from(values), self._settings)
-        if is_taken(self._settings.rows, run_id):
-            raise RowsError(f"run id {run_id!r} is already used: {self._settings.rows} contains files with it")
-        self._plan, self._setup = run_setup(plan)
+    def _prepare_run(self, plan: Plan) -> None:
+        """Do the set-up of the next run. Raises ``LoadError``."""
+        plan.check()
+        if is_taken(self._settings.rows, plan.identity):
+            raise RowsError(f"run id {plan.identity!r} is already used: {self._settings.rows} contains files with it")
+        self._plan, self._setup = run_setup(plan, BridgeClient(self._settings.bridge_url))
 
-    def _extent_from(self, values: Mapping[str, Any]) -> Any:
-        return extent_from(values)
+    def _load_of(self, values: Mapping[str, Any]) -> Load:
+        return load_of(values, self._settings)
 
-    def _hold(self, plan: LoadPlan) -> None:
+    def _hold(self, plan: Plan) -> None:
         """Report that the set-up is done, and wait for the signal to begin. Raises ``LoadError`` after a timeout."""
-        rows, run_id = self._settings.rows, plan.choice.run_id
+        rows, run_id = self._settings.rows, plan.identity
         write_whole(ready_path(rows, run_id), {"setup": [asdict(step) for step in self._setup]})
         logger.info("Set-up done; the load waits for %s", go_path(rows, run_id))
         deadline = time.monotonic() + HOLD_SECONDS_MAX
@@ -203,9 +202,9 @@ class Generator:
             self._run_time_seconds = seconds_of(values.get("run_time"))
         elif self.run.is_stopping:
             raise LoadError("the last run is still waiting for its flows to end; wait until it has stopped")
-        elif choice_from(values, self.run.plan.choice.run_id, self._settings) != self.run.plan.choice:
+        elif not _has_only_other_users(self._load_of(values), self.run.plan.load):
             raise LoadError("a run is in progress; stop it first, unless you change only the number of users")
-        elif self._by_hand is not None and (users := users_of(form)) is not None and spawn_rate_of(form):
+        elif self._by_hand is not None and (users := users_of(form)) is not None and has_spawn_rate(form):
             self._by_hand.users_asked(users)
 
     def _free_run_id(self) -> str:
@@ -233,12 +232,12 @@ class Generator:
             if self._by_hand is not None:
                 self._by_hand.ended()
             raise StopTest(error.message) from error
-        metrics.show_run(plan.choice.run_id, plan.workload.name, plan.node_names, plan.load)
+        metrics.show_run(plan.identity, plan.workload.name, plan.node_names, plan.words)
         self._exit_code = 0
         self._ended.clear()
 
-    def _run_of(self, plan: LoadPlan) -> AnyRun:
-        return ProcessRun(plan, writer_for(plan.choice, self._settings.rows))
+    def _run_of(self, plan: Plan) -> Any:
+        return ProcessRun(plan, writer_for(plan, self._settings.rows))
 
     def _spawned(self) -> None:
         users = self._environment.runner.user_count
@@ -256,7 +255,7 @@ class Generator:
         limit = self._run_time_seconds
         if self._quitting:
             reason = "interrupted"
-        elif self._headless and self.run.plan.choice.is_counted:
+        elif self._headless and self.run.plan.load.is_counted:
             reason = "completed" if self.run.is_done else OUT_OF_TIME
         elif self._headless or (limit and self.run.elapsed_seconds >= limit - TICK_SECONDS):
             reason = "completed"
@@ -271,7 +270,7 @@ class Generator:
             return
         try:
             self._close(run)
-            logger.info("Run %s ended: %s", run.plan.choice.run_id, run.outcome)
+            logger.info("Run %s ended: %s", run.plan.identity, run.outcome)
         except LoadError as error:
             self.fail(error.message)
         except Exception as error:
@@ -290,9 +289,9 @@ class Generator:
         summary = run.close()
         self._write_end(run.plan, [summary], summary.exit_reason)
 
-    def _write_end(self, plan: LoadPlan, summaries: list[ProcessSummary], exit_reason: str) -> None:
+    def _write_end(self, plan: Plan, summaries: list[ProcessSummary], exit_reason: str) -> None:
         end = end_of(plan, summaries, self._setup, exit_reason)
-        write_whole(end_path(self._settings.rows, plan.choice.run_id), end.as_dict())
+        write_whole(end_path(self._settings.rows, plan.identity), end.as_dict())
 
     def _stop_after_failure(self, message: str) -> None:
         self._stop_later()
@@ -343,10 +342,10 @@ class Generator:
             return
         if run.is_done:
             run.stopping("completed")
-        elif stop_path(self._settings.rows, run.plan.choice.run_id).exists():
+        elif stop_path(self._settings.rows, run.plan.identity).exists():
             run.stopping("enough")
         elif run.elapsed_seconds >= SAME_FAILURE_SECONDS_MIN and run.same_failure is not None:
-            logger.error("Run %s: all requests have failed: %s", run.plan.choice.run_id, run.same_failure)
+            logger.error("Run %s: all requests have failed: %s", run.plan.identity, run.same_failure)
             run.stopping(ALL_FAILED)
         else:
             return
@@ -373,6 +372,11 @@ class Generator:
             reason = "it was killed" if tick.exception is None else repr(tick.exception)
             logger.error("No run is looked after any more: %s", reason)
             self.fail(f"its rows may be incomplete: nothing looks after it any more: {reason}")
+
+
+def _has_only_other_users(load: Load, other: Load) -> bool:
+    """Whether a load differs from another one at most in its number of users."""
+    return load.updated(users=other.users, pool=other.pool) == other.updated(workers=load.workers)
 
 
 def leave(error: LoadError) -> NoReturn:

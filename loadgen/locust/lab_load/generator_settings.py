@@ -1,7 +1,6 @@
 """Settings of the load generator from environment variables, and the names of runs."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,9 +11,8 @@ from lab_load.origins import HOST
 from lab_workload.problems import LoadError, Problem
 from lab_workload.row import ROWS_DIRECTORY
 
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""Format of a run id, which is used in file names and in every client id."""
 MEBIBYTE = 1024**2
+ANSWER_MARGIN_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class GeneratorSettings:
 
     bridge_url: str
     flow_timeout_seconds: float
-    """How long the bridge waits for a flow. The generator waits slightly longer."""
+    """How long the bridge waits for a flow."""
     party_names: tuple[str, ...]
     """Names of the nodes that can start flows."""
     workloads: Path
@@ -37,6 +35,11 @@ class GeneratorSettings:
     """Most loads of the web UI whose files are kept until somebody makes a run of them."""
     web_rows_bytes_max: int = 1024 * MEBIBYTE
     """Most bytes of all their files."""
+
+    @property
+    def answer_timeout_seconds(self) -> float:
+        """How long the generator waits for an answer: slightly longer than the bridge waits for a flow."""
+        return self.flow_timeout_seconds + ANSWER_MARGIN_SECONDS
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "GeneratorSettings":

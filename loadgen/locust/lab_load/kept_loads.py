@@ -80,7 +80,9 @@ def _remember(directory: Path, load: KeptLoad) -> None:
     loads: list[RemovedLoad] = []
     with suppress(OSError, ValueError):
         loads = RemovedLoads.read(path.read_text(encoding="utf-8")).loads
-    workload = _field(directory / f"{load.identity}{LOAD_SUFFIX}", lambda text: LoadByHand.read(text).workload)
+    workload = _field(
+        directory / f"{load.identity}{LOAD_SUFFIX}", lambda text: LoadByHand.read(text).plan.load.workload
+    )
     requests = _field(end_path(directory, load.identity), lambda text: RunEnd.read(text).requests)
     removed = RemovedLoad(load.identity, workload, requests, time.time())
     write_whole(path, RemovedLoads([*loads, removed][-REMOVED_MAX:]).as_dict())

@@ -14,20 +14,20 @@ from uuid import uuid4
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
 from lab_load.end_file import ProcessSummary
-from lab_load.load_plan import LoadPlan, requests_of
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import BurstPool, Pool
 from lab_load.row_writer import NoRows, RowsError, RowWriter
 from lab_load.same_failure import SameFailure
 from lab_load.schedule import Schedule, arrival_offsets, burst_offsets
 from lab_load.traces import Trace, Traces
-from lab_workload.load import OUTCOMES, UNWANTED, Outcome
+from lab_workload.load import OUTCOMES, UNWANTED, Load, Outcome
 from lab_workload.network import Roles
+from lab_workload.plan import Plan
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
 from lab_workload.row import Drop, Row
+from lab_workload.schema import Part
 from lab_workload.values import Draws
-from lab_workload.workload import WorkloadPart
 
 ERROR_LABELS_MAX = 50
 """Number of different errors in Locust's table. Further errors are shown only by the problem's name."""
@@ -49,7 +49,7 @@ class Request:
     ordinal: int
     """Its number among the requests of this process, from 1."""
     user_id: int
-    part: WorkloadPart
+    part: Part
     node: str
     """Name of the node that starts the flow."""
     client_id: str
@@ -62,47 +62,49 @@ class Request:
 class _Starter:
     """A node that starts flows: its template values, the other party of each part, and its metrics."""
 
-    def __init__(self, plan: LoadPlan, roles: Roles, share: Share, draws: Draws) -> None:
+    def __init__(self, plan: Plan, roles: Roles, share: Share, draws: Draws) -> None:
         self.node = roles.node.name
         self.values = plan.values(roles, share, draws)
         self.metrics = RequestMetrics(plan.workload.name, self.node)
-        parties = ((part.name, roles.counterparty_of(part)) for part in plan.workload.parts)
+        self._arguments = {part.name: part.arguments for part in plan.workload.flows}
+        parties = ((part.name, roles.counterparty_of(part)) for part in plan.workload.flows)
         self._counterparties = {name: party.x500_name for name, party in parties if party}
 
-    def render(self, part: WorkloadPart, user: int) -> dict[str, Any]:
+    def render(self, part: Part, user: int) -> dict[str, Any]:
         """Render the arguments of the next request of a user. Raises ``TemplateError``."""
         values = self.values.for_user(user)
         if part.name in self._counterparties:
             values.names["counterparty"] = self._counterparties[part.name]
-        return part.arguments.render(values)
+        return self._arguments[part.name].render(values)
 
 
 class ProcessRun:
     """The requests of one run. Every ``begin`` is followed by ``end``; ``close`` ends the requests still in flight."""
 
-    def __init__(self, plan: LoadPlan, writer: RowWriter | NoRows, share: Share = ALONE) -> None:
+    def __init__(self, plan: Plan, writer: RowWriter | NoRows, share: Share = ALONE) -> None:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
         """The pool of open load and of bursts; None in closed load."""
         self._bursts: BurstPool | None = None
-        choice = plan.choice
-        if choice.is_open:
-            offsets = arrival_offsets(choice.arrivals, choice.rate, choice.seed, share)
-            self.pool = Pool(Schedule(offsets, choice.late_max_seconds))
-        elif choice.is_burst:
-            self.pool = self._bursts = _burst_pool(plan)
-        self._requests_max = math.inf if plan.requests_max is None else plan.requests_max
+        load = plan.load
+        if load.is_open:
+            offsets = arrival_offsets(load.arrivals, load.rate or 0.0, load.seed, share)
+            self.pool = Pool(Schedule(offsets, load.late_max_seconds))
+        elif load.is_burst:
+            self.pool = self._bursts = _burst_pool(load)
+        self._requests_max = math.inf if load.flows_max is None else load.flows_max
         self._writer = writer
-        draws = Draws(choice.seed, share)
+        draws = Draws(load.seed, share)
         self._starters = tuple(_Starter(plan, roles, share, draws) for roles in plan.starters)
         self._metrics = {starter.node: starter.metrics for starter in self._starters}
-        self._parts = plan.workload.parts
+        self._workload_name = plan.workload.name
+        self._parts = plan.workload.flows
         self._weights = list(accumulate(part.weight for part in self._parts))
-        self._traces = Traces(choice, share)
-        self._part_random = random.Random(f"parts/{choice.seed}/{share.worker}")
+        self._traces = Traces(load, share)
+        self._part_random = random.Random(f"parts/{load.seed}/{share.worker}")
         # A run id may be reused after its rows were deleted. A client id must not: Corda would return the old result.
-        self._client_id_prefix = f"{choice.run_id}-{uuid4().hex[:8]}"
+        self._client_id_prefix = f"{plan.identity}-{uuid4().hex[:8]}"
         self._in_flight: dict[int, Request] = {}
         self._error_labels: set[str] = set()
         self._same_failure = SameFailure()
@@ -143,7 +145,7 @@ class ProcessRun:
             self.pool.schedule.note_start(intended, request.started)
         return request
 
-    def outcome_of(self, part: WorkloadPart, answer: Answer) -> Outcome:
+    def outcome_of(self, part: Part, answer: Answer) -> Outcome:
         """Return the outcome of a request with this answer. A part may expect any failure, also an unknown outcome."""
         if answer.error is None:
             return "ok"
@@ -251,7 +253,7 @@ class ProcessRun:
         return Row(
             request_id=request.request_id,
             user_id=request.user_id,
-            workload=self.plan.workload.name,
+            workload=self._workload_name,
             part=request.part.name,
             node=request.node,
             flow=request.part.flow,
@@ -289,14 +291,14 @@ class ProcessRun:
         turn = user - 1 if intended is None else self._requests
         return self._starters[(turn + self.share.offset) % len(self._starters)]
 
-    def _args_of(self, part: WorkloadPart, starter: _Starter, user: int) -> dict[str, Any]:
+    def _args_of(self, part: Part, starter: _Starter, user: int) -> dict[str, Any]:
         try:
             return starter.render(part, user)
         except TemplateError as error:
             location = (*part.location, "args")
             raise LoadError(self.plan.workload.source.problem(location, f"template: {error}")) from error
 
-    def _next_part(self) -> WorkloadPart:
+    def _next_part(self) -> Part:
         if len(self._parts) == 1:
             return self._parts[0]
         return self._part_random.choices(self._parts, cum_weights=self._weights)[0]
@@ -323,7 +325,6 @@ class ProcessRun:
         )
 
 
-def _burst_pool(plan: LoadPlan) -> BurstPool:
-    choice, requests = plan.choice, requests_of(plan.choice, plan.extent)
-    schedule = Schedule(burst_offsets(requests, choice.within_seconds), math.inf)
-    return BurstPool(schedule, requests=requests, bursts=choice.bursts, rest_seconds=choice.rest_seconds)
+def _burst_pool(load: Load) -> BurstPool:
+    schedule = Schedule(burst_offsets(load.users, load.within_seconds), math.inf)
+    return BurstPool(schedule, requests=load.users, bursts=load.bursts, rest_seconds=load.rest_seconds)

@@ -2,7 +2,7 @@
 
 A row is encoded when its request ends, and written within a second. If a process is killed, at most that second is
 lost, and the last row may be incomplete. A row counts only with its line break; readers ignore the rest.
-With ``--recording none``, there are no rows and no drops, and only the end file is written.
+If the plan says so, there are no rows and no drops, and only the end file is written.
 ``<run id>.end.json`` is written last and atomically. If it exists, every request of every worker has its row.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from lab_load.choice import Choice
+from lab_workload.plan import Plan
 from lab_workload.problems import LoadError
 
 BUFFER_BYTES_MAX = 1024 * 1024
@@ -87,9 +87,9 @@ class NoRows:
         """Do nothing."""
 
 
-def writer_for(choice: Choice, directory: Path, worker: int = 0) -> RowWriter | NoRows:
-    """Return the writer that a run has chosen. Raises ``RowsError`` as ``RowWriter`` does."""
-    return RowWriter(directory, choice.run_id, worker) if choice.recording == "rows" else NoRows()
+def writer_for(plan: Plan, directory: Path, worker: int = 0) -> RowWriter | NoRows:
+    """Return the writer of a plan. Raises ``RowsError`` as ``RowWriter`` does."""
+    return RowWriter(directory, plan.identity, worker) if plan.recording == "rows" else NoRows()
 
 
 class _LineFile:

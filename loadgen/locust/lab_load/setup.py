@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -12,12 +12,12 @@ from gevent.pool import Pool
 
 from lab_load.attachment import make_attachment
 from lab_load.bridge_client import BridgeClient, BridgeError
-from lab_load.load_plan import LoadPlan, check_prepared
 from lab_workload.network import Roles
+from lab_workload.plan import Plan
 from lab_workload.prepared import Results, count_items
 from lab_workload.problems import LoadError, SetupError, TemplateError
 from lab_workload.run_end import PreparedStep
-from lab_workload.workload import SetupStep
+from lab_workload.schema import SetupStep
 
 STARTS_MAX = 100_000
 """Maximum number of starts of one step, for all items of its ``each``."""
@@ -37,7 +37,7 @@ class _Start:
     """Takes the seconds that are left, and returns the result."""
 
 
-def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
+def run_setup(plan: Plan, bridge: BridgeClient) -> tuple[Plan, list[PreparedStep]]:
     """Run all steps in order, for each node that starts flows. Returns the plan with their results, and a summary.
 
     Raises ``LoadError``; it is a ``SetupError`` if a step failed, was too slow or prepared too few items.
@@ -47,14 +47,15 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
         node = roles.node.name
         for step in plan.workload.setup:
             started = time.monotonic()
-            results = _Runner(plan, roles, step).run()
-            plan = replace(plan, results={**plan.results, node: {**plan.results.get(node, {}), step.name: results}})
+            results = _Runner(plan, roles, step, bridge).run()
+            own = {**plan.results.get(node, {}), step.name: results}
+            plan = plan.model_copy(update={"results": {**plan.results, node: own}})
             seconds = round(time.monotonic() - started, 3)
             name = step.name if len(plan.starters) == 1 else f"{step.name} for {node}"
             done.append(PreparedStep(name, count_items(results), seconds))
             logger.info("Set-up: %s: %d items in %.1f s", name, done[-1].items, done[-1].seconds)
     if done:
-        check_prepared(plan)
+        plan.check_prepared()
         plan.check_templates()
     return plan, done
 
@@ -62,14 +63,14 @@ def run_setup(plan: LoadPlan) -> tuple[LoadPlan, list[PreparedStep]]:
 class _Runner:
     """Runs one step of the set-up for the flows of one node."""
 
-    def __init__(self, plan: LoadPlan, roles: Roles, step: SetupStep) -> None:
+    def __init__(self, plan: Plan, roles: Roles, step: SetupStep, bridge: BridgeClient) -> None:
         self._plan = plan
         self._roles = roles
         self._step = step
         self._values = plan.values(roles)
-        self._bridge = BridgeClient(plan.choice.bridge_url)
+        self._bridge = bridge
         # A run id may be reused. A client id must not: Corda would return the old result.
-        self._client_id_prefix = f"{plan.choice.run_id}-setup-{uuid4().hex[:8]}"
+        self._client_id_prefix = f"{plan.identity}-setup-{uuid4().hex[:8]}"
 
     def run(self) -> Results:
         """Run the step. Raises ``LoadError``."""
@@ -93,7 +94,7 @@ class _Runner:
         if self._step.each is None:
             return [None]
         try:
-            items = self._step.each.render(self._values)["each"]
+            items = self._step.items.render(self._values)["each"]
         except TemplateError as error:
             raise self._problem(f"each: template: {error}") from error
         if not isinstance(items, (list, tuple)) or not items:
@@ -105,7 +106,7 @@ class _Runner:
         step, values = self._step, self._values
         values.names["item"] = item
         node = self._plan.node_of(self._roles, step, item)
-        count = step.count.render(values)["count"]
+        count = step.counts.render(values)["count"]
         if type(count) is not int or count < 0:
             raise TemplateError(f"count: evaluates to {count!r}, not to a whole number from 0")
         if count > STARTS_MAX:
@@ -118,7 +119,7 @@ class _Runner:
                 yield _Start(key, self._flow(node, step.arguments.render(values)))
 
     def _upload(self, node: str, name: str) -> Callable[[float], Any]:
-        megabytes, file_name = self._step.megabytes or 0, f"{self._plan.choice.run_id}-{name}.zip"
+        megabytes, file_name = self._step.megabytes or 0, f"{self._plan.identity}-{name}.zip"
 
         def work(seconds: float) -> str:
             # The seed contains the run's id, so that no node has the attachment from an earlier run.

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from uuid import uuid4
 
-from lab_load.choice import Choice
+from lab_workload.load import Load
 from lab_workload.prepared import Share
 
 
@@ -26,9 +26,9 @@ class Trace:
 class Traces:
     """Draws one request in ``trace_every`` at random, so that no rhythm of the load is in what is traced."""
 
-    def __init__(self, choice: Choice, share: Share) -> None:
-        self._every = choice.trace_every
-        self._random = random.Random(f"traces/{choice.seed}/{share.worker}")
+    def __init__(self, load: Load, share: Share) -> None:
+        self._every = load.trace_every
+        self._random = random.Random(f"traces/{load.seed}/{share.worker}")
 
     def next(self) -> Trace:
         return Trace(uuid4().hex, self._every > 0 and self._random.randrange(self._every) == 0)

@@ -1,17 +1,17 @@
-"""Reads, checks and renders workloads. The generator and the command line share this package.
+"""Loads, workloads and plans. The generator and the command line share this package.
 
 A new workload is a file in ``configs/workloads/``; it needs no code here. The modules, in the order of processing:
 
-- ``yaml_source``, ``schema``: read the file with the line of every field, and define its fields. To add a field, begin
-  in ``schema``.
-- ``workload``: the whole content of a file, as ``Workload``. ``overrides``: values that ``--set`` replaces in it.
+- ``load``, ``faults``, ``durations``: what is asked of the generator, as the one model ``Load``.
+- ``yaml_source``, ``schema``, ``parameters``, ``workload``: read a workload file with the line of every field, and
+  check it. To add a field, begin in ``schema``. ``overrides``: values that ``--set`` replaces in it.
 - ``templates``, ``values``, ``prepared``: what ``{{ … }}`` may contain, and the values that it uses. To add a name,
   begin in ``templates`` and ``values``.
-- ``flows``, ``flow_arguments``, ``network``: what a network offers, whether arguments fit a flow, and a workload bound
-  to a network.
-- ``starts``: one start of each flow with rendered arguments, for a check before the run.
-- ``problems``: problems as data, and the errors that carry them. ``load``: the terms of a load. ``run_end``: the
-  content of the end file. ``by_hand``: the files about a load of the web UI.
+- ``flows``, ``network``, ``subject``: what a network offers, a workload bound to it, and what a load is counted by.
+- ``starts``: one start of each flow with rendered arguments, which the bridge checks before the run.
+- ``plan``: the load, the workload and its parties, as the generator gets them.
+- ``problems``, ``field_problems``: problems as data, and the errors that carry them.
+- ``row``, ``run_end``, ``by_hand``: the rows, the end file, and the files about a load of the web UI.
 - ``about``: what a workload does, in words.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 

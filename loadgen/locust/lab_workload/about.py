@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lab_workload import overrides
-from lab_workload.workload import Workload, WorkloadPart, load_workload
+from lab_workload.schema import Part, Workload
+from lab_workload.workload import load_workload
 from lab_workload.yaml_source import read_fields
 
 
@@ -38,11 +39,11 @@ def about(directory: Path, name: str, node_names: Collection[str] = ()) -> About
 
 
 def _facts(workload: Workload) -> Iterator[tuple[str, str]]:
-    others = dict.fromkeys(filter(None, (workload.counterparty, *(part.own_counterparty for part in workload.parts))))
+    others = dict.fromkeys(filter(None, (workload.counterparty, *(part.counterparty for part in workload.flows))))
     yield "starts on", ", ".join(workload.nodes) + (f", with {', '.join(others)}" if others else "")
-    total = sum(part.weight for part in workload.parts)
-    for part in workload.parts:
-        share = f"{100 * part.weight / total:.0f} %: " if len(workload.parts) > 1 else ""
+    total = sum(part.weight for part in workload.flows)
+    for part in workload.flows:
+        share = f"{100 * part.weight / total:.0f} %: " if len(workload.flows) > 1 else ""
         yield "flow", f"{share}{_part_words(part)}"
     for step in workload.setup:
         what = step.flow or f"attachments of {step.megabytes} MB"
@@ -51,7 +52,7 @@ def _facts(workload: Workload) -> Iterator[tuple[str, str]]:
         yield "needs", needs
 
 
-def _part_words(part: WorkloadPart) -> str:
+def _part_words(part: Part) -> str:
     words = [part.flow, f"counts as a {part.unit}"]
     if part.states_per_flow is not None:
         words.append(f"makes {part.states_per_flow} states")
@@ -62,13 +63,13 @@ def _part_words(part: WorkloadPart) -> str:
 
 def _needs(workload: Workload) -> Iterator[str]:
     requires = workload.requires
-    if requires is not None and requires.parties is not None:
+    if requires.parties is not None:
         yield f"{requires.parties} parties"
-    if requires is not None and requires.platform is not None:
+    if requires.platform is not None:
         yield f"platform version {requires.platform}"
-    if requires is not None and requires.cordapp is not None:
+    if requires.cordapp is not None:
         yield f"the CorDapp {requires.cordapp}"
-    if workload.takes:
+    if workload.taken:
         yield "a run time, or a number of flows"
 
 

@@ -7,14 +7,11 @@ number of users. ``<id>.after.json`` has the counters at rest after it. Both lie
 """
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import TypeAdapter
-
-from lab_workload.load import Arrivals
-from lab_workload.run_end import PreparedStep
-from lab_workload.subject import Subject
+from lab_workload.plan import Plan
+from lab_workload.run_end import JsonFile, PreparedStep
 
 IDENTITY = re.compile(r"web-(\d{8}T\d{6}Z)(?:-(\d+))?")
 """The id of a load by hand: the time of its start, and a number if another one started in the same second."""
@@ -52,7 +49,7 @@ class VaultCounter:
 
 
 @dataclass(frozen=True)
-class Counters:
+class Counters(JsonFile):
     """All counters at one moment. What did not answer is missing: ``missing`` says why, one sentence each."""
 
     read_at: float
@@ -68,15 +65,6 @@ class Counters:
     vaults: list[VaultCounter] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the content of the file."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, text: str) -> "Counters":
-        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
-        return TypeAdapter(cls).validate_json(text)
-
 
 @dataclass(frozen=True)
 class UsersChange:
@@ -88,58 +76,21 @@ class UsersChange:
 
 
 @dataclass(frozen=True)
-class ChosenLoad:
-    """The options of a load by hand, as they were understood. Empty names are chosen by the workload."""
-
-    arrivals: Arrivals
-    rate: float
-    late_max_seconds: float
-    pacing_seconds: float
-    requests: int
-    """Burst: requests in each burst."""
-    within_seconds: float
-    bursts: int
-    rest_seconds: float
-    flows: int
-    flows_after: int
-    trace_every: int
-    seed: int
-    spawn_per_second: float | None
-    node: str
-    counterparty: str
-    overrides: dict[str, str]
-
-
-@dataclass(frozen=True)
-class LoadByHand:
+class LoadByHand(JsonFile):
     """The content of ``<id>.load.json``. Times are in Unix seconds."""
 
-    id: str
+    plan: Plan
+    """What was asked for, as a plan of the command line."""
     began_at: float
     generator_started_at: float
     """When the process of the generator started."""
-    workload: str
-    workload_text: str
-    """The content of the workload file."""
     form: dict[str, str]
     """The fields of the form of the web UI, as they were sent."""
-    chosen: ChosenLoad
-    subject: Subject
-    """What it starts, as the workload was bound to the network."""
     users: list[UsersChange]
     """The numbers of users, in order: the first, and one for each change while the load ran."""
     setup: list[PreparedStep]
     before: Counters
     """The counters after the set-up and before the load."""
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the content of the file."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, text: str) -> "LoadByHand":
-        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
-        return TypeAdapter(cls).validate_json(text)
 
 
 @dataclass(frozen=True)
@@ -153,23 +104,14 @@ class RemovedLoad:
 
 
 @dataclass(frozen=True)
-class RemovedLoads:
+class RemovedLoads(JsonFile):
     """The content of ``REMOVED_FILE``: the loads that were removed last, oldest first."""
 
     loads: list[RemovedLoad] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the content of the file."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, text: str) -> "RemovedLoads":
-        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
-        return TypeAdapter(cls).validate_json(text)
-
 
 @dataclass(frozen=True)
-class WebUiStatus:
+class WebUiStatus(JsonFile):
     """What the web UI answers at ``STATUS_PATH``."""
 
     state: WebUiState
@@ -177,12 +119,3 @@ class WebUiStatus:
     """The load by hand that is in progress; None if there is none."""
     generator_started_at: float
     """When its process started, in Unix seconds."""
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the answer."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, text: str) -> "WebUiStatus":
-        """Parse the answer. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
-        return TypeAdapter(cls).validate_json(text)

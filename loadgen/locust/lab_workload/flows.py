@@ -4,6 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lab_workload.names import did_you_mean
+from lab_workload.problems import Problem
+
 
 @dataclass(frozen=True)
 class Party:
@@ -114,3 +117,41 @@ def short_forms(class_name: str) -> Iterator[str]:
 def signature(parameters: Sequence[Parameter]) -> str:
     """Format the parameters of a constructor: ``iouValue: int, otherParty: Party``; ``none`` if there are none."""
     return ", ".join(f"{one.name}: {one.type}" for one in parameters) or "none"
+
+
+def ambiguous(name: str, flows: Sequence[Flow]) -> tuple[str, str]:
+    """Return what to say of a name that may mean several flows, and the remedy."""
+    return f"{name!r} may mean several flows", f"Choose from {', '.join(flow.name for flow in flows)}."
+
+
+def flow_problems(node: str, name: str, args: Mapping[str, Any], flows: Sequence[Flow]) -> list[Problem]:
+    """Return why ``node`` cannot start a flow with arguments of these names. ``flows`` are those that it can start.
+
+    The bridge checks their types. Locations are relative to the mapping with ``flow`` and ``args``: a part of a
+    workload, or a step of its set-up.
+    """
+    meant = named(name, flows)
+    if not meant:
+        known = [flow.name if "." in name else flow.short_name for flow in flows]
+        text = f"{node} has no flow {name!r}{did_you_mean(name, known)}"
+        return [Problem.of("flow", text, f"`scripts/lab workload flows {node}` lists its flows.")]
+    if len(meant) > 1:
+        return [Problem.of("flow", *ambiguous(name, meant))]
+    (flow,) = meant
+    # Of several constructors, the closest one shows what is missing and what is unknown.
+    problems = min((_name_problems(args, parameters) for parameters in flow.constructors), key=len, default=[])
+    remedy = f"{flow.short_name} takes {' or '.join(f'({signature(ways)})' for ways in flow.constructors)}."
+    return [replace(problem, remedy=remedy) for problem in problems]
+
+
+def _name_problems(args: Mapping[str, Any], parameters: Parameters) -> list[Problem]:
+    """Return the arguments that a constructor does not have, and its parameters without an argument."""
+    names = [parameter.name for parameter in parameters]
+    return [
+        *(
+            Problem(f"unknown argument{did_you_mean(name, names)}", ("args", name))
+            for name in args
+            if name not in names
+        ),
+        *(Problem("is missing", ("args", name)) for name in names if name not in args),
+    ]

@@ -1,16 +1,17 @@
-"""Binds a workload to a network: finds its parties and flows, and reports everything that prevents it from running."""
+"""Binds a load to a network: finds its parties and flows, and reports everything that prevents it from running."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from lab_workload.flow_arguments import flow_problems
-from lab_workload.flows import Flow, Party, named
+from lab_workload.flows import Flow, Party, flow_problems, named
+from lab_workload.load import Load
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Problem, WorkloadError, in_file_order
-from lab_workload.states import NODE_WORDS
+from lab_workload.schema import NODE_WORDS, Part, SetupStep, Workload
+from lab_workload.subject import LoadPart, Subject
 from lab_workload.templates import Arguments
-from lab_workload.workload import SetupStep, Workload, WorkloadPart
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,14 @@ class Network:
     """Returns the flows that a node can start by RPC, for the node's name."""
     platform_version: Callable[[str], int]
     """Returns the platform version of a node, for its name."""
+    start_problem: Callable[[str, str, Mapping[str, Any]], Problem | None] = lambda node, flow, args: None
+    """Returns why the bridge would refuse to start a flow on a node with these arguments, without starting it."""
     notaries: Sequence[str] = ()
     """Names of the notaries, if they are known."""
     notary: str | None = None
     """X.500 name of the first notary that flows can use, if there is one."""
     startable: Sequence[str] = ()
     """Names of all parties that a larger network would have, in order."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The parties that a run chooses, by name; None, or no nodes, if the workload chooses."""
-
-    node: str | None = None
-    counterparty: str | None = None
-    nodes: tuple[str, ...] = ()
-    """Several nodes, in place of ``node``."""
-
-    @property
-    def starters(self) -> tuple[str, ...]:
-        """The nodes that start the flows in turn; none if the workload chooses."""
-        return self.nodes or ((self.node,) if self.node else ())
 
 
 @dataclass(frozen=True)
@@ -61,9 +49,9 @@ class Roles:
     notary: str | None = None
     """X.500 name of the first notary that flows can use, if there is one."""
 
-    def counterparty_of(self, part: WorkloadPart) -> Party | None:
+    def counterparty_of(self, part: Part) -> Party | None:
         """Return the other party of ``part``: its own if it has one, else that of the run."""
-        name = canonical(part.own_counterparty, self.parties) if part.own_counterparty else None
+        name = canonical(part.counterparty, self.parties) if part.counterparty else None
         if name is None:
             return self.counterparty
         name = partner_of(name, self.node.name, self.starters)
@@ -87,58 +75,56 @@ def partner_of(counterparty: str, node: str, starters: Sequence[str]) -> str:
     return starters[(starters.index(node) + 1) % len(starters)]
 
 
-@dataclass(frozen=True)
-class BoundPart:
-    """One kind of request, with its flow and the other party."""
+def bind(workload: Workload, load: Load, network: Network) -> tuple[Roles, ...]:
+    """Find the parties and flows of a load, for each node that starts its flows in turn.
 
-    part: WorkloadPart
-    flow: Flow
-    counterparty: Party | None
-
-
-@dataclass(frozen=True)
-class BoundNode:
-    """A node that starts flows, with the parties and flows of its requests."""
-
-    roles: Roles
-    parts: tuple[BoundPart, ...]
-
-
-@dataclass(frozen=True)
-class BoundWorkload:
-    """A workload that this network can run."""
-
-    workload: Workload
-    nodes: tuple[BoundNode, ...]
-    """The nodes that start the flows, in turn."""
-
-
-def bind(workload: Workload, asked: Asked, network: Network) -> BoundWorkload:
-    """Find the parties and flows. Raises ``WorkloadError`` with everything that the network does not have."""
+    Raises ``WorkloadError`` with everything that the network does not have. ``subject_of`` says what is counted.
+    """
     # If the network is too small, only report that, and not each missing party.
     _refuse(_size_problems(workload, network))
-    starters = _starters(workload, asked, network)
+    starters = _starters(workload, load, network)
     flows_of = cache(network.flows)
     # If the CorDapp is missing, only report that, and not each missing flow.
     _refuse([problem for roles in starters for problem in _cordapp_problems(workload, roles.node.name, flows_of)])
-    problems = [*_same_party_problems(workload, asked, starters)]
+    problems = [*_same_party_problems(workload, load, starters)]
     for roles in starters:
         node = roles.node.name
         problems += _platform_problems(workload, node, network)
-        for part in workload.parts:
-            found = [*_party_problems(part, roles, network), *flow_problems(node, part.flow, part.args, flows_of(node))]
-            problems += [workload.source.locate(problem, part.location) for problem in found]
+        for part in workload.flows:
+            own = [*_party_problems(part, roles, network), *flow_problems(node, part.flow, part.args, flows_of(node))]
+            problems += [workload.source.locate(problem, part.location) for problem in own]
         for step in workload.setup:
-            found = list(_step_problems(step, roles, network, flows_of))
-            problems += [workload.source.locate(problem, step.location) for problem in found]
+            own = list(_step_problems(step, roles, network, flows_of))
+            problems += [workload.source.locate(problem, step.location) for problem in own]
     _refuse(problems)
-    return BoundWorkload(workload, tuple(_bound_node(workload, roles, flows_of) for roles in starters))
+    return starters
 
 
-def _bound_node(workload: Workload, roles: Roles, flows_of: Callable[[str], Sequence[Flow]]) -> BoundNode:
-    flows = flows_of(roles.node.name)
-    parts = (BoundPart(part, named(part.flow, flows)[0], roles.counterparty_of(part)) for part in workload.parts)
-    return BoundNode(roles, tuple(parts))
+def subject_of(workload: Workload, starters: Sequence[Roles], flows: Callable[[str], Sequence[Flow]]) -> Subject:
+    """Return what is counted of a load. ``flows`` returns the flows of a node, as that of a network."""
+    subjects = []
+    for roles in starters:
+        node = roles.node.name
+        known = flows(node)
+        subjects.append(
+            Subject(node, tuple(_load_part(part, roles, named(part.flow, known)[0]) for part in workload.flows))
+        )
+    return replace(subjects[0], others=tuple(subjects[1:]))
+
+
+def _load_part(part: Part, roles: Roles, flow: Flow) -> LoadPart:
+    party = roles.counterparty_of(part)
+    counterparty = party.name if party else None
+    return LoadPart(
+        name=part.name,
+        flow=flow.name,
+        flow_short=flow.short_name,
+        counterparty=counterparty,
+        weight=part.weight,
+        unit=part.unit,
+        states_per_flow=part.states_per_flow,
+        changes=part.vault_changes(roles.node.name, counterparty),
+    )
 
 
 def unknown_party(name: str, network: Network) -> Problem | None:
@@ -163,54 +149,54 @@ def _refuse(problems: Sequence[Problem]) -> None:
 
 
 def _size_problems(workload: Workload, network: Network) -> list[Problem]:
-    wanted = workload.requires.parties if workload.requires else None
-    if wanted is None or len(network.parties) >= wanted:
+    needed = workload.requires.parties
+    if needed is None or len(network.parties) >= needed:
         return []
-    text = f"needs {wanted} parties, but the network has {len(network.parties)}"
-    remedy = f"Start the lab with `scripts/lab up --parties {wanted}`."
+    text = f"needs {needed} parties, but the network has {len(network.parties)}"
+    remedy = f"Start the lab with `scripts/lab up --parties {needed}`."
     return [workload.source.problem(("requires", "parties"), text, remedy)]
 
 
 def _platform_problems(workload: Workload, node: str, network: Network) -> list[Problem]:
-    wanted = workload.requires.platform if workload.requires else None
-    if wanted is None or (version := network.platform_version(node)) >= wanted:
+    needed = workload.requires.platform
+    if needed is None or (version := network.platform_version(node)) >= needed:
         return []
-    text = f"needs platform version {wanted}, but {node} has {version}"
+    text = f"needs platform version {needed}, but {node} has {version}"
     remedy = "Start the lab with a newer version of Corda (`scripts/lab up --corda`)."
     return [workload.source.problem(("requires", "platform"), text, remedy)]
 
 
 def _cordapp_problems(workload: Workload, node: str, flows_of: Callable[[str], Sequence[Flow]]) -> Iterator[Problem]:
-    wanted = workload.requires.cordapp if workload.requires else None
-    if wanted is None or all(named(part.flow, flows_of(node)) for part in workload.parts):
+    needed = workload.requires.cordapp
+    if needed is None or all(named(part.flow, flows_of(node)) for part in workload.flows):
         return
-    text = f"needs the CorDapp {wanted!r}, which {node} does not have"
-    remedy = f"Start the lab with `scripts/lab up --cordapp {wanted}`."
+    text = f"needs the CorDapp {needed!r}, which {node} does not have"
+    remedy = f"Start the lab with `scripts/lab up --cordapp {needed}`."
     yield workload.source.problem(("requires", "cordapp"), text, remedy)
 
 
-def _starters(workload: Workload, asked: Asked, network: Network) -> tuple[Roles, ...]:
+def _starters(workload: Workload, load: Load, network: Network) -> tuple[Roles, ...]:
     """Return the parties for each node that starts flows. Raises ``WorkloadError`` if one does not exist."""
     problems = []
     names: list[str] = []
-    for index, wanted in enumerate(asked.starters or workload.nodes):
-        location = workload.node_location(index)
+    asked = load.nodes or ((load.node,) if load.node else ())
+    for index, wanted in enumerate(asked or workload.nodes):
         problem = unknown_party(wanted, network)
         name = canonical(wanted, network.parties)
         if name is not None and name in names:
             problem = Problem(f"{name} is named twice", remedy="Name each node once.")
-        if problem is not None and asked.starters:
-            problems.append(replace(problem, location=("nodes" if asked.nodes else "node",)))
+        if problem is not None and asked:
+            problems.append(replace(problem, location=("nodes" if load.nodes else "node",)))
         elif problem is not None:
-            problems.append(workload.source.locate(problem, location))
+            problems.append(workload.source.locate(problem, ("nodes", index)))
         names.append(str(name))
-    counterparty = asked.counterparty or workload.counterparty
+    counterparty = load.counterparty or workload.counterparty
     problem = unknown_party(counterparty, network) if counterparty else None
     if problem is not None:
-        problems.append(_of_run_or_file("counterparty", problem, asked.counterparty, workload))
+        problems.append(_of_load_or_file(problem, workload, load))
     _refuse(problems)
     other = canonical(counterparty, network.parties) if counterparty else None
-    parties = {name: one.x500_name for name, one in network.parties.items()}
+    parties = {name: party.x500_name for name, party in network.parties.items()}
     return tuple(
         Roles(
             node=network.parties[name],
@@ -223,15 +209,16 @@ def _starters(workload: Workload, asked: Asked, network: Network) -> tuple[Roles
     )
 
 
-def _of_run_or_file(field: str, problem: Problem, chosen: str | None, workload: Workload) -> Problem:
-    """Locate the problem of a party: in the run's option if the run chose it, else in the workload file."""
-    return replace(problem, location=(field,)) if chosen else workload.source.locate(problem, (field,))
+def _of_load_or_file(problem: Problem, workload: Workload, load: Load) -> Problem:
+    """Locate the problem of the counterparty: in the option of the load if it has one, else in the workload file."""
+    where = ("counterparty",)
+    return replace(problem, location=where) if load.counterparty else workload.source.locate(problem, where)
 
 
-def _same_party_problems(workload: Workload, asked: Asked, starters: Sequence[Roles]) -> Iterator[Problem]:
+def _same_party_problems(workload: Workload, load: Load, starters: Sequence[Roles]) -> Iterator[Problem]:
     if len(starters) > 1:
-        # A counterparty of the workload gives way to the ring. One that the run asks for cannot.
-        name = canonical(asked.counterparty, starters[0].starters) if asked.counterparty else None
+        # A counterparty of the workload gives way to the ring. One that the load names cannot.
+        name = canonical(load.counterparty, starters[0].starters) if load.counterparty else None
         if name is not None:
             remedy = "Choose a party that starts none, or leave it out: then each node's counterparty is the next node."
             yield Problem(f"{name} is also one of the nodes that start the flows", ("counterparty",), remedy)
@@ -239,18 +226,18 @@ def _same_party_problems(workload: Workload, asked: Asked, starters: Sequence[Ro
     (roles,) = starters
     message = f"{roles.node.name} is also the node that starts the flows"
     problem = Problem(message, remedy="Choose two different parties.")
-    for part in workload.parts:
+    for part in workload.flows:
         if roles.counterparty_of(part) != roles.node:
             continue
-        if part.own_counterparty:
+        if part.counterparty:
             yield workload.source.locate(problem, (*part.location, "counterparty"))
         else:
-            yield _of_run_or_file("counterparty", problem, asked.counterparty, workload)
+            yield _of_load_or_file(problem, workload, load)
 
 
-def _party_problems(part: WorkloadPart, roles: Roles, network: Network) -> Iterator[Problem]:
+def _party_problems(part: Part, roles: Roles, network: Network) -> Iterator[Problem]:
     """Yield the parties that a part names and that do not exist."""
-    if part.own_counterparty and (problem := unknown_party(part.own_counterparty, network)):
+    if part.counterparty and (problem := unknown_party(part.counterparty, network)):
         yield replace(problem, location=("counterparty",))
     for state, nodes in part.changes.items():
         for node in nodes:

@@ -1,11 +1,12 @@
 """``--set key=value``: replaces single values of a workload file for one run."""
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lab_workload.names import did_you_mean
-from lab_workload.problems import Problem
-from lab_workload.yaml_source import read_scalar
+from lab_workload.problems import Problem, WorkloadError
+from lab_workload.yaml_source import read_fields, read_scalar
 
 Place = tuple[MutableMapping[str, Any], str]
 """A mapping in the file, and the key in it whose value is replaced."""
@@ -36,6 +37,14 @@ def keys(data: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for names, _ in _places(data) for name in names))
 
 
+def keys_in(path: Path) -> list[str]:
+    """Return every key of a workload file; none if it cannot be read, which is reported when it is."""
+    try:
+        return keys(read_fields(path)[0])
+    except WorkloadError:
+        return []
+
+
 def parse(settings: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:
     """Parse the ``key=value`` texts of ``--set``. Returns the values by key, and the problems."""
     overrides: dict[str, str] = {}
@@ -50,6 +59,35 @@ def parse(settings: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:
             problems.append(Problem.of(_OPTION, f"{key.strip()} is given twice", "Pass it only once."))
         overrides[key.strip()] = value
     return overrides, problems
+
+
+LOAD, WORKLOAD = "load.", "workload."
+"""Say of a key of ``--set`` whose it is, if the load and the workload have it."""
+
+
+def split(
+    values: Mapping[str, str], of_load: Collection[str], of_workload: Collection[str]
+) -> tuple[dict[str, str], dict[str, str], list[Problem]]:
+    """Return the fields of the load that are set, the values of its workload that are, and the problems.
+
+    ``of_load`` and ``of_workload`` are the keys that there are. Without those of the workload, all others are its.
+    """
+    load: dict[str, str] = {}
+    workload: dict[str, str] = {}
+    problems = []
+    for key, text in values.items():
+        if key in of_load and key in of_workload:
+            both = "is a field of the load, and of the workload"
+            problems.append(Problem.of(f"{_OPTION} {key}", both, f"Write {LOAD}{key} or {WORKLOAD}{key}."))
+        elif key.removeprefix(LOAD) in of_load:
+            load[key.removeprefix(LOAD)] = text
+        elif not of_workload or key.removeprefix(WORKLOAD) in of_workload:
+            workload[key.removeprefix(WORKLOAD)] = text
+        else:
+            known = [*of_load, *of_workload]
+            hint = did_you_mean(key, known) or f"; choose from {', '.join(known)}"
+            problems.append(Problem.of(_OPTION, f"unknown key {key!r}{hint}"))
+    return load, workload, problems
 
 
 def settable(data: dict[str, Any]) -> dict[str, list[Any]]:

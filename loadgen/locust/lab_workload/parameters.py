@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab_workload.problems import Location, Problem, TemplateError
+from lab_workload.schema import is_expression
 from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, expression, is_template
 from lab_workload.yaml_source import Source
 
@@ -20,8 +21,8 @@ _RESERVED = frozenset({*LOAD_NAMES, *SETUP_NAMES, "args"})
 def evaluate(data: dict[str, Any], source: Source) -> tuple[dict[str, Any], list[Problem]]:
     """Return the values of the parameters and groups in ``data``, the content of a workload file, and the problems.
 
-    Groups, and the fields of ``PARAMETER_FIELDS``, are replaced by their values in ``data``. What has the wrong form is
-    left to the check of the whole file.
+    Groups, the fields of ``PARAMETER_FIELDS``, and numbers of states are replaced by their values in ``data``. What has
+    the wrong form is left to the check of the whole file.
     """
     problems: list[Problem] = []
     constants: dict[str, Any] = {}
@@ -41,7 +42,42 @@ def evaluate(data: dict[str, Any], source: Source) -> tuple[dict[str, Any], list
             except TemplateError as error:
                 problems.append(source.problem(location, f"template: {error}"))
                 holder[field] = 1
+    problems += _evaluate_states(data, constants, source)
     return constants, problems
+
+
+def _evaluate_states(data: Mapping[str, Any], constants: Mapping[str, Any], source: Source) -> Iterator[Problem]:
+    """Replace the expressions of what each flow makes and changes by their values. Yield those that have none.
+
+    They may also use the arguments of the flow that are no templates.
+    """
+    flows = data.get("flows")
+    for index, part in enumerate(flows if isinstance(flows, list) else ()):
+        if not isinstance(part, dict):
+            continue
+        args, states = part.get("args"), part.get("states")
+        fixed = (
+            {name: given for name, given in args.items() if not is_template(given)} if isinstance(args, dict) else {}
+        )
+        names = {**constants, "args": fixed}
+        numbers = [(part, "states_per_flow")]
+        for nodes in states.values() if isinstance(states, dict) else ():
+            numbers += [(nodes, node) for node in nodes] if isinstance(nodes, dict) else []
+        for holder, field in numbers:
+            if is_expression(holder.get(field)):
+                where = field if holder is part else "states"
+                try:
+                    holder[field] = _whole_number(holder[field], names)
+                except TemplateError as error:
+                    yield source.problem(("flows", index, where), f"template: {error}")
+                    holder[field] = 1
+
+
+def _whole_number(text: str, names: Mapping[str, Any]) -> int:
+    number = expression(text, names)
+    if type(number) is not int:
+        raise TemplateError(f"{text}: evaluates to {number!r}, not to a whole number")
+    return number
 
 
 def _entries(data: Mapping[str, Any], field: str) -> Iterator[tuple[str, Any]]:

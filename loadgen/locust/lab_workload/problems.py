@@ -1,5 +1,6 @@
 """Problems of the user's input, as data. A ``Problem`` is formatted only when it is printed."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,12 @@ def dotted(location: Location) -> str:
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def field_location(field: str) -> Location:
+    """Parse the field in a problem of the bridge: ``args.lines[2].label`` → ``("args", "lines", 2, "label")``."""
+    parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", field)
+    return tuple(int(index) if index else name for index, name in parts)
 
 
 def in_file_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -1,11 +1,25 @@
 """The end file, which says how a run ended. The generator writes it, and the command line reads it."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from pydantic import TypeAdapter
 
 from lab_workload.load import Arrivals, Outcome
+
+
+class JsonFile:
+    """A dataclass that is the content of a JSON file."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the content of the file."""
+        content: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
+        return content
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
+        return TypeAdapter(cls).validate_json(text)
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class WorkerEnd:
 
 
 @dataclass(frozen=True)
-class RunEnd:
+class RunEnd(JsonFile):
     """The content of the end file. Times are in Unix seconds. Values that closed load does not have are None."""
 
     started_at: float
@@ -51,12 +65,3 @@ class RunEnd:
     cpu_percent_max: float
     workers: list[WorkerEnd]
     exit_reason: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the content of the file."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, text: str) -> "RunEnd":
-        """Parse the text of the file. Raises pydantic's ValidationError (a ValueError) if it is not valid."""
-        return TypeAdapter(cls).validate_json(text)

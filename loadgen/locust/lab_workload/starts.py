@@ -1,14 +1,14 @@
 """Renders one start of each flow of a workload, so that the arguments can be checked before a run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lab_workload.network import BoundWorkload, Roles
-from lab_workload.problems import Location, Problem, TemplateError, WorkloadError
+from lab_workload.network import Network, Roles
+from lab_workload.problems import Location, Problem, TemplateError, WorkloadError, in_file_order
+from lab_workload.schema import Workload
 from lab_workload.values import Values
-from lab_workload.workload import Workload
 
 SAMPLE_RUN_ID = "check"
 
@@ -26,16 +26,28 @@ class FlowStart:
     """Its place in the workload file: a part, or a step of the set-up."""
 
 
-def flow_starts(bound: BoundWorkload) -> list[FlowStart]:
+def check_starts(workload: Workload, starters: Sequence[Roles], network: Network) -> None:
+    """Let the bridge check the arguments of one start of each flow. It starts none.
+
+    Raises ``WorkloadError`` with every start that it would refuse, and every template whose value cannot be sent.
+    """
+    starts = flow_starts(workload, starters)
+    refused = ((start, network.start_problem(start.node, start.flow, start.args)) for start in starts)
+    problems = [workload.source.locate(problem, start.location) for start, problem in refused if problem]
+    if problems:
+        raise WorkloadError(in_file_order(problems))
+
+
+def flow_starts(workload: Workload, starters: Sequence[Roles]) -> list[FlowStart]:
     """Return one start of every step of the set-up and of every part, as in a run with one user and one request.
 
     If several nodes start the flows, each has its own. Steps and parts that use results of the set-up are left out,
     because these are not known in advance. Raises ``WorkloadError`` with every template whose value cannot be sent.
     """
     made: list[FlowStart | Problem] = []
-    for roles in (node.roles for node in bound.nodes):
+    for roles in starters:
         values = partial(sample_values, roles)
-        made += [*_setup_starts(bound.workload, roles, values), *_part_starts(bound.workload, roles, values)]
+        made += [*_setup_starts(workload, roles, values), *_part_starts(workload, roles, values)]
     return _all(made)
 
 
@@ -62,7 +74,7 @@ def sample_values(roles: Roles) -> Values:
 
 
 def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
-    for part in workload.parts:
+    for part in workload.flows:
         drawn_from = values()
         if part.arguments.needs_setup and not drawn_from.are_prepared:
             continue
@@ -85,7 +97,7 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
         drawn_from = values()
         field = "each"
         try:
-            items = step.each.render(drawn_from)["each"] if step.each else [None]
+            items = step.items.render(drawn_from)["each"] if step.each is not None else [None]
             if not isinstance(items, (list, tuple)) or not items:
                 raise TemplateError(f"evaluates to {items!r}, not to a list of items")
             drawn_from.names["item"] = items[0]
@@ -98,8 +110,8 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
 
 
 def _all(made: Iterable[FlowStart | Problem]) -> list[FlowStart]:
-    found = list(made)
-    problems = list(dict.fromkeys(one for one in found if isinstance(one, Problem)))
+    starts = list(made)
+    problems = list(dict.fromkeys(one for one in starts if isinstance(one, Problem)))
     if problems:
         raise WorkloadError(problems)
-    return [one for one in found if isinstance(one, FlowStart)]
+    return [one for one in starts if isinstance(one, FlowStart)]

@@ -1,9 +1,7 @@
 """What a load starts and is counted by: flows, by the node that starts them, and the states that they change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from lab_workload.network import BoundNode, BoundPart
 
 
 @dataclass(frozen=True)
@@ -80,26 +78,3 @@ class Subject:
             )
             for state, node in self.vault_places
         }
-
-
-def subject_of(nodes: Sequence[BoundNode]) -> Subject:
-    """The subject of a load that these nodes start in turn."""
-    subjects = []
-    for bound in nodes:
-        node = bound.roles.node.name
-        subjects.append(Subject(node, tuple(_load_part(part, node) for part in bound.parts)))
-    return replace(subjects[0], others=tuple(subjects[1:]))
-
-
-def _load_part(bound: BoundPart, node: str) -> LoadPart:
-    part, counterparty = bound.part, bound.counterparty.name if bound.counterparty else None
-    return LoadPart(
-        name=part.name,
-        flow=bound.flow.name,
-        flow_short=bound.flow.short_name,
-        counterparty=counterparty,
-        weight=part.weight,
-        unit=part.unit,
-        states_per_flow=part.states_per_flow,
-        changes=part.vault_changes(node, counterparty),
-    )

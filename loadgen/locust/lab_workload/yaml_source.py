@@ -21,9 +21,14 @@ class Source:
 
     path: Path
     lines: Mapping[Location, int] = field(default_factory=dict)
+    short_forms: Mapping[Location, Location] = field(default_factory=dict)
+    """Where fields stand that the file has in a short form: their place in the long form → their place in the file."""
 
     def problem(self, location: Location, text: str, remedy: str = "") -> Problem:
         """Return a problem of a field of the file. A missing field has its parent's line."""
+        for place, written in self.short_forms.items():
+            if location[: len(place)] == place:
+                location = (*written, *location[len(place) :])
         line = next(self.lines[location[:end]] for end in range(len(location), -1, -1) if location[:end] in self.lines)
         return Problem(text, location, remedy, self.path, line)
 
@@ -32,9 +37,12 @@ class Source:
         return self.problem((*base, *problem.location), problem.text, problem.remedy)
 
 
-def read_fields(path: Path) -> tuple[dict[str, Any], Source]:
-    """Read the mapping in a file as plain data, with the line of every field. Raises ``WorkloadError``."""
-    content = _content(path)
+def read_fields(path: Path, content: bytes | None = None) -> tuple[dict[str, Any], Source]:
+    """Read the mapping in a file as plain data, with the line of every field. Raises ``WorkloadError``.
+
+    ``content`` is what is known to be in the file, which need not exist then.
+    """
+    content = _content(path) if content is None else content
     try:
         loader = _Loader(content)
         try:

@@ -6,7 +6,7 @@ import signal
 import time
 
 from lab_workload.by_hand import REMOVED_FILE, RemovedLoads
-from lab_workload.load import SEED_DEFAULT
+from lab_workload.load import Load
 from stub_counters import STARTED_AT
 from testkit import WORKLOAD, Locust, StubBridge, wait_until
 
@@ -42,13 +42,19 @@ def test_options_and_counters_before_and_after_are_noted(locust: Locust, bridge:
     load, after = locust.by_hand(run_id), locust.counted(run_id)
     ok = sum(row["outcome"] == "ok" for row in locust.rows(run_id))
     assert ok > 5
-    assert (load.id, load.workload, load.workload_text) == (run_id, "iou", f"{WORKLOAD}state: {STATE}\n")
+    assert (load.plan.identity, load.plan.workload_text) == (run_id, f"{WORKLOAD}state: {STATE}\n")
     assert load.form["set_parameters"] == "iouValue=5"
-    assert load.chosen.overrides == {"iouValue": "5"}
-    assert (load.chosen.arrivals, load.chosen.pacing_seconds, load.chosen.seed) == ("closed", 0.1, SEED_DEFAULT)
-    assert load.chosen.spawn_per_second == 50
-    (part,) = load.subject.parts
-    assert (load.subject.node, part.flow, part.flow_short, part.counterparty) == ("PartyB", IOU, "Iou", "PartyC")
+    assert load.plan.load == Load(
+        workload="iou",
+        users=2,
+        warm_up_seconds=0,
+        pacing_seconds=0.1,
+        node="PartyB",
+        counterparty="PartyC",
+        overrides={"iouValue": "5"},
+    )
+    (part,) = load.plan.subject.parts
+    assert (load.plan.subject.node, part.flow, part.flow_short, part.counterparty) == ("PartyB", IOU, "Iou", "PartyC")
     assert part.changes == {STATE: {"PartyB": 1, "PartyC": 1}}
     assert (load.before.at_rest, after.at_rest) == (True, True)
     assert load.before.missing == after.missing == []
@@ -208,5 +214,5 @@ def test_a_value_with_spaces_is_set_with_quotes(locust: Locust, bridge: StubBrid
 
     load = locust.by_hand(run(locust, bridge, set_parameters='iouValue=7 otherParty="O=PartyC,L=Paris,C=FR"'))
 
-    assert load.chosen.overrides == {"iouValue": "7", "otherParty": "O=PartyC,L=Paris,C=FR"}
+    assert load.plan.load.overrides == {"iouValue": "7", "otherParty": "O=PartyC,L=Paris,C=FR"}
     assert json.loads(json.dumps(load.form))["workload"] == "iou"

@@ -20,8 +20,8 @@ def slow(seconds: float) -> Any:
 
 @pytest.mark.parametrize("model", ["constant", "poisson"])
 def test_requests_have_intended_times_of_their_schedule(locust: Locust, bridge: StubBridge, model: str) -> None:
-    arguments = ("--arrivals", model, "--rate", "20", "--late-max", "60", "--users", "20", "--run-time", "4s")
-    status, output = locust.run_headless(*arguments, "--stop-timeout", "10")
+    arguments = ("--arrivals", model, "--rate", "20", "--users", "20", "--run-time", "4s")
+    status, output = locust.run_headless(*arguments, "--stop-timeout", "10", late_max=60)
 
     assert status == 0, output
     rows, end = locust.rows(), locust.end()
@@ -45,8 +45,8 @@ def test_requests_have_intended_times_of_their_schedule(locust: Locust, bridge: 
 
 def test_the_same_seed_gives_the_same_schedule(locust: Locust) -> None:
     def gaps(run_id: str, seed: str) -> list[float]:
-        arguments = ("--arrivals", "poisson", "--rate", "30", "--run-time", "2s", "--run-id", run_id, "--seed", seed)
-        status, output = locust.run_headless(*arguments, "--late-max", "60", "--stop-timeout", "10")
+        arguments = ("--arrivals", "poisson", "--rate", "30", "--run-time", "2s", "--stop-timeout", "10")
+        status, output = locust.run_headless(*arguments, late_max=60, name=run_id, seed=seed)
         assert status == 0, output
         intended = sorted(row["intended_at"] for row in locust.rows(run_id))[:15]
         return [later - earlier for earlier, later in itertools.pairwise(intended)]
@@ -59,9 +59,9 @@ def test_the_same_seed_gives_the_same_schedule(locust: Locust) -> None:
 
 def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bridge: StubBridge) -> None:
     bridge.reply = slow(0.4)
-    load = ("--arrivals", "constant", "--rate", "50", "--users", "2", "--late-max", "0.3", "--run-time", "4s")
+    load = ("--arrivals", "constant", "--rate", "50", "--users", "2", "--run-time", "4s")
 
-    status, output = locust.run_headless(*load, "--stop-timeout", "10")
+    status, output = locust.run_headless(*load, "--stop-timeout", "10", late_max=0.3)
 
     assert status == 0, output
     rows, end = locust.rows(), locust.end()

@@ -96,7 +96,7 @@ def test_attachments_are_generated_and_uploaded(locust: Locust, bridge: StubBrid
 def test_a_value_is_set_for_one_run(locust: Locust, bridge: StubBridge) -> None:
     locust.workload(PAY)
 
-    status, output = locust.run_headless(*ARGUMENTS, "--set", "rate_max=50", "--set", "coin=fixed")
+    status, output = locust.run_headless(*ARGUMENTS, rate_max=50, coin="fixed")
 
     assert status == 0, output
     assert bridge.starts[0][1]["args"] == {"count": 103}

@@ -10,7 +10,8 @@ from testkit import PAY, X500_NAMES, Locust, Reply, StubBridge, paid, success
 
 NODES = ("PartyA", "PartyB", "PartyC")
 RING = {"PartyA": "PartyB", "PartyB": "PartyC", "PartyC": "PartyA"}
-ARGUMENTS = ("--nodes", "PartyA,PartyB,PartyC", "--run-time", "2s", "--stop-timeout", "10")
+ALL = "PartyA,PartyB,PartyC"
+ARGUMENTS = ("--run-time", "2s", "--stop-timeout", "10")
 OWN = """\
 description: Every user has a coin of its own.
 nodes: [PartyA, PartyB]
@@ -30,7 +31,7 @@ def node_of(path: str) -> str:
 
 
 def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge: StubBridge) -> None:
-    status, output = locust.run_headless(*ARGUMENTS, "--users", "6", "--pacing", "0.2")
+    status, output = locust.run_headless(*ARGUMENTS, "--users", "6", "--pacing", "0.2", nodes=ALL)
 
     assert status == 0, output
     by_user: dict[int, set[str]] = {}
@@ -45,7 +46,9 @@ def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge:
 
 
 def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
-    status, output = locust.run_headless(*ARGUMENTS, "--arrivals", "constant", "--rate", "30", "--users", "20")
+    status, output = locust.run_headless(
+        *ARGUMENTS, "--arrivals", "constant", "--rate", "30", "--users", "20", nodes=ALL
+    )
 
     assert status == 0, output
     rows = sorted(locust.rows(), key=lambda row: row["request_id"])
@@ -56,8 +59,8 @@ def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
 
 
 def test_a_counterparty_that_starts_nothing_is_that_of_every_node(locust: Locust, bridge: StubBridge) -> None:
-    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "2s", "--pacing", "0.2")
-    status, output = locust.run_headless(*arguments, "--stop-timeout", "10")
+    arguments = ("--counterparty", "PartyC", "--run-time", "2s", "--pacing", "0.2")
+    status, output = locust.run_headless(*arguments, "--stop-timeout", "10", nodes="PartyA,PartyB")
 
     assert status == 0, output
     assert {node_of(path) for path, _ in bridge.starts} == {"PartyA", "PartyB"}
@@ -69,8 +72,8 @@ def test_every_node_takes_what_was_prepared_for_it(
     locust: Locust, bridge: StubBridge, arrivals: tuple[str, ...]
 ) -> None:
     locust.workload(PAY)
-    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "2s", "--stop-timeout", "10")
-    status, output = locust.run_headless(*arguments, *(arrivals or ("--pacing", "0.2")))
+    arguments = ("--counterparty", "PartyC", "--run-time", "2s", "--stop-timeout", "10")
+    status, output = locust.run_headless(*arguments, *(arrivals or ("--pacing", "0.2")), nodes="PartyA,PartyB")
 
     assert status == 0, output
     prepared = [node_of(path) for path, start in bridge.starts if start["flow"].endswith("CashPrepare")]
@@ -113,8 +116,8 @@ def test_every_node_has_enough_for_its_part_of_a_number_of_flows(
 
     coins_of_a: set[str] = set()
     bridge.reply = reply
-    arguments = ("--nodes", "PartyA,PartyB", "--counterparty", "PartyC", "--run-time", "60s", "--stop-timeout", "10")
-    status, output = locust.run_headless(*load, *arguments)
+    arguments = ("--counterparty", "PartyC", "--run-time", "60s", "--stop-timeout", "10")
+    status, output = locust.run_headless(*load, *arguments, nodes="PartyA,PartyB")
 
     assert status == 0, output
     end = locust.end()
@@ -141,22 +144,18 @@ def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("nodes", "arguments", "message"),
     [
-        (("--nodes", "PartyA,PartyX"), "nodes: unknown node 'PartyX'; choose from PartyA, PartyB, PartyC"),
-        (
-            ("--nodes", "PartyA,PartyB", "--node", "PartyA"),
-            "nodes: cannot be combined with node; leave out one of them",
-        ),
-        (("--nodes", "PartyA,PartyA"), "nodes: PartyA is named twice. Name each node once."),
-        (
-            ("--nodes", "PartyA,PartyB", "--counterparty", "PartyB"),
-            "counterparty: PartyB is also one of the nodes that start the flows",
-        ),
+        ("PartyA,PartyX", (), "nodes: unknown party 'PartyX'"),
+        ("PartyA,PartyB", ("--node", "PartyA"), "nodes: cannot be combined with node. Leave out one of them."),
+        ("PartyA,PartyA", (), "nodes: PartyA is named twice. Name each node once."),
+        ("PartyA,PartyB", ("--counterparty", "PartyB"), "counterparty: PartyB is also one of the nodes that start the"),
     ],
 )
-def test_nodes_that_cannot_be_are_one_message(locust: Locust, arguments: tuple[str, ...], message: str) -> None:
-    status, output = locust.run_headless("--run-time", "2s", *arguments)
+def test_nodes_that_cannot_be_are_one_message(
+    locust: Locust, nodes: str, arguments: tuple[str, ...], message: str
+) -> None:
+    status, output = locust.run_headless("--run-time", "2s", *arguments, nodes=nodes)
 
     assert status == 2
     assert f"locust: error: {message}" in output

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shlex
 import socket
 import threading
 import time
@@ -15,7 +16,10 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from lab_load.form import make_plan
+from lab_load.generator_settings import GeneratorSettings
 from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
+from lab_workload.load import Load
 from locust_process import LocustProcess, start_locust
 from stub_counters import Reply, StubCounters
 
@@ -104,6 +108,8 @@ class StubBridge(StubCounters):
         self.uploads: list[tuple[str, bytes]] = []
         """Path and content of every attachment that arrived."""
         self.reply: Callable[[dict[str, Any]], Reply] = success
+        self.check: Callable[[dict[str, Any]], Reply] = lambda start: (200, {}, {})
+        """Decides what a start gets that is only to be checked."""
         self.is_ready = True
         """Whether all its nodes answer."""
         self.tokens: set[str | None] = set()
@@ -168,6 +174,9 @@ class StubBridge(StubCounters):
                     self._send((201, {}, {"attachmentId": sha256(content).hexdigest().upper(), "bytes": len(content)}))
                     return
                 start = json.loads(content)
+                if self.path.endswith("?check=true"):
+                    self._send(bridge.check(start))
+                    return
                 bridge.starts.append((self.path, start))
                 reply = bridge.reply(start)
                 if reply[0] == 200:
@@ -244,14 +253,28 @@ class Locust:
         self.process = start_locust(folder, self.environment, folder / "locust.log", *arguments, limit=limit)
         return self.process
 
-    def start_headless(self, *arguments: str, limit: Callable[[], None] | None = None) -> LocustProcess:
-        base = ("--headless", "--only-summary", "--users", "3", "--spawn-rate", "50", "--run-id", "test")
-        return self.start(*base, *arguments, limit=limit)
+    def start_headless(
+        self, *arguments: str, limit: Callable[[], None] | None = None, **settings: object
+    ) -> LocustProcess:
+        """Start a run with three users. ``settings`` are those of ``--set-parameters``."""
+        words = [f"{key}={value}" for key, value in {"name": "test", **settings}.items()]
+        base = ("--headless", "--only-summary", "--users", "3", "--spawn-rate", "50")
+        return self.start(*base, "--set-parameters", shlex.join(words), *arguments, limit=limit)
 
-    def run_headless(self, *arguments: str, limit: Callable[[], None] | None = None) -> tuple[int, str]:
+    def run_headless(
+        self, *arguments: str, limit: Callable[[], None] | None = None, **settings: object
+    ) -> tuple[int, str]:
         """Exit status and everything printed."""
-        self.start_headless(*arguments, limit=limit)
+        self.start_headless(*arguments, limit=limit, **settings)
         return self.finish()
+
+    def plan(self, load: Load, seconds: float | None = None, **more: Any) -> Path:
+        """Write the plan of a load as the command line does, and return its path."""
+        settings = GeneratorSettings.from_environment(self.environment)
+        plan = make_plan(load, "test", seconds, settings).model_copy(update=more)
+        path = self.rows_folder.parent / "plan.json"
+        path.write_text(plan.model_dump_json())
+        return path
 
     def workload(self, text: str, name: str = "iou") -> None:
         """Write a workload file."""

@@ -10,8 +10,8 @@ from corda_lab.analysis.points import Point
 from corda_lab.results.manifest import Environment
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.text.words import plural
+from lab_workload.load import FIELDS, OPTIONS
 
 LINK_MS_MAX, LINK_SHARE_MAX = 3.0, 0.1
 """Two measured round trips of a link count as equal within this many milliseconds, or within this share of the longer
@@ -96,7 +96,7 @@ def _placement(environment: Environment) -> Mapping[str, str]:
 
 
 def _load(run: StoredRun, step: StepEntry) -> Mapping[str, str]:
-    asked = {name: option.value(step.load) for name, option in LOAD_OPTIONS.items() if name not in NOT_COMPARED}
+    asked = {key: step.load.of_model(FIELDS[key]) for key in OPTIONS if key not in NOT_COMPARED}
     place = {"flow": step.flow, "node": step.node, "counterparty": step.counterparty}
     # Every repeat adds 1 to the seed, and any repeat may come first here. A search chooses its own rates, and each of
     # its steps adds 1 to the seed.

@@ -1,11 +1,11 @@
 """``lab chaos``: draws the faults of the trials or reads those of a run, makes the trials, and prints what was seen."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import audit_loads
-from corda_lab.audit.requests import Load
+from corda_lab.audit.requests import Load as AuditedLoad
 from corda_lab.chaos import trial
 from corda_lab.chaos.model import DOUBLED, LOST, VALUE, Trial, audit_problems
 from corda_lab.chaos.trial import Made
@@ -21,9 +21,9 @@ from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
 from corda_lab.runs.running import deployed
 from corda_lab.steps.faults import KINDS, Choice, FaultKind, choices, drawn, known_targets, links_of, load_seconds
-from corda_lab.steps.load import SEED_LIMIT, LoadOptions
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
+from lab_workload.load import SEED_LIMIT, Load
 from lab_workload.names import canonical, did_you_mean, names_in
 from lab_workload.subject import Subject
 
@@ -67,16 +67,16 @@ def choices_of(settings: Settings, asked: Asked) -> list[Choice]:
     return found
 
 
-def with_faults(options: LoadOptions, seed: int, count: int, among: Sequence[Choice]) -> LoadOptions:
+def with_faults(options: Load, seed: int, count: int, among: Sequence[Choice]) -> Load:
     """A load with the faults that a seed draws, long enough to recover from them."""
     faults = drawn(seed, count, among)
     duration = load_seconds(faults) - WARM_UP_SECONDS
-    return replace(
-        options, seed=seed, name=NAME, warm_up_seconds=WARM_UP_SECONDS, duration_seconds=duration, faults=faults
+    return options.updated(
+        seed=seed, name=NAME, warm_up_seconds=WARM_UP_SECONDS, duration_seconds=duration, faults=faults
     )
 
 
-def draw(options: LoadOptions, asked: Asked, settings: Settings) -> bool:
+def draw(options: Load, asked: Asked, settings: Settings) -> bool:
     """Make trials with faults that are drawn, each with a seed of its own. Returns whether all passed.
 
     ``options`` has the workload, the users and the first seed. Raises LabError.
@@ -96,7 +96,7 @@ def replay(identity: str, settings: Settings) -> bool:
     return run([options_of(folder)], deployed(settings))
 
 
-def options_of(folder: Path) -> LoadOptions:
+def options_of(folder: Path) -> Load:
     """The load of a run with faults. Raises LabError if it has none, or is a sweep."""
     stored_faults.read(folder)
     if (folder / evidence.LOAD).is_file():
@@ -107,7 +107,7 @@ def options_of(folder: Path) -> LoadOptions:
     return load
 
 
-def run(loads: Sequence[LoadOptions], lab: Lab) -> bool:
+def run(loads: Sequence[Load], lab: Lab) -> bool:
     """Make a trial of each load, and audit all of them together. Returns whether all passed. Raises LabError."""
     subject = checked(loads, lab)
     made: list[Made] = []
@@ -129,7 +129,7 @@ def run(loads: Sequence[LoadOptions], lab: Lab) -> bool:
     return not problems and not any(one.problems for one in trials)
 
 
-def checked(loads: Sequence[LoadOptions], lab: Lab) -> Subject:
+def checked(loads: Sequence[Load], lab: Lab) -> Subject:
     """Make all checks of the loads before the first of them, and return their flows and nodes. Raises LabError."""
     folders.require_writable()
     with ui.phase("Checking the trials"):
@@ -145,7 +145,7 @@ def checked(loads: Sequence[LoadOptions], lab: Lab) -> Subject:
     return subject
 
 
-def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: Lab) -> list[str]:
+def problems_together(trials: Sequence[Trial], loads: tuple[AuditedLoad, ...], lab: Lab) -> list[str]:
     """What an audit of everything since the first trial says: what one was told of, and a later one lost."""
     try:
         found = audit_loads(lab, loads, TOGETHER_SECONDS_MAX)

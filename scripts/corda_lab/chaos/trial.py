@@ -11,7 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import audit_lab, audit_load
-from corda_lab.audit.requests import Load, load_of
+from corda_lab.audit.requests import Load as AuditedLoad
+from corda_lab.audit.requests import load_of
 from corda_lab.chaos.model import Trial, problems_of, store
 from corda_lab.chaos.stranded import Logs, explained_by
 from corda_lab.clients.bridge import Bridge, FlowStatus
@@ -26,9 +27,9 @@ from corda_lab.results.faults import LoadFaults
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
 from corda_lab.steps import rows
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.resolutions import COLUMNS, Resolution, Resolved, with_resolutions
 from corda_lab.text import ui
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 
 AUDIT_SECONDS_MAX = 180.0
@@ -55,10 +56,10 @@ class Made:
     """A trial, and its load as the audit of all trials sees it; None if its flows were not audited."""
 
     trial: Trial
-    load: Load | None = None
+    load: AuditedLoad | None = None
 
 
-def make(lab: Lab, subject: Subject, options: LoadOptions, number: int) -> Made:
+def make(lab: Lab, subject: Subject, options: Load, number: int) -> Made:
     """Make one trial with the seed and the faults of ``options``, and store it. ``number`` tells trials apart.
 
     What cannot be counted or audited is a problem of the trial.
@@ -86,7 +87,7 @@ def make(lab: Lab, subject: Subject, options: LoadOptions, number: int) -> Made:
     return Made(trial, load)
 
 
-def run_load(options: LoadOptions, settings: Settings) -> Outcome:
+def run_load(options: Load, settings: Settings) -> Outcome:
     before = {path.name for path in folders.unfinished_folders()}
     try:
         folder, _ = execute.execute(options, settings)

@@ -1,6 +1,5 @@
 """The verbs that run one load: ``quickstart`` and ``run``."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -9,7 +8,7 @@ from corda_lab import atomic
 from corda_lab.cli import summary
 from corda_lab.cli.options import (
     AnywayOption,
-    declared,
+    load_option,
     load_options,
     refuse_beside_like,
 )
@@ -21,10 +20,10 @@ from corda_lab.report import waterfall
 from corda_lab.results import folders, stored
 from corda_lab.runs import conditioning, execute, leftovers
 from corda_lab.runs.running import machine_only
-from corda_lab.steps.load import INITIATORS, LOAD_OPTIONS, RUN_OPTIONS, LoadOptions
+from corda_lab.steps.load import COMMON, INITIATORS, WARM_UP_MAX, flag
 from corda_lab.sweeps.like import run_like
 from corda_lab.text import tables, ui
-from lab_workload.load import Arrivals
+from lab_workload.load import OPTIONS, Arrivals, Load
 from lab_workload.names import names_in
 
 QUICKSTART = {"users": 8, "warm_up": 10.0, "warm_up_max": 45.0, "duration": 30.0}
@@ -41,7 +40,7 @@ PROFILE_HELP = (
     "flame graph of each into the run. It costs some throughput, and the run says so."
 )
 SET_HELP = (
-    f"Set any other field of the load ({', '.join(option.name for option in RUN_OPTIONS if not option.is_common)}), "
+    f"Set any other field of the load ({', '.join(key for key in (*OPTIONS, WARM_UP_MAX) if key not in COMMON)}), "
     "or a parameter or an argument of the workload. Repeatable."
 )
 
@@ -93,15 +92,15 @@ def quickstart() -> None:
 def run(
     workload: WorkloadArgument = None,
     *,
-    users: Annotated[int | None, declared(LOAD_OPTIONS["users"])] = None,
-    duration: Annotated[str | None, declared(LOAD_OPTIONS["duration"])] = None,
-    warm_up: Annotated[str | None, declared(LOAD_OPTIONS["warm_up"])] = None,
+    users: Annotated[int | None, load_option("users")] = None,
+    duration: Annotated[str | None, load_option("duration")] = None,
+    warm_up: Annotated[str | None, load_option("warm_up")] = None,
     condition: Annotated[bool, typer.Option("--condition", help=CONDITION_HELP)] = False,
-    arrivals: Annotated[Arrivals | None, declared(LOAD_OPTIONS["arrivals"])] = None,
-    rate: Annotated[float | None, declared(LOAD_OPTIONS["rate"])] = None,
-    flows: Annotated[int | None, declared(LOAD_OPTIONS["flows"])] = None,
-    node: Annotated[str | None, declared(LOAD_OPTIONS["node"])] = None,
-    name: Annotated[str | None, declared(LOAD_OPTIONS["name"])] = None,
+    arrivals: Annotated[Arrivals | None, load_option("arrivals")] = None,
+    rate: Annotated[float | None, load_option("rate")] = None,
+    flows: Annotated[int | None, load_option("flows")] = None,
+    node: Annotated[str | None, load_option("node")] = None,
+    name: Annotated[str | None, load_option("name")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SET_HELP)] = None,
     profile: Annotated[bool, typer.Option("--profile", help=PROFILE_HELP)] = False,
     profile_nodes: ProfileNodesOption = None,
@@ -132,7 +131,7 @@ def run(
     if like is not None:
         others: dict[str, object] = {"WORKLOAD": workload, "--condition": condition, "--set": settings}
         others |= {"--profile": profiled, "--trace": trace}
-        used = {LOAD_OPTIONS[option].flag: value for option, value in given.items()} | others
+        used = {flag(key): value for key, value in given.items()} | others
         refuse_beside_like([flag for flag, value in used.items() if value])
         _repeat(like, anyway=anyway)
         return
@@ -140,7 +139,7 @@ def run(
         raise LabError("--anyway: is only for --like", "Leave it out.")
     if workload is None:
         raise LabError("WORKLOAD: is missing", "For example: scripts/lab run iou --users 20")
-    options = replace(load_options(workload, given, settings=settings), profile=profiled)
+    options = load_options(workload, given, settings=settings).updated(profile=profiled)
     _run(options, condition=condition, trace=trace)
 
 
@@ -154,7 +153,7 @@ def _profiled(is_asked: bool, nodes: str | None) -> tuple[str, ...]:
 
 
 @locks_lab
-def _run(options: LoadOptions, *, condition: bool, trace: bool) -> None:
+def _run(options: Load, *, condition: bool, trace: bool) -> None:
     before = conditioning.before_run(options) if condition else None
     folder, step = execute.execute(options, load_settings(), before=before)
     summary.show_run(folder, step)

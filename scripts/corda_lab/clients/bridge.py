@@ -1,6 +1,5 @@
 """Client for the parts of the bridge's HTTP API that the command line uses, and for the bridge's metrics."""
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from prometheus_client.samples import Sample
 
 from corda_lab.errors import LabError
 from lab_workload.flows import Flow
-from lab_workload.problems import Location, Problem
+from lab_workload.problems import Problem, field_location
 
 ANSWER_SECONDS_MAX = 30.0
 PAGE_STATES = 2000
@@ -237,12 +236,6 @@ def _node(entry: Mapping[str, Any]) -> Node:
 
 def node_path(node: str, what: str) -> str:
     return f"/v1/nodes/{quote(node, safe='')}/{what}"
-
-
-def field_location(field: str) -> Location:
-    """Parse the field in a problem of the bridge: ``args.lines[2].label`` → ``("args", "lines", 2, "label")``."""
-    parts = re.findall(r"\[(\d+)\]|([^.\[\]]+)", field)
-    return tuple(int(index) if index else name for index, name in parts)
 
 
 def problem_detail(answer: httpx.Response) -> str:

@@ -18,12 +18,12 @@ from corda_lab.lab.settings import Settings
 from corda_lab.steps.faults import HOST_KINDS, Fault, FaultEntry, known_targets, links_of, problems
 from corda_lab.text import ui
 from corda_lab.text.words import listed
+from lab_workload.faults import FAULTS_FILE, ShownFault, write_shown
 from lab_workload.problems import Problem
 from lab_workload.row import ROWS_DIRECTORY
-from lab_workload.shown_faults import FILE_NAME, ShownFault, write_shown
 
 TOO_LATE = "the load had ended before"
-SHOWN_FILE = f"{ROWS_DIRECTORY}/{FILE_NAME}"
+SHOWN_FILE = f"{ROWS_DIRECTORY}/{FAULTS_FILE}"
 """In the container of the web UI, which no fault has as its target."""
 SHOWN_AFTER_SECONDS = 60.0
 """How much longer than it should last a fault is shown, if nobody says that it is healed."""

@@ -30,8 +30,8 @@ from corda_lab.figures.points import (
 from corda_lab.figures.published import FIGURES, Row, published_number, read_published
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
 from corda_lab.steps.parameters import AT, STEP
-from corda_lab.sweeps.file import SweepFile, known_fields, quick, read_sweep
-from lab_workload.field_problems import field_problem
+from corda_lab.sweeps.file import SweepFile, quick, read_sweep
+from lab_workload.field_problems import field_problem, known_fields
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
 from lab_workload.schema import Fields, Scalar, Text

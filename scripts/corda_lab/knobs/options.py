@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from corda_lab.text.durations import format_duration
-
 _BYTES = re.compile(r"(\d+)([kmg])", re.IGNORECASE)
 _FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
@@ -21,7 +19,6 @@ class Kind(Enum):
     """The name of a file in a folder of ``configs/``."""
     COUNT = auto()
     """A whole number."""
-    NUMBER = auto()
     CORES = auto()
     """A number of CPU cores, at most those of the machine."""
     CPUSET = auto()
@@ -30,8 +27,6 @@ class Kind(Enum):
     """A memory size: ``512m``, ``2g``."""
     BYTES = auto()
     """A number of bytes: ``52428800``, or ``50m``. The variable has the number."""
-    DURATION = auto()
-    """A duration: ``30s``, ``2m``."""
     FLAG = auto()
     WORDS = auto()
     """Several texts without spaces. On the command line, the option is repeated."""
@@ -68,15 +63,13 @@ class Option:
         return f"{self.help} Repeatable." if self.kind is Kind.WORDS else self.help
 
     def text(self, value: Any) -> str:
-        """Format a value as in ``.env`` and on the command line. Durations are given in seconds."""
+        """Format a value as in ``.env`` and on the command line."""
         match self.kind:
             case Kind.FLAG:
                 return str(value).lower()
             case Kind.WORDS:
                 return value if isinstance(value, str) else " ".join(value)
-            case Kind.DURATION:
-                return format_duration(value)
-            case Kind.NUMBER | Kind.CORES:
+            case Kind.CORES:
                 return f"{value:g}"
             case Kind.BYTES:
                 # Any other text is reported later, together with whatever else is wrong.

@@ -205,7 +205,6 @@ class Compose(Lab):
         *,
         label: str,
         has_alias: bool = False,
-        workload: Path | None = None,
     ) -> None:
         alias = ("--use-aliases",) if has_alias else ()
         options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)

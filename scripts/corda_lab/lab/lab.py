@@ -185,12 +185,11 @@ class Lab(ABC):
         *,
         label: str,
         has_alias: bool = False,
-        workload: Path | None = None,
     ) -> None:
         """Start a container that generates load, from the service ``locust``. Raises LabError.
 
         ``label`` is ``NAME=VALUE``, by which it is found again. With ``has_alias``, other containers also find it under
-        the name of the service, as Prometheus does. ``workload`` is its file, which may be newer than the lab.
+        the name of the service, as Prometheus does.
         """
 
     def replacer(self, service: str) -> str:

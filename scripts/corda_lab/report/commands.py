@@ -5,7 +5,8 @@ import shlex
 from corda_lab.knobs.shape import KNOBS, LAB_IMAGES
 from corda_lab.results.manifest import Environment
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS
+from corda_lab.steps.load import COMMON, flag, text_of
+from lab_workload.load import FIELDS, OPTIONS
 
 
 def up(environment: Environment) -> str:
@@ -33,10 +34,12 @@ def run(step: StepEntry) -> str:
         "name": None,
     }
     words = ["scripts/lab", "run", step.workload]
-    for option in LOAD_OPTIONS.values():
-        value = own[option.name] if option.name in own else option.value(load)
-        words += [] if value is None else option.words(option.text(value))
+    for key in OPTIONS:
+        value = own[key] if key in own else load.of_model(FIELDS[key])
+        if value is not None:
+            text = text_of(key, value)
+            words += [flag(key), text] if key in COMMON else ["--set", f"{key}={text}"]
     for name, value in load.overrides.items():
         # A field of the load that has the same name would be meant otherwise.
-        words += ["--set", f"workload.{name}={value}" if name in LOAD_OPTIONS else f"{name}={value}"]
+        words += ["--set", f"workload.{name}={value}" if name in OPTIONS else f"{name}={value}"]
     return shlex.join(words)

@@ -10,10 +10,11 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION, BurstCount, Condition, FlowCount, Measure, SpanFields
 from corda_lab.steps.build import conditioning_words
 from corda_lab.steps.entry import ConditioningEntry, StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
+from corda_lab.steps.load import text_of
 from corda_lab.steps.open_load import OPEN_ARRIVALS
 from corda_lab.steps.parameters import value_words
 from corda_lab.text.words import length, listed, plural
+from lab_workload.load import FIELDS, OPTIONS, Load
 
 LABS = {
     "repeat": "a new one for every repeat of a shape",
@@ -23,12 +24,10 @@ LABS = {
 """When a lab was started, by ``fresh`` of the sweep file."""
 
 
-def load_words(load: LoadOptions) -> str:
+def load_words(load: Load) -> str:
     """``arrivals closed, users 8, pacing 0s, seed 1``: the options of a load that have a value."""
-    values = {name: option.value(load) for name, option in LOAD_OPTIONS.items()}
-    return ", ".join(
-        f"{name} {LOAD_OPTIONS[name].text(value)}" for name, value in values.items() if value not in (None, "", ())
-    )
+    values = {key: load.of_model(FIELDS[key]) for key in OPTIONS}
+    return ", ".join(f"{key} {text_of(key, value)}" for key, value in values.items() if value not in (None, "", ()))
 
 
 def conditioning_facts(before: ConditioningEntry | None) -> str:

@@ -35,7 +35,6 @@ from corda_lab.steps import stages
 from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import LOAD_OPTIONS
 from corda_lab.steps.parameters import STEP
 from corda_lab.steps.rows import Window, counted, grouped_errors, timed_within
 from corda_lab.steps.waterfall import label, self_times, waits
@@ -147,7 +146,7 @@ def run_content(analysis: Analysis) -> dict[str, Any]:
         "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
         "expected_failures": grouped_errors(step.expected_failures),
         "metrics": {name: METRICS[name].of(step) for name in COMPARED},
-        "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),
+        "late_max_seconds": step.load.of_model("late_max_seconds"),
         "profiles": [(entry, profiles.read(run.folder, entry)) for entry in run.manifest.profiles],
         "profile_words": profiles,
         "warm_up_words": warm_up_words,

@@ -17,7 +17,7 @@ from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.results import folders
 from corda_lab.results.manifest import Environment
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 
 LOAD = "load.json"
@@ -42,7 +42,7 @@ class LoadFile(BaseModel):
     command: str
     began_at: str
     workload: str
-    options: LoadOptions
+    options: Load
     subject: Subject
 
 

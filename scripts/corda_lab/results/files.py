@@ -18,12 +18,12 @@ from corda_lab.results.profiles import TakenProfile
 from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps import validity
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import NO_DROPS
 from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.text import ui
+from lab_workload.load import Load
 
 TABLES: Mapping[str, str] = {
     "requests": "requests",
@@ -100,7 +100,7 @@ def environments_of(steps: Sequence[Measured]) -> list[Environment]:
     return found
 
 
-def single(identity: str, measured: Measured, load: LoadOptions, rerun: Rerun | None = None) -> Manifest:
+def single(identity: str, measured: Measured, load: Load, rerun: Rerun | None = None) -> Manifest:
     found = run_manifest(identity, [measured], sweep=None, phases=dict(ui.phase_seconds))
     return found.model_copy(update={"load": load, "rerun": rerun})
 

@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from corda_lab.results.sweep import ManifestPart, SweepPlan
-from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, plural
 from lab_workload.by_hand import UsersChange
+from lab_workload.load import Load
 
 
 class GitState(ManifestPart):
@@ -166,7 +166,7 @@ class Manifest(ManifestPart):
     workload_files: dict[str, str]
     environments: list[Environment]
     sweep: SweepPlan | None
-    load: LoadOptions | None = None
+    load: Load | None = None
     """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
     profiles: list[ProfileEntry] = Field(default_factory=list)

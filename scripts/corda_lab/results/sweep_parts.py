@@ -1,8 +1,7 @@
 """The groups of fields of a sweep file: load, shape, times, the load that conditions the nodes, limits, a search."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
@@ -21,13 +20,11 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from corda_lab.errors import LabError
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
 from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
-from corda_lab.steps.load import LOAD_OPTIONS, SECONDS_LEAST, SECONDS_MAX, SECONDS_MIN
-from corda_lab.text.durations import parse_duration
-from lab_workload.load import BURSTS_MAX, FLOWS_MAX, RATE_MAX
+from corda_lab.steps.load import SECONDS_LEAST, SECONDS_MAX, SECONDS_MIN
+from lab_workload.load import BURSTS_MAX, FLOWS_MAX, OPTIONS, RATE_MAX, read_seconds
 from lab_workload.problems import Location
 from lab_workload.schema import Fields, Scalar, Text
 
@@ -35,15 +32,8 @@ STEPS_MAX = 1000
 REPEATS_MAX = 100
 VALUES_MAX = 100
 SEARCH_STEPS_MAX = 40
-
-
-def _duration(value: Any) -> float:
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        try:
-            return parse_duration(str(value), option="")
-        except LabError:
-            pass
-    raise PydanticCustomError("duration", "must be a duration such as 30s or 2m")
+NOT_SWEPT = ("duration", "warm_up", "bursts", "flows", "flows_after", "name", "seed")
+"""Options of a load for which a sweep has other fields, such as ``measure``."""
 
 
 def _whole(seconds: float) -> float:
@@ -88,9 +78,9 @@ def _number(value: Any) -> int | float:
     raise PydanticCustomError("number", "must be a number")
 
 
-Duration = Annotated[float, PlainValidator(_duration)]
+Duration = Annotated[float, PlainValidator(read_seconds)]
 """Seconds, written as ``30s`` or ``2m``."""
-WholeSeconds = Annotated[float, PlainValidator(_duration), AfterValidator(_whole)]
+WholeSeconds = Annotated[float, PlainValidator(read_seconds), AfterValidator(_whole)]
 Percent = Annotated[
     float, PlainValidator(_percent), PlainSerializer(lambda share: f"{100 * share:g}%", when_used="json")
 ]
@@ -101,29 +91,32 @@ Rate = Annotated[float | str, WrapValidator(_rate)]
 
 _FIELD_TYPES: Mapping[Kind, Any] = {
     Kind.COUNT: int,
-    Kind.NUMBER: float,
     Kind.CORES: Annotated[float, Field(ge=0)],
     Kind.CPUSET: str,
     Kind.BYTES: int | Text,
-    Kind.DURATION: Duration,
     Kind.FLAG: bool,
     Kind.WORDS: list[Text] | Text,
 }
 """The type of a field by the kind of its option. Kinds that are not listed are text."""
 
 
-def _optional_fields(options: Iterable[Option]) -> dict[str, Any]:
-    """Return a model field for each option. Its default is None."""
-    return {option.name: (_field_type(option) | None, None) for option in options}
+def _load_fields() -> dict[str, Any]:
+    """Return a model field for each option of a load that a sweep file has. Its default is None."""
+    types: dict[str, Any] = {
+        key: Annotated[field.annotation, Field(), *field.metadata]
+        for key, field in OPTIONS.items()
+        if key not in NOT_SWEPT
+    }
+    # A rate may depend on another step. A point is named by its nodes as the file writes them.
+    types |= {"rate": Rate, "nodes": list[Text] | Text}
+    return {key: (held | None, None) for key, held in types.items()}
 
 
 def _field_type(option: Option) -> Any:
-    if option is LOAD_OPTIONS["rate"]:
-        return Rate
     if option.kind is Kind.CHOICE:
         return cast(Any, Literal)[option.choices]
     held = _FIELD_TYPES.get(option.kind, Text)
-    if option.kind in (Kind.COUNT, Kind.NUMBER):
+    if option.kind is Kind.COUNT:
         return Annotated[held, Field(ge=option.at_least, gt=option.above, le=option.at_most)]
     return held
 
@@ -164,9 +157,13 @@ else:
     _LoadFields = create_model(
         "_LoadFields",
         __base__=_OptionFields,
-        **_optional_fields(filter(attrgetter("is_swept"), LOAD_OPTIONS.values())),
+        **_load_fields(),
     )
-    _ShapeFields = create_model("_ShapeFields", __base__=_OptionFields, **_optional_fields(SHAPE_OPTIONS))
+    _ShapeFields = create_model(
+        "_ShapeFields",
+        __base__=_OptionFields,
+        **{option.name: (_field_type(option) | None, None) for option in SHAPE_OPTIONS},
+    )
 
 
 class FaultFields(Fields):
@@ -234,7 +231,7 @@ def _measure(value: Any, _: object) -> float | BurstCount | FlowCount:
             return FlowCount.model_validate(value)
         raise PydanticCustomError("measure", MEASURE_FORMS)
     try:
-        seconds = _duration(value)
+        seconds = read_seconds(value)
     except PydanticCustomError:
         raise PydanticCustomError("measure", MEASURE_FORMS) from None
     if seconds < 1:

@@ -23,12 +23,12 @@ from corda_lab.results.manifest import Environment
 from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.entry import SetupEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.text.words import listed, short
 from corda_lab.workloads.resolve import read_workload
+from lab_workload.load import Load
 from lab_workload.names import canonical
+from lab_workload.schema import Workload
 from lab_workload.subject import LoadPart, Subject
-from lab_workload.workload import Workload
 
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
 
@@ -65,7 +65,7 @@ def memory_error(log: str) -> str | None:
 
 def measured(
     lab: Lab,
-    options: LoadOptions,
+    options: Load,
     environment: Environment,
     folder: Path | None,
     *,
@@ -88,7 +88,7 @@ def measured(
         began_at=began_at,
         ended_at=time.time() if ended_at is None else float(str(ended_at)),
     )
-    text = workload.source.path.read_text(encoding="utf-8")
+    text = workload.text
     metrics = _metrics(lab, load.window.started_at)
     step = broken_step(load, reason)
     return Measured(step, requests, metrics, None, environment, workload.name, text)
@@ -106,7 +106,7 @@ def _setup(folder: Path | None) -> list[SetupEntry]:
     return TypeAdapter(list[SetupEntry]).validate_json((folder / "setup.json").read_bytes())
 
 
-def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> Subject:
+def _subject(options: Load, folder: Path | None, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
     if folder is not None and (folder / evidence.LOAD).is_file():
         return folders.read_model(folder / evidence.LOAD, LoadFile).subject
@@ -115,12 +115,12 @@ def _subject(options: LoadOptions, folder: Path | None, workload: Workload) -> S
             part.name,
             part.flow,
             short(part.flow),
-            counterparty=part.own_counterparty or options.counterparty or workload.counterparty,
+            counterparty=part.counterparty or options.counterparty or workload.counterparty,
             weight=part.weight,
             unit=part.unit,
             states_per_flow=part.states_per_flow,
         )
-        for part in workload.parts
+        for part in workload.flows
     )
     given = (options.node,) if options.node else options.nodes
     first, *others = (Subject(canonical(node, PARTIES) or node, parts) for node in given or workload.nodes)

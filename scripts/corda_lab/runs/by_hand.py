@@ -101,7 +101,7 @@ class UncollectedLoad:
             run=self.identity,
             number=number,
             state=self.state,
-            workload=self.load.workload if self.load else None,
+            workload=self.load.plan.load.workload if self.load else None,
             started_at=began_at(self.identity).isoformat(timespec="seconds"),
             users=max(change.users for change in self.load.users) if self.load else None,
             requests=self.rows,
@@ -111,7 +111,7 @@ class UncollectedLoad:
         """The id of the run that is made of it: the time of its start, and ``web-`` with the name of its workload."""
         found = IDENTITY.fullmatch(self.identity)
         assert found is not None
-        workload = self.load.workload if self.load else "load"
+        workload = self.load.plan.load.workload if self.load else "load"
         usual = re.sub(r"[^a-z0-9-]", "-", f"web-{workload.lower()}")[: folders.NAME_LENGTH_MAX]
         again = f"-{found[2]}" if found[2] else ""
         return f"{found[1]}-{name or f'{usual}{again}'}"
@@ -217,7 +217,7 @@ def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
     volume.fetch(one.identity, folder / evidence.ROWS)
     evidence.sync_rows(folder)
     if one.load is not None:
-        (folder / "workload.yaml").write_text(one.load.workload_text, encoding="utf-8")
+        (folder / "workload.yaml").write_text(one.load.plan.workload_text, encoding="utf-8")
         load = _load_file(one, one.load).model_dump(mode="json", by_alias=True)
         folders.write_json(folder / evidence.LOAD, load)
     rows = evidence.count_rows(evidence.rows_files(folder))
@@ -228,14 +228,13 @@ def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
 
 
 def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
-    options = steps.options_of(load, load.users[0].users)
     return evidence.LoadFile(
-        id=load.id,
-        command=f"the Locust web UI ({load.id})",
+        id=one.identity,
+        command=f"the Locust web UI ({one.identity})",
         began_at=began_at(one.identity).isoformat(timespec="seconds"),
-        workload=load.workload,
-        options=options,
-        subject=load.subject,
+        workload=load.plan.load.workload,
+        options=steps.options_of(load, load.users[0].users),
+        subject=load.plan.subject,
     )
 
 

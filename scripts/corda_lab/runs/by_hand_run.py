@@ -17,7 +17,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
-from corda_lab.lab.settings import NOTARY, PARTIES, Settings
+from corda_lab.lab.settings import Settings
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
@@ -44,7 +44,6 @@ from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import HostUse, StepEntry, TransactionCheck
 from corda_lab.steps.load import COLD_FLOWS
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.spans import stage_rows as stage_rows_of
@@ -52,10 +51,8 @@ from corda_lab.steps.stages import Tracing
 from corda_lab.text import ui
 from corda_lab.text.words import listed
 from lab_workload.by_hand import Counters, LoadByHand, WebUiStatus
-from lab_workload.problems import WorkloadError
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
-from lab_workload.workload import Workload, load_workload
 
 COUNTED_SECONDS_MAX = 180.0
 """How long a report waits until the web UI has counted a load that has just ended."""
@@ -187,8 +184,8 @@ class Maker:
         collect.check_row_counts(frame, end)
         drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
-        load = _Load(about, end, one.after, frame, drops, about.subject)
-        ui.note(f"{frame.height:,} requests of {about.workload}, {end.stop_at - end.started_at:.0f} s")
+        load = _Load(about, end, one.after, frame, drops, about.plan.subject)
+        ui.note(f"{frame.height:,} requests of {about.plan.load.workload}, {end.stop_at - end.started_at:.0f} s")
         return replace(load, requests=self._resolved(load))
 
     def _resolved(self, load: _Load) -> pl.DataFrame:
@@ -226,11 +223,9 @@ class Maker:
             stage_rows=stage_table,
             measured_until=what.until,
         )
-        workload = workload_of(load.about, folder)
-        timeout = int(self._lab.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
-        plan = RunPlan(load.about.id, what.options, workload, load.subject, timeout)
+        plan = load.about.plan.model_copy(update={"load": what.options})
         step = build_step(plan, seen)
-        about = (self._environment, load.about.workload, load.about.workload_text)
+        about = (self._environment, plan.load.workload, plan.workload_text)
         measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops, spans=own_spans)
         gone = [reason("metrics_gone")] if metrics.is_empty() else []
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
@@ -282,17 +277,6 @@ def dropped_spans(load: _Load) -> dict[str, int]:
     return spans.dropped_over(*({node: at.spans_dropped for node, at in one.items()} for one in counts))
 
 
-def workload_of(load: LoadByHand, folder: Path) -> Workload:
-    """Read the workload as it was when the load began. Raises LabError if this version does not take it."""
-    directory = folder / "workloads"
-    directory.mkdir()
-    (directory / f"{load.workload}.yaml").write_text(load.workload_text, encoding="utf-8")
-    try:
-        return load_workload(directory, load.workload, (NOTARY, *PARTIES), load.chosen.overrides)
-    except WorkloadError as error:
-        raise LabError(problems=error.problems) from None
-
-
 def cold_nodes(load: _Load) -> list[Reason]:
     """The warning that a node had completed too few flows to be warm. Of several nodes, the coldest is named."""
     wanted = {*load.subject.nodes, *load.subject.counterparties}
@@ -315,7 +299,7 @@ def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: Measu
             "started": "web UI",
             "command": commands.run(measured.step),
             "web_ui": WebUiStart(
-                id=load.id,
+                id=load.plan.identity,
                 form=load.form,
                 users=load.users,
             ),

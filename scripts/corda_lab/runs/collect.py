@@ -10,16 +10,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab.docker import Container, docker
 from corda_lab.runs.containers import LoadContainers, exit_codes, generator_error
 from corda_lab.steps import rows
-from corda_lab.steps.plan import RunPlan
+from lab_workload.plan import Plan
 from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
 
 COPY_SECONDS_MAX = 600.0
 
 
-def rows_files(plan: RunPlan) -> dict[int, str]:
+def rows_files(plan: Plan) -> dict[int, str]:
     """Return the names of the rows files by worker index. A single process has index 0."""
-    workers = plan.options.workers
+    workers = plan.load.workers
     if not workers:
         return {0: f"{plan.identity}.ndjson"}
     return {index: f"{plan.identity}.{index}.ndjson" for index in range(1, workers + 1)}
@@ -43,7 +43,7 @@ def copy_rows(container: Container, name: str, target: Path) -> bool:
     return docker("cp", path, str(target), on=container.context, seconds_max=COPY_SECONDS_MAX).returncode == 0
 
 
-def collect(plan: RunPlan, names: LoadContainers, directory: Path) -> Collected:
+def collect(plan: Plan, names: LoadContainers, directory: Path) -> Collected:
     """Read the rows and drops of all workers, and the end file. Raises LabError if the generator failed."""
     files = rows_files(plan)
     made_by = {f"{plan.identity}.end.json": names.driver, **names_by_file(files, names)}

@@ -25,10 +25,11 @@ from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.build import warm_up_found
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import COLD_FLOWS, SECONDS_MAX, Conditioning, LoadOptions
+from corda_lab.steps.load import COLD_FLOWS, SECONDS_MAX, Conditioning
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.validity import CHANCE_DEVIATIONS
 from corda_lab.text import ui
+from lab_workload.load import Load
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
 
@@ -41,13 +42,13 @@ class Conditioned:
     workload_text: str
 
 
-def before_run(options: LoadOptions, seconds_max: float = SECONDS_MAX) -> Conditioning:
+def before_run(options: Load, seconds_max: float = SECONDS_MAX) -> Conditioning:
     """The load that conditions the nodes for a run: the load of the run itself."""
     name = f"condition-{options.name or options.workload.lower().replace('_', '-')}"
-    return Conditioning(replace(options, name=name[:NAME_LENGTH_MAX].rstrip("-")), seconds_max=seconds_max)
+    return Conditioning(options.updated(name=name[:NAME_LENGTH_MAX].rstrip("-")), seconds_max=seconds_max)
 
 
-def again(options: LoadOptions, entry: ConditioningEntry | None) -> Conditioning | None:
+def again(options: Load, entry: ConditioningEntry | None) -> Conditioning | None:
     """The load that conditioned the nodes before a stored run with these options; None if there was none."""
     if entry is None:
         return None
@@ -78,7 +79,7 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
-    return Conditioned(entry, run.workload.source.path.read_text(encoding="utf-8"))
+    return Conditioned(entry, run.workload.text)
 
 
 def await_rest(lab: Lab, subject: Subject, identity: str) -> None:
@@ -108,7 +109,7 @@ def entry_of(run: PreparedRun, collected: Collected, decided: WarmUp | None) -> 
     )
 
 
-def _ended_steady(options: LoadOptions, times: list[float], end: RunEnd) -> bool:
+def _ended_steady(options: Load, times: list[float], end: RunEnd) -> bool:
     """Return whether a load that ran to its limit was steady by then. ``times`` has its completions, sorted."""
     if not times:
         return False

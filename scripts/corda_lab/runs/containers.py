@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
-from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.bridge import START_REMEDY, Bridge
 from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.host import interrupts
 from corda_lab.host.processes import last_lines
 from corda_lab.lab import endings
 from corda_lab.lab.docker import (
     Container,
+    ask,
     at,
     docker,
     inspect_all,
@@ -34,14 +36,15 @@ from corda_lab.runs.live import EarlyStop, LiveRate, Stall
 from corda_lab.runs.sampling import Timeline
 from corda_lab.stats import steady
 from corda_lab.steps.entry import SetupEntry
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import WORKERS_CONNECT_SECONDS_MAX, RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.load import Load
+from lab_workload.plan import PLAN_SUFFIX, Plan
 from lab_workload.problems import Problem
 from lab_workload.row import ROWS_DIRECTORY
 
 LOAD_START_SECONDS_MAX = 60
+WORKERS_CONNECT_SECONDS_MAX = 60
 SETUP_START_SECONDS_MAX = 120
 WORKERS_START_SECONDS_MAX = 120
 WORKERS_END_SECONDS_MAX = 60
@@ -72,32 +75,32 @@ class LoadContainers:
         return (self.driver, *self.workers)
 
 
-def containers_of(compose: Lab, plan: RunPlan) -> LoadContainers:
+def containers_of(compose: Lab, plan: Plan) -> LoadContainers:
     """Return the containers of a run. They need not exist."""
     driver = f"{compose.project}-load-{plan.identity}"
     own, *placed = compose.load_contexts
-    count = plan.options.workers or 0
+    count = plan.load.workers or 0
     contexts = placed[:count] or [own] * count
     workers = (Container(f"{driver}-worker-{index}", context) for index, context in enumerate(contexts, start=1))
     return LoadContainers(Container(driver, own), tuple(workers))
 
 
 @contextmanager
-def generating(compose: Lab, plan: RunPlan) -> Iterator[LoadContainers]:
+def generating(compose: Lab, plan: Plan) -> Iterator[LoadContainers]:
     """Start the containers that generate the load, and remove them after the block. Their files stay in the volume."""
     names = containers_of(compose, plan)
     label = f"{RUN_LABEL}={plan.identity}"
     try:
+        write_plan(compose, plan)
         # Prometheus scrapes the containers that have the service's name as an alias: the driver, but not its workers.
-        file, driver = plan.workload.source.path, tuple(plan.driver_arguments())
-        start(compose, names.driver, driver, label, file, has_alias=True)
+        start(compose, names.driver, driver_arguments(plan), label, has_alias=True)
         for index, worker in enumerate(names.workers, start=1):
             # The short id is a host name too. The name of the container may be too long for DNS.
             master = names.driver.inspected("{{.Id}}").strip()[:12]
-            arguments = plan.worker_arguments(index, master)
-            start(compose, worker, arguments, label, file)
+            arguments = ("--worker", "--master-host", master, "--worker-index", str(index))
+            start(compose, worker, arguments, label)
         await_workers(names)
-        yield names if plan.options.faults else replace(names, services=services_of(compose))
+        yield names if plan.load.faults else replace(names, services=services_of(compose))
     except BaseException:
         # Rows are written within a second of the end of their request.
         with interrupts.held_back():
@@ -109,6 +112,30 @@ def generating(compose: Lab, plan: RunPlan) -> Iterator[LoadContainers]:
         # A second Ctrl-C must not leave behind a container that still sends load.
         with interrupts.held_back():
             remove(names, label)
+
+
+def plan_path(plan: Plan) -> str:
+    return f"{ROWS_DIRECTORY}/{plan.identity}{PLAN_SUFFIX}"
+
+
+def write_plan(compose: Lab, plan: Plan) -> None:
+    """Write the plan into the volume of the rows, where the driver reads it. Raises LabError."""
+    web_ui = compose.container("locust")
+    if web_ui is None:
+        raise LabError("The load generator's container does not run", START_REMEDY, exit_code=1)
+    with NamedTemporaryFile("w", encoding="utf-8", suffix=PLAN_SUFFIX) as file:
+        file.write(plan.model_dump_json(indent=2))
+        file.flush()
+        # The generator runs as another user.
+        Path(file.name).chmod(0o644)
+        ask("cp", file.name, f"{web_ui.name}:{plan_path(plan)}", on=web_ui.context)
+
+
+def driver_arguments(plan: Plan) -> tuple[str, ...]:
+    """The arguments of the process that drives the load: a single one, or the master of workers."""
+    connect = ("--expect-workers-max-wait", str(WORKERS_CONNECT_SECONDS_MAX))
+    master = ("--master", "--expect-workers", str(plan.load.workers), *connect) if plan.load.workers else ()
+    return ("--headless", *master, "--plan", plan_path(plan), "--hold")
 
 
 def remove(names: LoadContainers, label: str) -> None:
@@ -127,12 +154,10 @@ def remove(names: LoadContainers, label: str) -> None:
         ui.warn(f"containers of the load may be left: {problem.finding}")
 
 
-def start(
-    compose: Lab, container: Container, arguments: Sequence[str], label: str, workload: Path, *, has_alias: bool = False
-) -> None:
+def start(compose: Lab, container: Container, arguments: Sequence[str], label: str, *, has_alias: bool = False) -> None:
     """Start one container. Interrupts are deferred, because a killed client may leave a container that starts later."""
     with interrupts.held_back():
-        compose.start_load(container, arguments, label=label, has_alias=has_alias, workload=workload)
+        compose.start_load(container, arguments, label=label, has_alias=has_alias)
 
 
 def with_load_images(environment: Environment, names: LoadContainers, compose: Lab) -> Environment:
@@ -220,7 +245,7 @@ def generator_error(container: Container, code: int, when: Literal["before", "du
     return LabError(f"The load generator {how} {when} its load", "Its last log lines are above.", exit_code=1)
 
 
-def await_setup(compose: Lab, plan: RunPlan, names: LoadContainers) -> list[SetupEntry]:
+def await_setup(compose: Lab, plan: Plan, names: LoadContainers) -> list[SetupEntry]:
     """Wait until the generator has finished its set-up, and return what each step prepared. Raises LabError."""
     limit = SETUP_START_SECONDS_MAX + sum(float(step.timeout_seconds) for step in plan.workload.setup)
     started = time.monotonic()
@@ -247,11 +272,11 @@ def await_setup(compose: Lab, plan: RunPlan, names: LoadContainers) -> list[Setu
             time.sleep(SETUP_POLL_SECONDS)
 
 
-def let_go(compose: Lab, plan: RunPlan) -> None:
+def let_go(compose: Lab, plan: Plan) -> None:
     compose.exec("locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.go")
 
 
-def end_early(compose: Lab, plan: RunPlan) -> None:
+def end_early(compose: Lab, plan: Plan) -> None:
     compose.exec("locust", "touch", f"{ROWS_DIRECTORY}/{plan.identity}.stop")
 
 
@@ -262,16 +287,16 @@ class WatchedLoad:
     """The end of the warm-up if the load was ended early, because it had been measured for long enough; else None."""
 
 
-def generate_load(compose: Lab, plan: RunPlan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
+def generate_load(compose: Lab, plan: Plan, bridge: Bridge, names: LoadContainers) -> WatchedLoad:
     """Wait for the end of the load, and show its progress. Raises LabError if it or a part of the lab fails."""
     timeline = Timeline()
     warm_up: steady.WarmUp | None = None
-    watch = EarlyStop(plan.options)
-    live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.parts))
+    watch = EarlyStop(plan.load)
+    live = LiveRate(bridge, plan.subject, expects_failures=any(part.expect is not None for part in plan.workload.flows))
     started = time.monotonic()
     stall = Stall(compose, time.time())
-    total = plan.options.total_seconds
-    limit = LOAD_START_SECONDS_MAX + total + plan.flow_timeout_seconds
+    total = plan.load.total_seconds
+    limit = LOAD_START_SECONDS_MAX + total + int(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
     limit += WORKERS_CONNECT_SECONDS_MAX if names.workers else 0
     with ui.Ticker(every_seconds=15) as ticker, end_of(names.driver) as ended:
         while True:
@@ -293,8 +318,8 @@ def generate_load(compose: Lab, plan: RunPlan, bridge: Bridge, names: LoadContai
                 )
             timeline.note()
             is_ending = warm_up is not None or elapsed >= total
-            stage = "stopping" if is_ending else stage_of(plan.options, elapsed)
-            ticker.show(f"{stage}: {live.tell()}, {left_of(plan.options, elapsed)}")
+            stage = "stopping" if is_ending else stage_of(plan.load, elapsed)
+            ticker.show(f"{stage}: {live.tell()}, {left_of(plan.load, elapsed)}")
             stall.note(live)
             watch.note(elapsed, live.done)
             if warm_up is None and (warm_up := watch.enough):
@@ -328,7 +353,7 @@ def end_of(container: Container) -> Iterator[ContainerEnd]:
         process.wait()
 
 
-def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
+def stage_of(options: Load, elapsed_seconds: float) -> str:
     """Return the stage of a load: ``conditioning``, ``warm-up``, ``measuring`` or ``not steady yet``."""
     if options.is_conditioning:
         return "conditioning"
@@ -341,7 +366,7 @@ def stage_of(options: LoadOptions, elapsed_seconds: float) -> str:
     return "measuring" if elapsed_seconds < steady_at else "not steady yet"
 
 
-def left_of(options: LoadOptions, elapsed_seconds: float) -> str:
+def left_of(options: Load, elapsed_seconds: float) -> str:
     """Return what is left of a load: ``at most 20 s left``, or ``400 flows in all`` if it ends after these."""
     if options.flows_max is not None:
         return f"{plural(options.flows_max, 'flow')} in all"

@@ -36,8 +36,7 @@ from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.fault_effects import with_effects
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import Conditioning, LoadOptions
-from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.load import Conditioning
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.rows import Window
@@ -45,13 +44,15 @@ from corda_lab.steps.spans import stage_rows as stage_rows_of
 from corda_lab.steps.spans import with_traces
 from corda_lab.text import ui
 from corda_lab.text.words import listed
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 
 
 @dataclass(frozen=True)
 class Observation:
     """One load on a lab, with everything that was read of it, before any value is computed."""
 
-    plan: RunPlan
+    plan: Plan
     seen: Observed
     environment: Environment
     faults: tuple[FaultEntry, ...] = ()
@@ -61,7 +62,7 @@ class Observation:
     def measured(self) -> Measured:
         """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
         seen, workload = self.seen, self.plan.workload
-        text = workload.source.path.read_text(encoding="utf-8")
+        text = workload.text
         step = build_step(self.plan, seen)
         if self.faults:
             window = step.window
@@ -70,7 +71,7 @@ class Observation:
         profiles = profiled.within(self.profiles, step)
         step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
         requests, spans = seen.requests, seen.spans
-        if self.plan.options.trace_keep == "slow":
+        if self.plan.load.trace_keep == "slow":
             measured = Window(step.window.started_at, step.window.ended_at)
             kept = slow_and_failed(requests, measured, step.judged_latency_column, step.load.flows_after)
             traces = kept["trace_id"].drop_nulls()
@@ -101,7 +102,7 @@ def measure(
             tell(lab)
             planned = plan(run, lab.settings, lab, lab.bridge)
             environment = environment or read_environment(lab)
-            inject.check(planned.options.faults, lab.settings, lab.hosts)
+            inject.check(planned.load.faults, lab.settings, lab.hosts)
             ui.note(describe(planned))
             recording.begin(lab, planned, environment)
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
@@ -111,7 +112,7 @@ def measure(
     return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
 
 
-def audited(lab: Lab, plan: RunPlan, environment: Environment, recording: Recording) -> Measured:
+def audited(lab: Lab, plan: Plan, environment: Environment, recording: Recording) -> Measured:
     """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
     measured = observe(lab, plan, environment, recording).measured()
     with ui.phase("Auditing the ledgers"):
@@ -122,7 +123,7 @@ def audited(lab: Lab, plan: RunPlan, environment: Environment, recording: Record
     return node_logs.with_logs(measured.with_audit(found), lab, recording.folder)
 
 
-def observe(lab: Lab, plan: RunPlan, environment: Environment, recording: Recording) -> Observation:
+def observe(lab: Lab, plan: Plan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
     with profiled.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
         observation = _observe(lab, plan, environment, recording, sampler, profiling)
@@ -131,7 +132,7 @@ def observe(lab: Lab, plan: RunPlan, environment: Environment, recording: Record
 
 def _observe(
     lab: Lab,
-    plan: RunPlan,
+    plan: Plan,
     environment: Environment,
     recording: Recording,
     sampler: sampling.Sampler,
@@ -144,7 +145,7 @@ def _observe(
             observer = set_up_and_read(lab, plan, names, recording)
             before = calibrate() if lab.is_here else None
             sampler.watch(lab, names.all)
-        with ui.phase(title_of(plan.options)):
+        with ui.phase(title_of(plan.load)):
             containers.let_go(lab, plan)
             profiling.begin()
             with faulty.injecting(lab, plan, names.driver, recording) as injection:
@@ -153,16 +154,16 @@ def _observe(
                 collected = collect(plan, names, recording.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
-        settled = faulty.settle(lab) if plan.options.faults else Settled()
-        rest = counters.Rest(end.ended_at, plan.options.places)
+        settled = faulty.settle(lab) if plan.load.faults else Settled()
+        rest = counters.Rest(end.ended_at, plan.load.places)
         requests = resolved(lab, plan, requests, rest)
         counted = observer.count(requests, rest)
         requests = limited(requests)
         spans, tracing = observer.spans(recording.rows, requests)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
-        if plan.options.idle_after_seconds:
-            sampler.wait_until(end.ended_at + plan.options.idle_after_seconds + sampling.SAMPLE_SECONDS)
+        if plan.load.idle_after_seconds:
+            sampler.wait_until(end.ended_at + plan.load.idle_after_seconds + sampling.SAMPLE_SECONDS)
         sampler.stop()
         seen = Observed(
             requests=requests,
@@ -186,7 +187,7 @@ def _observe(
     return Observation(plan, seen, environment, injection.entries, settled)
 
 
-def resolved(lab: Lab, plan: RunPlan, requests: pl.DataFrame, rest: counters.Rest) -> pl.DataFrame:
+def resolved(lab: Lab, plan: Plan, requests: pl.DataFrame, rest: counters.Rest) -> pl.DataFrame:
     """Return rows with what became of unknown outcomes. Raises LabError."""
     if unknown.are_in(requests):
         # Flows that callers gave up still have to end; asking about thousands of them would delay them.
@@ -194,21 +195,21 @@ def resolved(lab: Lab, plan: RunPlan, requests: pl.DataFrame, rest: counters.Res
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
 
 
-def set_up_and_read(lab: Lab, plan: RunPlan, names: LoadContainers, recording: Recording) -> Observer:
+def set_up_and_read(lab: Lab, plan: Plan, names: LoadContainers, recording: Recording) -> Observer:
     """Wait for the end of the set-up, and read all counters at rest after it. Raises LabError.
 
     Without a set-up, the generator starts no flow before the load, so the counters are read while it starts.
     """
     if plan.workload.setup:
         set_up(lab, plan, names, recording)
-    observer = Observer(lab, plan.subject, plan.options.database_size or "file")
+    observer = Observer(lab, plan.subject, plan.load.database_size or "file")
     recording.note("counters.json", Snapshot, observer.before)
     if not plan.workload.setup:
         set_up(lab, plan, names, recording)
     return observer
 
 
-def set_up(compose: Lab, plan: RunPlan, names: LoadContainers, recording: Recording) -> None:
+def set_up(compose: Lab, plan: Plan, names: LoadContainers, recording: Recording) -> None:
     """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
     prepared = containers.await_setup(compose, plan, names)
     for one in prepared:
@@ -217,7 +218,7 @@ def set_up(compose: Lab, plan: RunPlan, names: LoadContainers, recording: Record
 
 
 def execute(
-    options: LoadOptions, settings: Settings, rerun: Rerun | None = None, before: Conditioning | None = None
+    options: Load, settings: Settings, rerun: Rerun | None = None, before: Conditioning | None = None
 ) -> tuple[Path, StepEntry]:
     """Run a load, measure it and store the results. Returns the run's folder and its step. Raises LabError.
 

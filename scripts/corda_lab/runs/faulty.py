@@ -16,9 +16,9 @@ from corda_lab.results import faults, folders
 from corda_lab.results.faults import FaultsFile, LoadFaults
 from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
-from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import listed
+from lab_workload.plan import Plan
 
 BACK_SECONDS = 120.0
 """How long all parts of the lab may take to be ready after the last fault is healed, before nodes are started again."""
@@ -40,9 +40,9 @@ class Settled:
 
 
 @contextmanager
-def injecting(lab: Lab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
+def injecting(lab: Lab, plan: Plan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
-    wanted = plan.options.faults
+    wanted = plan.load.faults
     if wanted:
         _note(recording, plan, Injection(lab, wanted, generator))
     with inject.injecting(lab, wanted, generator) as injection:
@@ -58,9 +58,9 @@ def injecting(lab: Lab, plan: RunPlan, generator: Container, recording: Recordin
             ui.warn(f"{entry.name}: {entry.problem}")
 
 
-def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
+def _note(recording: Recording, plan: Plan, injection: Injection) -> None:
     """Store the faults of a load with its evidence. Raises LabError if that is impossible."""
-    load = LoadFaults(seed=plan.options.seed, faults=injection.entries)
+    load = LoadFaults(seed=plan.load.seed, faults=injection.entries)
     try:
         faults.write(recording.folder, FaultsFile(schema=faults.SCHEMA, loads=(load,)))
     except OSError as error:

@@ -10,9 +10,9 @@ from corda_lab.lab.lab import Lab
 from corda_lab.runs import node_logs
 from corda_lab.stats import steady
 from corda_lab.steps.build import warm_up_found
-from corda_lab.steps.load import LoadOptions
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 
 RATE_SECONDS = 5
@@ -129,7 +129,7 @@ class Stall:
 class EarlyStop:
     """Decides from the completions so far whether a load may end: only one with ``stopping``, and not by a count."""
 
-    def __init__(self, options: LoadOptions) -> None:
+    def __init__(self, options: Load) -> None:
         self._options = options
         self._seen: list[tuple[float, float]] = []
 

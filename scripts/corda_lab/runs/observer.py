@@ -10,8 +10,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab.lab import Lab
 from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.steps import costs, counts
-from corda_lab.steps.load import DatabaseSize
 from corda_lab.steps.stages import Tracing
+from lab_workload.load import DatabaseSize
 from lab_workload.subject import Subject
 
 REST_BEFORE_SECONDS_MAX = 60.0

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from corda_lab.clients.bridge import START_REMEDY, Bridge, Node
 from corda_lab.errors import LabError
@@ -12,13 +12,14 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BASE_SERVICES, GRAFANA, Settings
 from corda_lab.results import folders
 from corda_lab.runs import by_hand, leftovers
-from corda_lab.steps.load import LoadOptions, burst_words, check_options, flows_words
-from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.load import burst_words, check_load, flows_words
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from corda_lab.workloads.resolve import check_attachments, check_uploads, read_workload, resolve_subject
+from corda_lab.workloads.resolve import check_attachments, check_uploads, make_plan, read_workload
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.problems import Problem
-from lab_workload.workload import Workload
+from lab_workload.schema import Workload
 
 OUTSTANDING_MAX = "BRIDGE_MAX_OUTSTANDING_FLOWS"
 """The variable that limits the outstanding flows of a node."""
@@ -68,21 +69,21 @@ class PreparedRun:
 
     identity: str
     """The id of the run: the name of its folder and of its containers, and the beginning of every ``client_id``."""
-    options: LoadOptions
+    options: Load
     workload: Workload
     may_break: bool = False
     """Whether it is a result if the load ends a node. Then no load is refused because it would."""
 
 
-def prepare(options: LoadOptions) -> PreparedRun:
+def prepare(options: Load) -> PreparedRun:
     """Check the options, read the workload and make the id of a run, from ``--name`` or its name. Raises LabError."""
-    check_options(options)
+    check_load(options)
     workload = read_workload(options.workload, options.overrides)
     name = folders.check_name(options.name or workload.name.lower().replace("_", "-"), option="--name")
     return PreparedRun(folders.run_id(name), options, workload)
 
 
-def plan(run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> RunPlan:
+def plan(run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> Plan:
     """Make all checks of a run that need the lab, and return the run's plan. Raises LabError."""
     lifecycle.require_engine()
     inject.heal_left(compose.project)
@@ -91,19 +92,20 @@ def plan(run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> 
     return plan_on(nodes, run, settings, compose, bridge)
 
 
-def plan_on(nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> RunPlan:
+def plan_on(nodes: Mapping[str, Node], run: PreparedRun, settings: Settings, compose: Lab, bridge: Bridge) -> Plan:
     """Make the checks of a run that need these nodes, and return the run's plan. Raises LabError."""
     options, workload = with_workers(run.options, compose), run.workload
     check_uploads(workload, settings)
     if not run.may_break:
         check_attachments(workload, settings)
-    subject = resolve_subject(options, workload, bridge, nodes)
+    planned = make_plan(run.identity, options, workload, bridge, nodes)
     check_no_other_load(compose, bridge, settings.url("LOCUST_PORT"))
-    check_admission(options, min(bridge.outstanding_max(node) for node in subject.nodes), len(subject.nodes))
-    return RunPlan(run.identity, options, workload, subject, int(settings["BRIDGE_FLOW_TIMEOUT_SECONDS"]))
+    starters = planned.subject.nodes
+    check_admission(options, min(bridge.outstanding_max(node) for node in starters), len(starters))
+    return planned
 
 
-def with_workers(options: LoadOptions, compose: Lab) -> LoadOptions:
+def with_workers(options: Load, compose: Lab) -> Load:
     """Return the options of a load with the workers that the lab has for it. Raises LabError if there are too few.
 
     Without ``workers``, a load takes all of them, but no more than it has users. Where workers cannot make a load, a
@@ -118,10 +120,10 @@ def with_workers(options: LoadOptions, compose: Lab) -> LoadOptions:
             )
         return options
     most = min(placed, options.users)
-    return replace(options, workers=most) if most and not options.is_counted else options
+    return options.updated(workers=most) if most and not options.is_counted else options
 
 
-def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:
+def check_admission(options: Load, limit: int, nodes: int = 1) -> None:
     """Raise LabError if the bridge would reject a part of closed load or of a burst; warn if it may of open load.
 
     ``limit`` is the number of outstanding flows that the bridge admits on each of the ``nodes`` that start flows in
@@ -133,7 +135,7 @@ def check_admission(options: LoadOptions, limit: int, nodes: int = 1) -> None:
         ui.warn(f"the bridge admits {limit} outstanding flows ({OUTSTANDING_MAX}), and rejects further starts (429)")
 
 
-def admission_problem(options: LoadOptions, limit: int, nodes: int = 1) -> Problem | None:
+def admission_problem(options: Load, limit: int, nodes: int = 1) -> Problem | None:
     """Return why the bridge would reject a part of closed load or of a burst; None if it admits all of it.
 
     Users whose starts are rejected would only wait and ask again: the load would be smaller than its number of users.
@@ -152,13 +154,13 @@ def admission_problem(options: LoadOptions, limit: int, nodes: int = 1) -> Probl
     )
 
 
-def describe(plan: RunPlan) -> str:
+def describe(plan: Plan) -> str:
     subject = plan.subject
     to = f" → {', '.join(subject.counterparties)}" if subject.counterparties else ""
-    return f"{plan.workload.name}: {', '.join(subject.flows.values())}, {', '.join(subject.nodes)}{to}"
+    return f"{plan.load.workload}: {', '.join(subject.flows.values())}, {', '.join(subject.nodes)}{to}"
 
 
-def title_of(options: LoadOptions) -> str:
+def title_of(options: Load) -> str:
     if options.is_burst:
         return f"Load: {burst_words(options)}"
     if options.is_counted:

@@ -23,11 +23,12 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
 from corda_lab.runs.running import deployed
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import ALL, INITIATORS, LoadOptions
-from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.load import ALL, INITIATORS
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text import ui
 from corda_lab.text.words import listed, plural
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 
 OPTION = "--profile"
 PROFILED_MAX = 8
@@ -47,7 +48,7 @@ class Span:
     seconds: int
 
 
-def span_of(options: LoadOptions) -> Span:
+def span_of(options: Load) -> Span:
     """Return when the measuring window of a load is profiled, or a part of it.
 
     A load that ends after a number of flows is profiled from its beginning, and no longer than it lasts. The window of
@@ -64,7 +65,7 @@ def span_of(options: LoadOptions) -> Span:
     return Span(begin + MARGIN_SECONDS, max(1, min(SECONDS_MAX, int(window - 2 * MARGIN_SECONDS))))
 
 
-def targets(options: LoadOptions, initiators: Sequence[str], settings: Settings) -> list[str]:
+def targets(options: Load, initiators: Sequence[str], settings: Settings) -> list[str]:
     """Return the names of the JVMs to profile, each once. Raises LabError for an unknown one, or for too many."""
     found: dict[str, None] = {}
     for word in options.profile:
@@ -82,7 +83,7 @@ def targets(options: LoadOptions, initiators: Sequence[str], settings: Settings)
     return list(found)
 
 
-def check(options: LoadOptions, settings: Settings) -> None:
+def check(options: Load, settings: Settings) -> None:
     """Check what can be checked before anything is put on the lab. Raises LabError if a JVM cannot be profiled."""
     if not options.profile:
         return
@@ -175,9 +176,9 @@ def _words(error: Exception) -> str:
 
 
 @contextmanager
-def prepared(lab: Lab, plan: RunPlan) -> Iterator[Profiling]:
+def prepared(lab: Lab, plan: Plan) -> Iterator[Profiling]:
     """Get ready to profile the nodes of a planned load. After the block, no profiler runs. Raises LabError."""
-    options = plan.options
+    options = plan.load
     if not options.profile:
         yield Profiling((), Span(0.0, 0))
         return

@@ -8,8 +8,8 @@ from corda_lab.lab.lab import Lab
 from corda_lab.runs.running import ask_all
 from corda_lab.steps.costs import DATABASE, Reading
 from corda_lab.steps.entry import DatabaseRead
-from corda_lab.steps.load import DatabaseSize
 from corda_lab.text import ui
+from lab_workload.load import DatabaseSize
 
 CLOCK_TICKS_PER_SECOND = 100
 """Unit of the times in ``/proc`` (``getconf CLK_TCK``). It is 100 on every Linux that Docker supports."""

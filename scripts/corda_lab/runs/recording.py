@@ -19,9 +19,9 @@ from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.steps.plan import RunPlan
 from corda_lab.text import ui
 from corda_lab.text.words import plural
+from lab_workload.plan import Plan
 
 Value = TypeVar("Value")
 
@@ -40,17 +40,17 @@ class Recording:
     def rows(self) -> Path:
         return self.folder / evidence.ROWS
 
-    def begin(self, compose: Lab, plan: RunPlan, environment: Environment) -> None:
+    def begin(self, compose: Lab, plan: Plan, environment: Environment) -> None:
         """Create the folder, with everything that is known before the load. Raises LabError if that is impossible."""
         load = evidence.LoadFile(
             id=plan.identity,
             command=files.command_line(),
             began_at=folders.now(),
-            workload=plan.workload.name,
-            options=plan.options,
+            workload=plan.load.workload,
+            options=plan.load,
             subject=plan.subject,
         )
-        text = plan.workload.source.path.read_text(encoding="utf-8")
+        text = plan.workload_text
         evidence.begin(self.folder, load, text, environment)
         self._stack.enter_context(folders.in_progress(self.folder))
         self._load = (compose, plan.identity)

@@ -19,8 +19,8 @@ from corda_lab.steps.entry import (
     WarmUpEntry,
     WindowEntry,
 )
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.rows import Window
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 
 SECONDS_MIN = 1.0
@@ -38,7 +38,7 @@ class BrokenLoad:
     ``requests`` has the columns of ``rows.ROW_SCHEMA``, and is empty if the node ended before the load.
     """
 
-    options: LoadOptions
+    options: Load
     workload: str
     subject: Subject
     setup: list[SetupEntry]

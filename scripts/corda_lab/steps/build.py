@@ -28,12 +28,11 @@ from corda_lab.steps.entry import (
     WindowEntry,
     WorkerEntry,
 )
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, verdict, warnings
-from lab_workload.load import ALL_FAILED
+from lab_workload.load import ALL_FAILED, Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
 
@@ -78,7 +77,7 @@ COUNT_METHOD = "count"
 """The method of the warm-up of a load that ends after a number of flows: the flows before these."""
 
 
-def measured_part(options: LoadOptions, seen: Observed) -> MeasuredPart:
+def measured_part(options: Load, seen: Observed) -> MeasuredPart:
     """What is measured of a load. Raises LabError if it stopped before that began."""
     requests, end = seen.requests, seen.end
     if not options.is_counted:
@@ -94,7 +93,7 @@ def measured_part(options: LoadOptions, seen: Observed) -> MeasuredPart:
     )
 
 
-def warm_up_of(options: LoadOptions, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
+def warm_up_of(options: Load, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
     """The entry ``warm_up`` of a step.
 
     ``decided`` is the end of the warm-up that was found while the load was running, if it was. Otherwise the whole load
@@ -133,7 +132,7 @@ def conditioning_words(before: ConditioningEntry) -> str:
 
 
 def warm_up_found(
-    options: LoadOptions,
+    options: Load,
     times: list[float],
     started_at: float,
     stopped_at: float,
@@ -270,7 +269,7 @@ def resolved_entry(rows: pl.DataFrame, load_ended_at: float) -> ResolvedEntry:
     )
 
 
-def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str, Any]:
+def identity(workload: str, options: Load, subject: Subject) -> dict[str, Any]:
     return {
         "name": workload,
         "workload": workload,
@@ -281,9 +280,9 @@ def identity(workload: str, options: LoadOptions, subject: Subject) -> dict[str,
     }
 
 
-def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
+def build_step(plan: Plan, seen: Observed) -> StepEntry:
     """The entry of a step. Raises LabError if the load stopped before the end of the warm-up."""
-    options, subject = plan.options, plan.subject
+    options, subject = plan.load, plan.subject
     measured = measured_part(options, seen)
     window = measured.window
     states = {part.name: part.states_per_flow for part in subject.parts}
@@ -306,7 +305,7 @@ def build_step(plan: RunPlan, seen: Observed) -> StepEntry:
         values, by_node = bursts.within_bursts(values, by_node, found.bursts)
     step = StepEntry(
         **{**values.fields(), "parts": part_entries(values, subject)},
-        **identity(plan.workload.name, options, subject),
+        **identity(plan.load.workload, options, subject),
         setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
         window=WindowEntry(
             load_started_at=seen.end.started_at,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, RequestValues, Steadiness
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.open_load import GENERATOR_LATE_SHARE_MAX, own_lag, with_lag
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.rows import counts_by_outcome, deviation_percent, distribution, is_done
 from corda_lab.steps.stages import mean_of, node_times
+from lab_workload.load import Load
 
 
-def bursts_values(requests: pl.DataFrame, stages: pl.DataFrame | None, load: LoadOptions) -> BurstsEntry:
+def bursts_values(requests: pl.DataFrame, stages: pl.DataFrame | None, load: Load) -> BurstsEntry:
     """The entry ``bursts`` of a step. ``stages`` has the stage rows of the nodes, or is None."""
     timed = with_lag(requests, load.places)
     own = own_lag(timed)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
 from corda_lab.steps.counts import BRIDGE, Counts, Snapshot, difference
-from corda_lab.steps.load import LoadOptions, Stopping, with_limit
+from corda_lab.steps.load import with_limit
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text.words import listed
 from lab_workload.by_hand import Counters, LoadByHand, UsersChange
+from lab_workload.load import Load, Stopping
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
 
@@ -65,10 +66,10 @@ class MeasuredByHand:
     ``warm_up`` and ``until`` are those of ``Observed``. ``repeat`` are the options with which ``lab run`` repeats it.
     """
 
-    options: LoadOptions
+    options: Load
     warm_up: steady.WarmUp | None
     until: float | None
-    repeat: LoadOptions
+    repeat: Load
     warnings: tuple[Reason, ...] = ()
 
 
@@ -109,17 +110,15 @@ def measured(load: LoadByHand, end: RunEnd, completions: Sequence[float], wanted
     is_fixed = wanted.warm_up_seconds is not None
     least, most = (warm_up.cut_seconds,) * 2 if is_fixed else warm_up_limits(stretch)
     return MeasuredByHand(
-        options=replace(
-            options,
+        options=options.updated(
             warm_up_seconds=offset + most,
             duration_seconds=duration,
-            stopping=None if is_fixed else Stopping(offset + least),
+            stopping=None if is_fixed else Stopping(warm_up_seconds_min=offset + least),
         ),
         warm_up=replace(warm_up, cut_seconds=offset + warm_up.cut_seconds),
         until=stretch.began_at + warm_up.cut_seconds + duration,
         # The command counts in whole seconds.
-        repeat=replace(
-            options,
+        repeat=options.updated(
             warm_up_seconds=float(round(warm_up.cut_seconds)),
             duration_seconds=float(max(1, round(duration))),
         ),
@@ -134,7 +133,7 @@ def _counted(load: LoadByHand, workers: int, wanted: WantedWindow) -> MeasuredBy
             "--warm-up and --duration: are not for a load that ends after a number of flows", "Leave them out."
         )
     users = load.users[0].users
-    options = with_limit(options_of(load, users, workers), ())
+    options = with_limit(options_of(load, users, workers))
     return MeasuredByHand(options, None, None, options, users_warnings(load, users))
 
 
@@ -171,35 +170,13 @@ def warm_up_of(stretch: Stretch, completions: Sequence[float], wanted: WantedWin
     return steady.WarmUp(wanted.warm_up_seconds, True)
 
 
-def options_of(load: LoadByHand, users: int, workers: int = 0) -> LoadOptions:
+def options_of(load: LoadByHand, users: int, workers: int = 0) -> Load:
     """The options of the same ``lab run``, with its default times. Without ``workers``, it is a single process."""
-    chosen = load.chosen
-    nodes = load.subject.nodes
-    options = LoadOptions(
-        workload=load.workload,
-        users=users,
-        arrivals=chosen.arrivals,
-        workers=workers or None,
-        node=chosen.node or (nodes[0] if len(nodes) == 1 else None),
-        nodes=nodes if len(nodes) > 1 else None,
-        counterparty=chosen.counterparty or None,
-        seed=chosen.seed,
-        trace_every=chosen.trace_every,
-        overrides=chosen.overrides,
-    )
-    if options.is_open:
-        return replace(options, rate=chosen.rate, late_max_seconds=chosen.late_max_seconds)
-    if options.is_burst:
-        return replace(
-            options,
-            users=chosen.requests,
-            pool=users if users < chosen.requests else None,
-            within_seconds=chosen.within_seconds,
-            bursts=chosen.bursts,
-            rest_seconds=chosen.rest_seconds,
-        )
-    flows, before = chosen.flows or None, chosen.flows_after or None
-    return replace(options, pacing_seconds=chosen.pacing_seconds, flows=flows, flows_after=before if flows else None)
+    asked, nodes = load.plan.load, load.plan.subject.nodes
+    times = {name: Load.model_fields[name].default for name in ("duration_seconds", "warm_up_seconds")}
+    places = {"pool": users if users < asked.users else None} if asked.is_burst else {"users": users}
+    one, several = (asked.node or nodes[0], None) if len(nodes) == 1 else (asked.node, nodes)
+    return asked.updated(**times, **places, workers=workers or None, node=one, nodes=several)
 
 
 def snapshot_of(counters: Counters, subject: Subject) -> Snapshot:

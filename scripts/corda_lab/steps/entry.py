@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason
+from lab_workload.load import Load
 
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
@@ -112,7 +112,7 @@ class ConditioningEntry(Entry):
     """
 
     workload: str
-    load: LoadOptions
+    load: Load
     seconds_min: float
     seconds_max: float
     seconds: float
@@ -502,7 +502,7 @@ class StepEntry(RequestValues):
     node: str
     """The node that started the flows; ``PartyA, PartyB`` if several did, in turn."""
     counterparty: str | None
-    load: LoadOptions
+    load: Load
     setup: list[SetupEntry]
     window: WindowEntry
     conditioning: ConditioningEntry | None = None

@@ -1,91 +1,39 @@
 """Faults: what is done to a part of the lab during a load, and when. ``docs/chaos.md`` describes each kind."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
-from corda_lab.text.durations import format_duration
+from lab_workload.faults import ENDING_KINDS as ENDING_KINDS
+from lab_workload.faults import GENERATOR as GENERATOR
+from lab_workload.faults import PARAMETERS as PARAMETERS
+from lab_workload.faults import Fault as Fault
+from lab_workload.faults import FaultKind as FaultKind
+from lab_workload.faults import ends_load
 from lab_workload.names import canonical, did_you_mean
 from lab_workload.problems import Location, Problem
 
-FaultKind = Literal["kill", "pause", "restart", "partition", "slow-link", "reset-link", "full-disk", "memory-limit"]
-"""What is done.
-
-kill: SIGKILL, and a start afterwards. pause: frozen, and thawed afterwards. restart: SIGTERM, and a start afterwards.
-partition: packets to every other part, or to one, are lost. slow-link: latency and a bandwidth limit between two nodes,
-or a node and PostgreSQL. reset-link: connections there are reset. full-disk: no file can be written. memory-limit: no
-more memory than is in use.
-"""
-
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
-GENERATOR = "generator"
-"""The target whose container generates the load. If it ends, so does the load."""
 POSTGRES = "postgres"
 BRIDGE = "bridge"
 PROMETHEUS = "prometheus"
 LINK_KINDS: tuple[FaultKind, ...] = ("slow-link", "reset-link")
 """Kinds whose target is a link of the lab: two nodes, or a node and PostgreSQL."""
-ENDING_KINDS: tuple[FaultKind, ...] = ("kill", "restart", "memory-limit")
-"""Kinds that end the process of their target, or may."""
 HOST_KINDS: tuple[FaultKind, ...] = ("partition", "kill", "restart")
 """Kinds that a whole host can have, if the lab runs on several. A host is restarted as its operator would do it: it is
 drained, and takes services again afterwards."""
 
 FAULTS_MAX = 200
-PARAMETERS: Mapping[FaultKind, Mapping[str, tuple[float, float, float]]] = {
-    "slow-link": {
-        "latency_ms": (300.0, 0.0, 60_000.0),
-        "jitter_ms": (0.0, 0.0, 60_000.0),
-        "kilobytes_per_second": (0.0, 0.0, 1_000_000.0),
-    },
-    "reset-link": {"after_ms": (0.0, 0.0, 60_000.0)},
-    "memory-limit": {"megabytes": (0.0, 0.0, 1_000_000.0)},
-}
-"""The parameters of a kind: default, least and most. 0 is no limit of bandwidth, or the memory that is in use."""
 
 
 class Part(BaseModel):
     """Base of what is stored of faults: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Fault(Part):
-    """One fault. ``at_seconds`` counts from the begin of the load. After ``for_seconds``, it is healed."""
-
-    kind: FaultKind
-    target: str
-    """A service, such as ``partya`` or ``bridge``; ``generator``; or two ends, such as ``partya-partyb``."""
-    at_seconds: float
-    for_seconds: float
-    parameters: dict[str, float] = Field(default_factory=dict)
-    """Those that are given. ``parameter`` has the others."""
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The target, or the two ends of a link or of a partition between two."""
-        return tuple(self.target.split("-"))
-
-    @property
-    def name(self) -> str:
-        """``kill bridge``."""
-        return f"{self.kind} {self.target}"
-
-    @property
-    def ends_load(self) -> bool:
-        return ends_load(self.kind, self.target)
-
-    def parameter(self, name: str) -> float:
-        return self.parameters.get(name, PARAMETERS[self.kind][name][0])
-
-    def words(self) -> str:
-        """``kill bridge at 10s for 5s``, with the parameters that are given."""
-        given = "".join(f", {name} {value:g}" for name, value in self.parameters.items())
-        return f"{self.name} at {format_duration(self.at_seconds)} for {format_duration(self.for_seconds)}{given}"
 
 
 class FaultEntry(Fault):
@@ -112,10 +60,6 @@ class FaultEntry(Fault):
     @property
     def fault(self) -> Fault:
         return Fault(**{name: getattr(self, name) for name in Fault.model_fields})
-
-
-def ends_load(kind: FaultKind, target: str) -> bool:
-    return target == GENERATOR and kind in ENDING_KINDS
 
 
 def known_targets(nodes: Sequence[str], database: str) -> list[str]:

@@ -35,8 +35,6 @@ from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, re
 
 CREATE_SECONDS_MAX = 60.0
 """All rows of a worker may be hundreds of megabytes."""
-WORKLOADS = "/etc/corda-lab/workloads"
-"""The folder of the workloads in the containers of the load generator."""
 STOP_SECONDS_MAX = 150.0
 """How long a container may take to end before Swarm makes another one: as for the engine of one machine."""
 _CPU = re.compile(r"model name\s*:\s*(.+)")
@@ -177,18 +175,14 @@ class DeployedStack(Lab):
         *,
         label: str,
         has_alias: bool = False,
-        workload: Path | None = None,
     ) -> None:
         """Create a container on its host, give it its files, and start it. Raises LabError."""
         host, template = container.context, LoadTemplate(self.project, self.document)
-        files = dict(template.files)
-        if workload is not None:
-            files[f"{WORKLOADS}/{workload.name}"] = workload
         create = template.create(container.name, arguments, label=label, has_alias=has_alias)
         ask(*create, on=host, seconds_max=CREATE_SECONDS_MAX, environment=template.environment)
         with TemporaryDirectory(prefix="load-files-") as folder:
             for place, target in enumerate(template.folders):
-                copies = copy_files(files, target, Path(folder) / str(place))
+                copies = copy_files(template.files, target, Path(folder) / str(place))
                 ask("cp", f"{copies}/.", f"{container.name}:{target}", on=host, seconds_max=CREATE_SECONDS_MAX)
         ask("start", container.name, on=host, seconds_max=CREATE_SECONDS_MAX)
 

@@ -11,11 +11,11 @@ from corda_lab.results import folders
 from corda_lab.results.sweep import LeftOut
 from corda_lab.results.sweep_parts import STEPS_MAX
 from corda_lab.runs.preflight import OUTSTANDING_MAX, admission_problem
-from corda_lab.steps.load import LoadOptions, check_options
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Machine, Site
 from corda_lab.sweeps.plan import NAME_LENGTH_MAX, PlannedStep, points_of
 from corda_lab.workloads.resolve import check_uploads, read_workload
+from lab_workload.load import Load
 from lab_workload.names import canonical
 from lab_workload.problems import Problem
 
@@ -94,18 +94,19 @@ def _problems(point: PlannedStep, points: list[PlannedStep], settings: Settings,
     return [*problems, *_fault_problems(step.load, lab, site)]
 
 
-def _load_problems(load: LoadOptions, lab: Settings, limit: str | None) -> list[Problem]:
+def _load_problems(load: Load, lab: Settings, limit: str | None) -> list[Problem]:
     """Return what is wrong with a load on a shape: its fields, its nodes, parties that it needs, and the CorDapp.
 
     ``limit`` is the number of outstanding flows on each node, if the sweep sets it.
     """
+    if problems := [replace(problem, location=("load", *problem.location)) for problem in load.problems()]:
+        return problems
     try:
-        check_options(load)
         workload = read_workload(load.workload, load.overrides)
         check_uploads(workload, lab)
     except LabError as error:
         return list(error.problems)
-    nodes, problems = 1 if load.node else len(load.nodes or workload.nodes), []
+    nodes = 1 if load.node else len(load.nodes or workload.nodes)
     if limit and (problem := admission_problem(load, int(limit), nodes)):
         text = f"shape.outstanding: {problem.finding}"
         problems.append(Problem(text, remedy="Increase it, or reduce load.users."))
@@ -129,7 +130,7 @@ def _load_problems(load: LoadOptions, lab: Settings, limit: str | None) -> list[
     return problems
 
 
-def _fault_problems(load: LoadOptions, lab: Settings, site: Site) -> Iterator[Problem]:
+def _fault_problems(load: Load, lab: Settings, site: Site) -> Iterator[Problem]:
     """Yield what is wrong with the faults of a load: the lab cannot have them, or the load may have ended by then."""
     for problem in inject.problems_of(load.faults, lab, site.hosts):
         yield replace(problem, location=("load", *problem.location))

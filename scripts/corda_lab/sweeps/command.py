@@ -17,7 +17,7 @@ from corda_lab.report import facts
 from corda_lab.results import folders
 from corda_lab.results.manifest import Rerun
 from corda_lab.results.sweep import Fresh
-from corda_lab.steps.load import LoadOptions, flows_words
+from corda_lab.steps.load import flows_words
 from corda_lab.sweeps import run, store
 from corda_lab.sweeps.check import checked
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep, with_repeats
@@ -26,6 +26,7 @@ from corda_lab.sweeps.plan import STEP_OVERHEAD_SECONDS, PlannedStep, points_of,
 from corda_lab.text import tables, ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.words import plural
+from lab_workload.load import Load
 from lab_workload.names import did_you_mean
 
 SWEEPS = CONFIGS / "sweeps"
@@ -181,7 +182,7 @@ def _show_steps(steps: Sequence[PlannedStep], fresh: Fresh, settings: Settings) 
     tables.show(table)
 
 
-def _ending_words(load: LoadOptions) -> str:
+def _ending_words(load: Load) -> str:
     if load.is_burst:
         return plural(load.bursts, "burst")
     return flows_words(load) if load.is_counted else format_duration(load.duration_seconds)

@@ -1,16 +1,16 @@
 """Reads a sweep file, with its short form for ``--quick``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.results.sweep import QUICK_REPEATS_MIN, LeftOut, SearchOutcome, SweepFields, SweepPlan
-from lab_workload.field_problems import field_problem
+from lab_workload.field_problems import field_problem, known_fields
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
 from lab_workload.yaml_source import Source, read_fields
 
@@ -122,22 +122,3 @@ def _problem(detail: Any, source: Source, base: Location) -> Problem:
     location: Location = tuple(part for part in detail["loc"] if part not in _ALTERNATIVES)
     known = known_fields(SweepFields, location[:-1])
     return field_problem({**detail, "loc": (*base, *location)}, source, known)
-
-
-def known_fields(model: type[BaseModel], location: Location) -> list[str]:
-    """Return the names, as in a file, of the fields at a place in it; none if there are none."""
-    for part in location:
-        if isinstance(part, str):
-            field = next((field for name, field in model.model_fields.items() if part in (name, field.alias)), None)
-            nested = next(_models(field.annotation), None) if field else None
-            if nested is None:
-                return []
-            model = nested
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)

@@ -46,7 +46,7 @@ def run_like(run: StoredRun, settings: Settings, *, anyway: bool = False) -> tup
         if any(change.startswith("shape, ") for change in changes):
             ui.note(f"the lab of the run was started with: {commands.up(before)}")
         rerun = _require_same(run, changes, anyway=anyway)
-        options = replace(options, name=run.manifest.name)
+        options = options.updated(name=run.manifest.name)
         first = conditioning.again(options, run.steps[0].conditioning)
         return execute.execute(options, settings, rerun, first)
 

@@ -9,7 +9,6 @@ from math import prod
 from typing import Any
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings
@@ -27,10 +26,10 @@ from corda_lab.results.sweep_parts import (
     peak_factor,
 )
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.load import LOAD_OPTIONS, Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
+from corda_lab.steps.load import Conditioning, read_load
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.text.durations import parse_duration
+from lab_workload.load import FIELDS, Load, LoadModel, Stopping, model_of, read_seconds
 
 POOL_DEFAULT = 200
 """Default size of the pool in open load."""
@@ -64,7 +63,7 @@ class PlannedStep(ManifestPart):
     """The values of the fields in ``vary``, the same for all repeats."""
     repeat: int = 1
     phase: Phase = "measure"
-    load: LoadOptions
+    load: Load
     """Without a rate, if that is a multiple of the peak."""
     condition: Conditioning | None
     """The load that conditions the nodes if the step is the first on its lab; None if nothing does."""
@@ -113,16 +112,16 @@ class PlannedStep(ManifestPart):
         """Return the step with a rate in arrivals per second. Open load that conditions its nodes has it too."""
         condition = self.condition
         if condition is not None and condition.options.is_open and condition.options.rate is None:
-            condition = replace(condition, options=replace(condition.options, rate=rate))
-        changes = {"load": replace(self.load, rate=rate), "condition": condition, "peak_factor": None}
+            condition = replace(condition, options=condition.options.updated(rate=rate))
+        changes = {"load": self.load.updated(rate=rate), "condition": condition, "peak_factor": None}
         return self.model_copy(update=changes)
 
     def numbered(self, index: int, seed: int, **changes: object) -> "PlannedStep":
         """Return a point as the step at a place in the order, after which its loads are named."""
-        load = replace(self.load, name=f"{self.load.name}-{index:04d}", seed=seed)
+        load = self.load.updated(name=f"{self.load.name}-{index:04d}", seed=seed)
         condition = self.condition
         if condition is not None:
-            options = replace(condition.options, name=f"condition-{index:04d}", seed=seed)
+            options = condition.options.updated(name=f"condition-{index:04d}", seed=seed)
             condition = replace(condition, options=options)
         return self.model_copy(update={"index": index, "load": load, "condition": condition, **changes})
 
@@ -154,7 +153,7 @@ def _point(sweep: SweepFile, entry: StepFields, varied: Mapping[str, Any]) -> Pl
     faults = fields.load.faults if entry.load.faults is None else entry.load.faults
     options = _options(load, workload=workload, overrides=_texts(groups["set"]), name=sweep.name, seed=fields.seed)
     options = _ending(options, fields.of(entry, "measure"), fields.of(entry, "warm_up"))
-    options = replace(options, faults=tuple(fault.fault for fault in faults or ()))
+    options = options.updated(faults=tuple(fault.fault for fault in faults or ()))
     # A step without a warm-up shows how nodes warm up, so nothing conditions them.
     is_cold = not options.is_counted and options.warm_up_seconds == 0
     condition = None if fields.condition == NO_CONDITION or is_cold else _condition(fields.condition, options, load)
@@ -186,35 +185,35 @@ def given(fields: SweepFields, entry: StepFields, varied: Mapping[str, Any]) -> 
 
 
 def _seconds(name: str, value: Any) -> Any:
-    return parse_duration(str(value), option=name) if LOAD_OPTIONS[name].kind is Kind.DURATION else value
+    return read_seconds(value) if FIELDS[name].endswith("_seconds") else value
 
 
-def _options(load: Mapping[str, Any], **attributes: Any) -> LoadOptions:
+def _options(load: Mapping[str, Any], **attributes: Any) -> Load:
     pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
     rate = {"rate": None} if isinstance(load.get("rate"), str) else {}
-    return LoadOptions(**attributes, **attributes_of({**pool, **load, **rate}))
+    return read_load({**pool, **load, **rate, **attributes})
 
 
 def _model(load: Mapping[str, Any]) -> LoadModel:
-    return LoadOptions("", arrivals=load.get("arrivals", "closed")).model
+    return Load(workload="", arrivals=load.get("arrivals", "closed")).model
 
 
-def _ending(load: LoadOptions, measure: Measure, warm_up: SpanFields | None) -> LoadOptions:
+def _ending(load: Load, measure: Measure, warm_up: SpanFields | None) -> Load:
     """Return the load with what ends it: a time after a warm-up, or a number of bursts or flows."""
     match measure:
         case BurstCount(bursts=bursts):
-            load, most = replace(load, bursts=bursts), BURST_SECONDS_MAX * bursts
+            load, most = load.updated(bursts=bursts), BURST_SECONDS_MAX * bursts
         case FlowCount(flows=flows, after=after):
-            load, most = replace(load, flows=flows, flows_after=after), FLOW_SECONDS_MAX * (flows + after)
+            load, most = load.updated(flows=flows, flows_after=after), FLOW_SECONDS_MAX * (flows + after)
         case seconds:
             assert warm_up is not None
-            stopping = Stopping(warm_up.min)
-            return replace(load, duration_seconds=seconds, warm_up_seconds=warm_up.max, stopping=stopping)
+            stopping = Stopping(warm_up_seconds_min=warm_up.min)
+            return load.updated(duration_seconds=seconds, warm_up_seconds=warm_up.max, stopping=stopping)
     seconds_max = min(max(COUNTED_SECONDS_MIN, most), COUNTED_SECONDS_MAX)
-    return replace(load, duration_seconds=seconds_max, warm_up_seconds=0.0)
+    return load.updated(duration_seconds=seconds_max, warm_up_seconds=0.0)
 
 
-def _condition(fields: ConditionFields, options: LoadOptions, load: Mapping[str, Any]) -> Conditioning:
+def _condition(fields: ConditionFields, options: Load, load: Mapping[str, Any]) -> Conditioning:
     """Return the load that conditions the nodes for another, whose fields are ``load``."""
     workload = fields.workload or options.workload
     overrides = {**(options.overrides if workload == options.workload else {}), **_texts(fields.set)}
@@ -229,7 +228,7 @@ def conditioning_load(fields: ConditionFields, load: Mapping[str, Any]) -> Given
     changes = fields.load.model_dump(exclude_none=True)
     if _model({**load, **changes}) != _model(load):
         # The options of the other model, and the users, who are another thing there, do not apply.
-        load = {name: value for name, value in load.items() if name != "users" and LOAD_OPTIONS[name].model is None}
+        load = {name: value for name, value in load.items() if name != "users" and model_of(FIELDS[name]) is None}
     return {**load, **changes}
 
 

@@ -21,7 +21,6 @@ from corda_lab.runs.running import deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
 from corda_lab.steps.entry import StepEntry, VerdictEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.sweeps import search, store
@@ -32,6 +31,7 @@ from corda_lab.text import ui
 from corda_lab.text.durations import format_duration
 from corda_lab.text.redaction import redacted
 from corda_lab.text.words import listed, milliseconds, plural
+from lab_workload.load import Load
 from lab_workload.problems import Problem
 
 LOG_LINES = 2000
@@ -319,7 +319,7 @@ class Runner:
             (folder / "logs.txt").write_text(text, encoding="utf-8")
 
 
-def _prepared(options: LoadOptions, step: PlannedStep) -> PreparedRun:
+def _prepared(options: Load, step: PlannedStep) -> PreparedRun:
     """Prepare the run of a load for a step, which may be one that ends a node. Raises LabError."""
     return replace(preflight.prepare(options), may_break=step.may_break)
 

@@ -11,7 +11,6 @@ Everything is derived from the answers so far, so a search can be repeated from 
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from corda_lab.results.sweep import SearchAnswer, SearchOutcome, SweepFields
@@ -44,7 +43,7 @@ def find_max(sweep: SweepFile, point: PlannedStep, number: int, sustains: Sustai
         (rate, phase), count = following, len(answers) + 1
         # If a rate is offered again, its arrivals must differ.
         step = point.at_rate(rate).numbered(number * 100 + count, point.load.seed + count - 1, phase=phase)
-        load = replace(step.load, duration_seconds=asked.confirm) if phase == "confirm" else step.load
+        load = step.load.updated(duration_seconds=asked.confirm) if phase == "confirm" else step.load
         key = f"{point.key}_{count:02d}-{phase}"
         sustained = sustains(step.model_copy(update={"key": key, "load": load}))
         if sustained is None:

@@ -5,7 +5,7 @@ from typing import Any
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import chosen
 from corda_lab.text import ui
-from lab_workload import type_names
+from corda_lab.workloads import type_names
 from lab_workload.flows import Flow, Parameter, signature
 
 

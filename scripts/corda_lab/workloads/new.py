@@ -8,11 +8,12 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.clients.bridge import Node
 from corda_lab.errors import LabError
-from lab_workload import type_names
-from lab_workload.flow_arguments import CLASS_FIELD, ambiguous
-from lab_workload.flows import Flow, Parameter, named, signature
+from corda_lab.workloads import type_names
+from lab_workload.flows import Flow, Parameter, ambiguous, named, signature
 from lab_workload.names import did_you_mean
 
+CLASS_FIELD = "@class"
+"""The field with the class of a value whose type is an interface or an abstract class."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 NO_NAMES = ("Flow", "Initiator")
 """Words at the end of a flow's class that say nothing about it."""

@@ -1,20 +1,22 @@
 """Reads workload files for the command line, and binds them to the running network with ``lab_workload``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError
 from corda_lab.lab.settings import NOTARY, PARTIES, Settings
 from corda_lab.paths import WORKLOADS
-from corda_lab.steps.load import LOAD_OPTIONS, LoadOptions
+from corda_lab.steps.load import with_flag
 from lab_workload.flows import Party
-from lab_workload.network import Asked, Network, bind
-from lab_workload.problems import Problem, WorkloadError, in_file_order
-from lab_workload.starts import flow_starts
-from lab_workload.subject import Subject, subject_of
-from lab_workload.workload import Workload, load_workload, workload_names
+from lab_workload.load import Load
+from lab_workload.network import Network, bind, subject_of
+from lab_workload.plan import Plan
+from lab_workload.problems import Problem, WorkloadError
+from lab_workload.schema import Workload
+from lab_workload.starts import check_starts
+from lab_workload.workload import load_workload, workload_names
 
 UPLOAD_MAX = "BRIDGE_MAX_ATTACHMENT_BYTES"
 """The variable that limits the size of an attachment at the bridge."""
@@ -83,22 +85,32 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
     """Return the running network, as ``lab_workload`` needs it. ``nodes`` are all nodes of the bridge, by name."""
     return Network(
         parties={name: Party(name, node.x500_name) for name, node in nodes.items() if not node.is_notary},
-        flows=bridge.flow_definitions,
+        flows=cache(bridge.flow_definitions),
         platform_version=lambda name: nodes[name].platform_version,
+        start_problem=bridge.start_problem,
         notaries=[name for name, node in nodes.items() if node.is_notary],
         notary=next((name for node in nodes.values() for name in node.notary_x500_names), None),
         startable=PARTIES,
     )
 
 
-def resolve_subject(options: LoadOptions, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> Subject:
-    """Resolve the nodes, counterparties and flows of a workload. Raises LabError with all that does not exist."""
+def make_plan(identity: str, load: Load, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> Plan:
+    """Bind a load to the running network. Raises LabError with everything that the network would refuse."""
+    network = network_of(bridge, nodes)
     try:
-        asked = Asked(options.node, options.counterparty, options.nodes or ())
-        bound = bind(workload, asked, network_of(bridge, nodes))
+        starters = bind(workload, load, network)
+        check_starts(workload, starters, network)
     except WorkloadError as error:
-        raise FinalError(problems=[_as_option(problem) for problem in error.problems]) from None
-    return subject_of(bound.nodes)
+        problems = [problem if problem.path else with_flag(problem) for problem in error.problems]
+        raise FinalError(problems=problems) from None
+    return Plan(
+        identity=identity,
+        load=load,
+        workload_text=workload.text,
+        starters=starters,
+        subject=subject_of(workload, starters, network.flows),
+        seconds=load.total_seconds,
+    )
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
@@ -106,16 +118,9 @@ def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
 
     The bridge converts the arguments of one start of each kind, but starts no flow.
     """
+    network = network_of(bridge, bridge.nodes())
     try:
-        starts = flow_starts(bind(workload, Asked(), network_of(bridge, bridge.nodes())))
+        check_starts(workload, bind(workload, Load(workload=workload.name), network), network)
     except WorkloadError as error:
         return list(error.problems)
-    refused = ((start, bridge.start_problem(start.node, start.flow, start.args)) for start in starts)
-    return in_file_order(workload.source.locate(problem, start.location) for start, problem in refused if problem)
-
-
-def _as_option(problem: Problem) -> Problem:
-    """Name the option of the run in a problem that is not in the file."""
-    if problem.path is not None or not problem.location:
-        return problem
-    return replace(problem, location=(LOAD_OPTIONS[str(problem.location[0])].flag,))
+    return []

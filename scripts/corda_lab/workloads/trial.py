@@ -9,10 +9,11 @@ from corda_lab.errors import LabError
 from corda_lab.text import ui
 from corda_lab.workloads.resolve import lab_problems, network_of
 from lab_workload.flows import Flow, named
-from lab_workload.network import Asked, bind
+from lab_workload.load import Load
+from lab_workload.network import bind
 from lab_workload.problems import WorkloadError
+from lab_workload.schema import Workload
 from lab_workload.starts import FlowStart, flow_starts
-from lab_workload.workload import Workload
 
 ANY_STATE = "net.corda.core.contracts.ContractState"
 """The class of all states."""
@@ -34,13 +35,13 @@ class Trial:
 
 def check_kind(workload: Workload, node: str, flow: Flow) -> None:
     """Check that the file is for this flow alone, so that one start is the whole load. Raises LabError."""
-    part = workload.parts[0]
-    if workload.setup or len(workload.parts) > 1:
+    part = workload.flows[0]
+    if workload.setup or len(workload.flows) > 1:
         raise LabError(
             f"{workload.source.path}: has a set-up or several flows, so one flow is not the whole load",
             "Write its `states` by hand: docs/workloads.md says how.",
         )
-    if named(part.flow, [flow]) != [flow] or workload.nodes != (node,):
+    if named(part.flow, [flow]) != [flow] or workload.nodes != [node]:
         raise LabError(
             f"{workload.source.path}: is there already, and starts {part.flow} on {', '.join(workload.nodes)}",
             "Pass another --name, or delete the file first.",
@@ -98,7 +99,8 @@ def checked_start(workload: Workload, bridge: Bridge, nodes: Mapping[str, Node])
     if problems:
         raise LabError(problems=problems)
     try:
-        return flow_starts(bind(workload, Asked(), network_of(bridge, nodes)))[-1]
+        starters = bind(workload, Load(workload=workload.name), network_of(bridge, nodes))
+        return flow_starts(workload, starters)[-1]
     except WorkloadError as error:
         raise LabError(problems=error.problems) from None
 

@@ -1,17 +1,14 @@
 """How the end of a run is put together from those of its processes."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from lab_load.choice import Choice, Extent
 from lab_load.end_file import ProcessSummary, end_of
-from lab_load.load_plan import LoadPlan
-from lab_workload.flows import Party
-from lab_workload.network import Roles
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.run_end import PreparedStep
-from lab_workload.workload import load_workload
+from lab_workload.subject import Subject
 
 FIRST = ProcessSummary(
     worker=1,
@@ -45,14 +42,18 @@ SECOND = replace(
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> LoadPlan:
-    (tmp_path / "empty.yaml").write_text("description: x\nnode: PartyA\nflow: Empty\n")
-    choice = Choice("empty", "", "", 0.0, "run", 1, "http://bridge", "constant", 20.0)
-    roles = Roles(Party("PartyA", "O=A"), None, {"PartyA": "O=A"})
-    return LoadPlan(choice, Extent(6, 10.0, 2), load_workload(tmp_path, "empty"), (roles,), None, 330.0)
+def plan() -> Plan:
+    return Plan(
+        identity="run",
+        load=Load(workload="empty", users=6, arrivals="constant", rate=20.0),
+        workload_text="description: x\nnode: PartyA\nflow: Empty\n",
+        starters=(),
+        subject=Subject("PartyA", ()),
+        seconds=10.0,
+    )
 
 
-def test_values_of_the_processes_are_put_together(plan: LoadPlan) -> None:
+def test_values_of_the_processes_are_put_together(plan: Plan) -> None:
     end = end_of(plan, [FIRST, SECOND], [PreparedStep("coins", 5, 1.25)], "completed").as_dict()
 
     assert (end["started_at"], end["spawned_at"], end["ended_at"]) == (9.5, 12.0, 22.0)
@@ -64,12 +65,12 @@ def test_values_of_the_processes_are_put_together(plan: LoadPlan) -> None:
     assert end["workers"][1] == {"index": 2, "cpu_percent_max": 50.0, "rows": 60}
 
 
-def test_users_are_spawned_when_those_of_every_process_are(plan: LoadPlan) -> None:
+def test_users_are_spawned_when_those_of_every_process_are(plan: Plan) -> None:
     assert end_of(plan, [FIRST, replace(SECOND, spawned_at=None)], [], "failed").spawned_at is None
 
 
-def test_closed_load_has_no_arrivals(plan: LoadPlan) -> None:
+def test_closed_load_has_no_arrivals(plan: Plan) -> None:
     closed = replace(FIRST, offered=None, late=None, dropped=None, lags=[], pool_free_min=None)
-    end = end_of(replace(plan, choice=replace(plan.choice, arrivals="closed")), [closed], [], "completed")
+    end = end_of(plan.model_copy(update={"load": Load(workload="empty", users=6)}), [closed], [], "completed")
 
     assert (end.rate, end.offered, end.late, end.dropped, end.lag_p99_ms, end.pool_free_min) == (None,) * 6

@@ -5,7 +5,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, generate_latest
 
 from lab_load.faults import FaultCollector
-from lab_workload.shown_faults import FILE_NAME, ShownFault, read_shown, write_shown
+from lab_workload.faults import FAULTS_FILE, ShownFault, read_shown, write_shown
 
 KILL = ShownFault(110.0, "kill", "notary")
 SLOW = ShownFault(130.5, "slow-link", "partya-partyb")
@@ -18,7 +18,7 @@ def samples(rows: Path, now: float) -> list[str]:
 
 
 def test_a_fault_is_shown_until_it_is_over(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text(write_shown([KILL, SLOW]))
+    (tmp_path / FAULTS_FILE).write_text(write_shown([KILL, SLOW]))
     kill = 'lab_fault_info{kind="kill",target="notary"} 1.0'
     slow = 'lab_fault_info{kind="slow-link",target="partya-partyb"} 1.0'
     assert samples(tmp_path, 100) == [kill, slow]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab_workload.flows import Flow, Parameter, named
+from lab_workload.flows import Flow, Parameter, flow_problems, named
 
 OFFER = Flow("com.example.OfferFlow$Initiator", "OfferFlow$Initiator", ((),))
 DEEP = Flow("com.example.Market$Offer$Initiator", "Market$Offer$Initiator", ((),))
@@ -60,3 +60,30 @@ def test_a_flow_with_the_whole_name_comes_before_nested_ones() -> None:
     assert named("com.example.Initiator", [OFFER, PLAIN, other]) == [PLAIN]
     assert named("Initiator", [OFFER, PLAIN]) == [PLAIN]
     assert named("Initiator", [OFFER, PLAIN, other]) == [PLAIN, other]
+
+
+IOU = (
+    (Parameter("iouValue", "int"), Parameter("otherParty", "Party")),
+    (Parameter("iouValue", "int"), Parameter("otherParty", "Party"), Parameter("notary", "Party?")),
+)
+FLOWS = [Flow("com.example.Iou", "Iou", IOU), Flow("com.example.Unknown", "Unknown", ())]
+
+
+def test_any_constructor_with_these_names_will_do() -> None:
+    assert flow_problems("PartyA", "Iou", {"iouValue": 3, "otherParty": "x"}, FLOWS) == []
+    assert flow_problems("PartyA", "Iou", {"iouValue": "much", "otherParty": "x", "notary": None}, FLOWS) == []
+    assert flow_problems("PartyA", "Unknown", {"anything": 1}, FLOWS) == [], "its parameter names are not known"
+
+
+def test_names_of_arguments_that_are_missing_and_too_much_are_told() -> None:
+    unknown, missing = flow_problems("PartyA", "Iou", {"otherParty": "x", "iouValu": 3}, FLOWS)
+    assert unknown.finding == "args.iouValu: unknown argument, did you mean 'iouValue'?"
+    assert missing.finding == "args.iouValue: is missing"
+    ways = "(iouValue: int, otherParty: Party) or (iouValue: int, otherParty: Party, notary: Party?)"
+    assert unknown.remedy == missing.remedy == f"Iou takes {ways}."
+
+
+def test_a_name_of_several_flows_is_refused_with_them() -> None:
+    (problem,) = flow_problems("PartyA", "Initiator", {}, [OFFER, DEEP])
+    assert problem.finding == "flow: 'Initiator' may mean several flows"
+    assert DEEP.name in problem.remedy

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from lab_workload.flows import Flow, Parameter, Party
-from lab_workload.network import Asked, BoundWorkload, Network, bind
+from lab_workload.load import Load
+from lab_workload.network import Network, Roles, bind, subject_of
 from lab_workload.problems import WorkloadError
+from lab_workload.schema import Workload
 from lab_workload.starts import flow_starts
-from lab_workload.workload import Workload, load_workload
+from lab_workload.workload import load_workload
 
 IOU = Flow("org.cordalab.flows.Iou", "Iou", ((Parameter("iouValue", "int"), Parameter("otherParty", "Party")),))
 EMPTY = Flow("org.cordalab.flows.Empty", "Empty", ((),))
@@ -61,52 +63,56 @@ def read(tmp_path: Path) -> Read:
     return from_text
 
 
-def problems(workload: Workload, asked: Asked | None = None, network: Network = NETWORK) -> list[str]:
+def load(**options: object) -> Load:
+    return Load.read({"workload": "own", **options})
+
+
+def problems(workload: Workload, asked: Load | None = None, network: Network = NETWORK) -> list[str]:
     """What is wrong, without the folder."""
     with pytest.raises(WorkloadError) as caught:
-        bind(workload, asked or Asked(), network)
+        bind(workload, asked or load(), network)
     return [str(problem).removeprefix(f"{workload.source.path.parent}/") for problem in caught.value.problems]
 
 
-def bound(workload: Workload, asked: Asked | None = None) -> BoundWorkload:
-    return bind(workload, asked or Asked(), NETWORK)
+def bound(workload: Workload, asked: Load | None = None) -> tuple[Roles, ...]:
+    return bind(workload, asked or load(), NETWORK)
 
 
 def test_parties_are_the_workload_s_unless_the_run_asks_for_others(read: Read) -> None:
     own = bound(read(IOU_WORKLOAD))
-    asked = bound(read(IOU_WORKLOAD), Asked("PARTYB", "partya"))
+    asked = bound(read(IOU_WORKLOAD), load(node="PARTYB", counterparty="partya"))
 
-    assert [(one.roles.node, one.roles.counterparty) for one in own.nodes] == [(PARTIES["PartyA"], PARTIES["PartyB"])]
-    (node,) = asked.nodes
-    assert (node.roles.node, node.roles.counterparty) == (PARTIES["PartyB"], PARTIES["PartyA"])
-    assert [(part.flow, part.counterparty) for part in node.parts] == [(IOU, PARTIES["PartyA"])]
+    assert [(roles.node, roles.counterparty) for roles in own] == [(PARTIES["PartyA"], PARTIES["PartyB"])]
+    assert [(roles.node, roles.counterparty) for roles in asked] == [(PARTIES["PartyB"], PARTIES["PartyA"])]
+    (part,) = subject_of(read(IOU_WORKLOAD), asked, NETWORK.flows).parts
+    assert (part.flow, part.flow_short, part.counterparty) == (IOU.name, "Iou", "PartyA")
 
 
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked("PartyX"), "node: unknown party 'PartyX', did you mean 'Party"),
+        (load(node="PartyX"), "node: unknown party 'PartyX', did you mean 'Party"),
         (
-            Asked("PartyE"),
+            load(node="PartyE"),
             "node: unknown party 'PartyE'. The parties are PartyA, PartyB, PartyC. Start more with `scri",
         ),
-        (Asked("Notary"), "node: Notary is a notary. The parties are PartyA, PartyB, PartyC."),
-        (Asked(counterparty="zzz"), "counterparty: unknown party 'zzz'. The parties are PartyA, PartyB, PartyC."),
+        (load(node="Notary"), "node: Notary is a notary. The parties are PartyA, PartyB, PartyC."),
+        (load(counterparty="zzz"), "counterparty: unknown party 'zzz'. The parties are PartyA, PartyB, PartyC."),
         (
-            Asked(counterparty="partya"),
+            load(counterparty="partya"),
             "counterparty: PartyA is also the node that starts the flows. Choose two different parties.",
         ),
         (
-            Asked("PartyB"),
+            load(node="PartyB"),
             "own.yaml:3: counterparty: PartyB is also the node that starts the flows. Choose two different parties.",
         ),
         (
-            Asked("PartyC"),
+            load(node="PartyC"),
             "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab workload flows PartyC` lists its flows.",
         ),
     ],
 )
-def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Asked, words: str) -> None:
+def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Load, words: str) -> None:
     (problem,) = problems(read(IOU_WORKLOAD), asked)
 
     assert problem.startswith(words)
@@ -140,38 +146,37 @@ def test_a_cordapp_that_the_nodes_lack_is_one_problem_with_the_option_that_insta
         "own.yaml:4: requires.cordapp: needs the CorDapp 'finance', which PartyA does not have."
         " Start the lab with `scripts/lab up --cordapp finance`."
     )
-    assert bound(read(f"{EMPTY_WORKLOAD}requires: {{cordapp: finance}}\n")).nodes, "the nodes have its flow"
+    assert bound(read(f"{EMPTY_WORKLOAD}requires: {{cordapp: finance}}\n")), "the nodes have its flow"
 
 
 def test_templates_can_name_the_notary(read: Read) -> None:
     workload = read(EMPTY_WORKLOAD.replace("flow: Empty", "flow: Pay\nargs: {coin: '{{ notary }}'}"))
     (problem,) = problems(workload)
     assert problem == "own.yaml:4: args.coin: uses notary, but the network has none"
-    (start,) = flow_starts(bind(workload, Asked(), replace(NETWORK, notary="O=Notary,L=London,C=GB")))
+    (start,) = flow_starts(workload, bind(workload, load(), replace(NETWORK, notary="O=Notary,L=London,C=GB")))
     assert start.args == {"coin": "O=Notary,L=London,C=GB"}
 
 
-def parties_of(workload: BoundWorkload) -> list[tuple[str, str | None]]:
+def parties_of(starters: tuple[Roles, ...]) -> list[tuple[str, str | None]]:
     """The node and the counterparty of every node that starts flows."""
-    return [
-        (node.roles.node.name, node.roles.counterparty.name if node.roles.counterparty else None)
-        for node in workload.nodes
-    ]
+    return [(roles.node.name, roles.counterparty.name if roles.counterparty else None) for roles in starters]
 
 
 def test_several_nodes_form_a_ring_if_the_counterparty_is_one_of_them(read: Read) -> None:
     network = replace(NETWORK, flows=lambda node: [IOU, EMPTY])
     text = IOU_WORKLOAD.replace("node: PartyA", "nodes: [PartyA, partyb]")
     iou = read(text)
-    assert parties_of(bind(iou, Asked(), network)) == [("PartyA", "PartyB"), ("PartyB", "PartyA")]
-    asked = Asked(nodes=("PartyC", "PartyA", "PartyB"))
+    assert parties_of(bind(iou, load(), network)) == [("PartyA", "PartyB"), ("PartyB", "PartyA")]
+    asked = load(nodes=("PartyC", "PartyA", "PartyB"))
     assert parties_of(bind(iou, asked, network)) == [("PartyC", "PartyA"), ("PartyA", "PartyB"), ("PartyB", "PartyC")]
-    outside = Asked(counterparty="PartyC")
+    outside = load(counterparty="PartyC")
     assert parties_of(bind(iou, outside, network)) == [("PartyA", "PartyC"), ("PartyB", "PartyC")]
-    assert parties_of(bind(iou, Asked("PartyC"), network)) == [("PartyC", "PartyB")], "a node in place of all of them"
+    assert parties_of(bind(iou, load(node="PartyC"), network)) == [("PartyC", "PartyB")], (
+        "a node in place of all of them"
+    )
     none = read(EMPTY_WORKLOAD.replace("node: PartyA", "nodes: [PartyA, PartyB]"))
-    assert parties_of(bind(none, Asked(), network)) == [("PartyA", None), ("PartyB", None)]
-    starts = flow_starts(bind(iou, Asked(), network))
+    assert parties_of(bind(none, load(), network)) == [("PartyA", None), ("PartyB", None)]
+    starts = flow_starts(iou, bind(iou, load(), network))
     assert [(start.node, start.args["otherParty"]) for start in starts] == [
         ("PartyA", PARTIES["PartyB"].x500_name),
         ("PartyB", PARTIES["PartyA"].x500_name),
@@ -181,22 +186,22 @@ def test_several_nodes_form_a_ring_if_the_counterparty_is_one_of_them(read: Read
 @pytest.mark.parametrize(
     ("nodes", "asked", "words"),
     [
-        ("[PartyA, PartyE]", Asked(), "own.yaml:2: nodes[1]: unknown party 'PartyE'. The parties are"),
-        ("[PartyA, partya]", Asked(), "own.yaml:2: nodes[1]: PartyA is named twice. Name each node once."),
-        ("[PartyA]", Asked(nodes=("PartyB", "Notary")), "nodes: Notary is a notary. The parties are"),
+        ("[PartyA, PartyE]", load(), "own.yaml:2: nodes[1]: unknown party 'PartyE'. The parties are"),
+        ("[PartyA, partya]", load(), "own.yaml:2: nodes[1]: PartyA is named twice. Name each node once."),
+        ("[PartyA]", load(nodes=("PartyB", "Notary")), "nodes: Notary is a notary. The parties are"),
         (
             "[PartyA, PartyB]",
-            Asked(counterparty="partyb"),
+            load(counterparty="partyb"),
             "counterparty: PartyB is also one of the nodes that start the flows. Choose a party that starts none",
         ),
         (
             "[PartyA, PartyC]",
-            Asked(),
+            load(),
             "own.yaml:4: flow: PartyC has no flow 'Iou'. `scripts/lab workload flows PartyC` lists",
         ),
     ],
 )
-def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: str, asked: Asked, words: str) -> None:
+def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: str, asked: Load, words: str) -> None:
     (problem,) = problems(read(IOU_WORKLOAD.replace("node: PartyA", f"nodes: {nodes}")), asked)
 
     assert problem.startswith(words)
@@ -237,7 +242,6 @@ setup:
     assert [problem.partition(". ")[0] for problem in found] == [
         f"own.yaml:4: flows[0].flow: PartyA has no flow 'Iuo', did you mean 'Iou'? {remedy}",
         "own.yaml:6: flows[1].args.otherParty: uses counterparty, but the run has none",
-        "own.yaml:6: flows[1].args.iouValue: 'many' is not a value of type int",
         "own.yaml:7: flows[1].states.com.example.S.PartyE: unknown party 'PartyE'",
         "own.yaml:8: flows[2].counterparty: unknown party 'PartyD'",
         "own.yaml:9: flows[3].args.otherParty: unknown party 'PartyD'",
@@ -275,7 +279,7 @@ flows:
   - {flow: Iou, args: {iouValue: "{{ counter() }}", otherParty: "{{ counterparty }}"}}
   - {name: own, flow: Iou, counterparty: PartyC, args: {iouValue: 2, otherParty: "{{ counterparty }}"}}
 """
-    first, second = flow_starts(bound(read(text)))
+    first, second = flow_starts(read(text), bound(read(text)))
 
     assert (first.node, first.flow, first.location) == ("PartyA", "Iou", ("flows", 0))
     assert first.args == {"iouValue": 1, "otherParty": PARTIES["PartyB"].x500_name}
@@ -283,7 +287,7 @@ flows:
 
 
 def test_starts_that_need_what_the_set_up_prepares_are_left_out(read: Read) -> None:
-    (start,) = flow_starts(bound(read(PREPARED)))
+    (start,) = flow_starts(read(PREPARED), bound(read(PREPARED)))
 
     assert (start.node, start.flow, start.args) == ("PartyB", "CashPrepare", {"count": 1}), "the first item's"
     assert start.location == ("setup", 0)
@@ -296,7 +300,7 @@ def test_templates_without_a_value_are_found_in_set_up_and_parts(read: Read) -> 
         "  - {name: b, flow: CashPrepare, each: '{{ 5 }}', args: {count: 1}}\n"
     )
     with pytest.raises(WorkloadError) as caught:
-        flow_starts(bound(read(text)))
+        flow_starts(read(text), bound(read(text)))
 
     assert [(problem.location, problem.line) for problem in caught.value.problems] == [
         (("setup", 0, "args"), 7),

@@ -8,8 +8,9 @@ import pytest
 from lab_workload.load import PARTIES_MAX
 from lab_workload.prepared import Prepared
 from lab_workload.problems import WorkloadError
+from lab_workload.schema import Workload
 from lab_workload.values import Values
-from lab_workload.workload import Workload, load_workload
+from lab_workload.workload import load_workload
 
 SHIPPED = Path(__file__).resolve().parents[4] / "configs" / "workloads"
 NAMES = tuple(f"Party{letter}" for letter in "ABCDEFGHIJK"[:PARTIES_MAX])
@@ -48,20 +49,20 @@ def swap(folder: Path, overrides: dict[str, str] | None = None, text: str = SWAP
 def rendered(workload: Workload, results: Any) -> dict[str, Any]:
     parties = {name: f"O={name}" for name in NAMES}
     values = Values(seed=1, node="O=PartyA", counterparty=None, parties=parties, prepared=Prepared(results))
-    return workload.parts[0].arguments.render_json(values)
+    return workload.flows[0].arguments.render_json(values)
 
 
 def test_parameters_change_what_a_file_describes(tmp_path: Path) -> None:
     one, two = swap(tmp_path), swap(tmp_path, {"pairs": "2", "currency": "USD"})
 
-    assert [workload.requires.parties for workload in (one, two) if workload.requires] == [3, 5]
+    assert [workload.requires.parties for workload in (one, two)] == [3, 5]
     assert (one.rate_max, two.rate_max) == (10, 5)
-    assert (one.parts[0].states_per_flow, two.parts[0].states_per_flow) == (7, 14)
-    assert one.parts[0].changes == {"org.State": {"PartyB": -1, "PartyC": 3}}
-    assert two.parts[0].changes == {"org.State": {"PartyB": -2, "PartyD": -2, "PartyC": 3}}
-    assert one.parts[0].arguments.takes == {("coins", "PartyB"): 1}
-    assert two.parts[0].arguments.takes == {("coins", "PartyB"): 1, ("coins", "PartyD"): 1}
-    assert two.prepared == {"coins": 1}, "of each list, a request takes one item"
+    assert (one.flows[0].states_per_flow, two.flows[0].states_per_flow) == (7, 14)
+    assert one.flows[0].changes == {"org.State": {"PartyB": -1, "PartyC": 3}}
+    assert two.flows[0].changes == {"org.State": {"PartyB": -2, "PartyD": -2, "PartyC": 3}}
+    assert one.flows[0].arguments.takes == {("coins", "PartyB"): 1}
+    assert two.flows[0].arguments.takes == {("coins", "PartyB"): 1, ("coins", "PartyD"): 1}
+    assert two.taken == {"coins": 1}, "of each list, a request takes one item"
 
 
 def test_templates_use_parameters_and_groups(tmp_path: Path) -> None:
@@ -76,8 +77,7 @@ def test_templates_use_parameters_and_groups(tmp_path: Path) -> None:
     }
     step = swap(tmp_path, {"pairs": "2"}).setup[0]
     values = Values(seed=1, node="O=PartyA", counterparty=None)
-    assert step.each is not None
-    assert step.each.render(values)["each"] == ["PartyB", "PartyD", "PartyC"]
+    assert step.items.render(values)["each"] == ["PartyB", "PartyD", "PartyC"]
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,9 @@ def test_a_value_that_a_parameter_cannot_have_is_one_problem(tmp_path: Path) -> 
 def test_the_participants_of_a_settlement_are_pairs_with_chains_of_their_own(name: str, participants: int) -> None:
     workload = load_workload(SHIPPED, name, NAMES, {"participants": str(participants), "backchainSize": "10"})
 
-    (part,) = workload.parts
+    (part,) = workload.flows
     owners = list(NAMES[1 : participants + 1])
     payers, sellers = owners[::2], owners[1::2]
-    assert workload.requires is not None
     assert (workload.requires.parties, part.states_per_flow) == (participants + 1, participants)
     assert part.changes == {
         "org.cordalab.states.CashState": {**dict.fromkeys(payers, -1), **dict.fromkeys(sellers, 1)},
@@ -147,11 +146,10 @@ def test_the_participants_of_a_settlement_are_pairs_with_chains_of_their_own(nam
     partners = {}
     for step in workload.setup:
         values = Values(seed=1, node="O=PartyA", counterparty=None, parties={one: one for one in NAMES}, needed=9)
-        assert step.each is not None
-        for owner in step.each.render(values)["each"]:
+        for owner in step.items.render(values)["each"]:
             values.names["item"] = owner
             chain = step.arguments.render_json(values)
-            assert (chain["backchainSize"], chain["count"], step.count.render(values)["count"]) == (10, 2, 5)
+            assert (chain["backchainSize"], chain["count"], step.counts.render(values)["count"]) == (10, 2, 5)
             partners[owner] = chain["otherPartyName"]
     # Both parties of a pair know the histories of both of its assets, and so lack those of all others.
     assert partners == {**dict(zip(payers, sellers, strict=True)), **dict(zip(sellers, payers, strict=True))}
@@ -164,7 +162,7 @@ def test_assets_without_a_history_are_made_in_large_batches() -> None:
         values = Values(seed=1, node="O=PartyA", counterparty=None, parties=parties, needed=needed)
         values.names["item"] = "PartyB"
         cash = workload.setup[0]
-        assert (cash.count.render(values)["count"], cash.arguments.render(values)["count"]) == (starts, count)
+        assert (cash.counts.render(values)["count"], cash.arguments.render(values)["count"]) == (starts, count)
 
 
 def test_a_settlement_has_an_even_number_of_participants() -> None:

@@ -40,7 +40,7 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
     workload = load_workload(tmp_path, "own", PARTIES)
 
     assert (workload.name, workload.node, workload.counterparty) == ("own", "PartyA", "PartyB")
-    (part,) = workload.parts
+    (part,) = workload.flows
     assert (part.name, part.weight, part.unit) == ("Iou", 1, "flow")
     assert part.flow == "org.cordalab.flows.Iou"
     assert part.vault_changes("PartyC", "PartyA") == {"org.cordalab.states.IouState": {"PartyC": 1, "PartyA": 1}}
@@ -66,14 +66,14 @@ def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> N
 
     for step in workload.setup:
         drawn_from = values()
-        items = step.each.render(drawn_from)["each"] if step.each else [None]
+        items = step.items.render(drawn_from)["each"] if step.each else [None]
         for item in items:
             drawn_from.names["item"] = item
             step.arguments.render_json(drawn_from)
-            assert type(step.count.render(drawn_from)["count"]) is int
+            assert type(step.counts.render(drawn_from)["count"]) is int
         prepared = [f"{step.name}-{number}" for number in range(10)]
         results[step.name] = {str(item): prepared for item in items} if step.each else prepared
-    for part in workload.parts:
+    for part in workload.flows:
         part.arguments.render_json(values())
 
 
@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 def test_a_date_is_text(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(GOOD.replace("args:", "args:\n  due: 2026-01-31"))
 
-    assert load_workload(tmp_path, "own").parts[0].args["due"] == "2026-01-31"
+    assert load_workload(tmp_path, "own").flows[0].args["due"] == "2026-01-31"
 
 
 SETTLEMENT = """\
@@ -235,16 +235,15 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
 
     workload = load_workload(tmp_path, "own", PARTIES)
 
-    settlement, iou = workload.parts
+    settlement, iou = workload.flows
     assert (settlement.name, settlement.weight, settlement.location) == ("Settlement", 3, ("flows", 0))
-    assert (settlement.unit, settlement.states_per_flow, settlement.own_counterparty) == ("state", 2, None)
+    assert (settlement.unit, settlement.states_per_flow, settlement.counterparty) == ("state", 2, None)
     assert settlement.vault_changes("PartyA", "PartyB") == {
         "org.cordalab.states.CashState": {"PartyB": 4, "PartyA": 1},
     }
-    assert (iou.name, iou.own_counterparty, iou.location) == ("iou", "PartyC", ("flows", 1))
+    assert (iou.name, iou.counterparty, iou.location) == ("iou", "PartyC", ("flows", 1))
     assert iou.expect is not None
     assert (iou.expect.error, iou.expect.status) == ("refused", 502)
-    assert workload.requires is not None
     assert (workload.requires.parties, workload.requires.platform) == (3, 7)
     assert [(step.name, step.node, step.concurrency, step.timeout_seconds) for step in workload.setup] == [
         ("cash", "PartyB", 4, 300),
@@ -252,8 +251,8 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
         ("files", "node", 1, 300),
     ]
     assert workload.setup[2].megabytes == 10
-    assert workload.prepared == {"cash": 1, "stock": 1}, "counted in the templates"
-    assert (workload.takes, workload.own_steps, workload.rate_max) == (True, set(), 10)
+    assert workload.taken == {"cash": 1, "stock": 1}, "counted in the templates"
+    assert (workload.own_steps, workload.rate_max) == (set(), 10)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +375,7 @@ def test_single_values_are_overridden(
 
     workload = load_workload(tmp_path, "own", PARTIES, overrides)
 
-    assert workload.parts[1].args["iouValue"] == iou_value
+    assert workload.flows[1].args["iouValue"] == iou_value
     assert workload.setup[0].args["asset"] == asset
 
 
@@ -385,7 +384,7 @@ def test_numbers_are_overridden_where_they_are_bounded(tmp_path: Path) -> None:
 
     workload = load_workload(tmp_path, "own", PARTIES, {"rate_max": "2.5", "megabytes": "3", "numberOfStates": "8"})
 
-    assert (workload.rate_max, workload.setup[2].megabytes, workload.parts[0].states_per_flow) == (2.5, 3, 8)
+    assert (workload.rate_max, workload.setup[2].megabytes, workload.flows[0].states_per_flow) == (2.5, 3, 8)
     with pytest.raises(WorkloadError) as raised:
         load_workload(tmp_path, "own", PARTIES, {"megabytes": "900", "iouVale": "1", "zzz": "1"})
     vale, zzz, megabytes = map(str, raised.value.problems)

@@ -12,7 +12,7 @@ from corda_lab.analysis.trends import WATCHED, Trend
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.report import page, summaries
 from corda_lab.results import folders, stored
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from support import runs, simulation
 
 SECONDS = 1200
@@ -38,7 +38,7 @@ def repeated(*values: float) -> Iterator[float]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of twenty minutes, with a heap that grows and other values that do not."""
-    options = LoadOptions(workload="iou", users=2, duration_seconds=float(SECONDS), warm_up_seconds=0.0)
+    options = Load(workload="iou", users=2, duration_seconds=float(SECONDS), warm_up_seconds=0.0)
     rows = simulation.closed_rows(2, SECONDS, simulation.fixed(0.5))
     end = simulation.end_words(rows, 2, SECONDS)
     folder = runs.store(tmp_path_factory.mktemp("trends"), runs.plan_of(options), rows, end)

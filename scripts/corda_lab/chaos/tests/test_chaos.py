@@ -1,6 +1,5 @@
 """Trials with faults: what decides whether one passed, and how loads are drawn and replayed."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,11 @@ from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.steps.faults import KINDS, LENGTH_SECONDS, PARAMETERS, Fault, FaultEntry, FaultKind
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
 
-OPTIONS = LoadOptions(workload="iou", users=8, pacing_seconds=0.25, seed=100)
+OPTIONS = Load(workload="iou", users=8, pacing_seconds=0.25, seed=100)
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
 CLEAN = Audit(verdict="passed", counts={"transactions": 40}, seconds=2.5)
 MISSING = Violation(
@@ -126,7 +125,7 @@ def faults_file(folder: Path, *faults: FaultEntry) -> None:
 
 
 def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
-    load = replace(OPTIONS, faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
+    load = OPTIONS.updated(faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
     stored = LoadFile(
         id="20260102T030405Z-chaos",
         command="scripts/lab chaos",
@@ -144,7 +143,7 @@ def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
 
 def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
     kill = Fault(kind="kill", target="bridge", at_seconds=5.0, for_seconds=1.0)
-    load = replace(OPTIONS, users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
+    load = OPTIONS.updated(users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
     rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
     folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
     faults_file(folder, entry("kill", "bridge"))

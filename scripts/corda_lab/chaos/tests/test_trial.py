@@ -11,7 +11,8 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import Load, requests_of
+from corda_lab.audit.requests import Load as AuditedLoad
+from corda_lab.audit.requests import requests_of
 from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
 from corda_lab.chaos.model import TRIAL, Trial
@@ -30,13 +31,13 @@ from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.steps.faults import FaultEntry
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
 from support.labs import lab_with
 from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
 
-OPTIONS = LoadOptions(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
+OPTIONS = Load(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
 SUBJECT = Subject("PartyA", (part("Iou"),))
 SIMULATED = simulation.closed_rows(2, 20, simulation.fixed(0.5))
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
@@ -269,7 +270,7 @@ def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
     assert folders.FAULTS in make().trial.problems[0]
 
 
-LOAD = cast(Load, object())
+LOAD = cast(AuditedLoad, object())
 
 
 @pytest.fixture
@@ -282,7 +283,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     def prepared(**unaudited: str) -> list[int]:
         seeds: list[int] = []
 
-        def made(_lab: Lab, _subject: Subject, options: LoadOptions, _number: int) -> Made:
+        def made(_lab: Lab, _subject: Subject, options: Load, _number: int) -> Made:
             seeds.append(options.seed)
             problem = unaudited.get(f"seed_{options.seed}")
             trial = Trial(seed=options.seed, run="r", problems=(problem,) if problem else ())
@@ -294,8 +295,8 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     return prepared
 
 
-def loads(*seeds: int) -> list[LoadOptions]:
-    return [replace(OPTIONS, seed=seed) for seed in seeds]
+def loads(*seeds: int) -> list[Load]:
+    return [OPTIONS.updated(seed=seed) for seed in seeds]
 
 
 def test_all_trials_are_audited_together_after_the_last(
@@ -304,7 +305,7 @@ def test_all_trials_are_audited_together_after_the_last(
     """What one of them was told of, and a later one lost, is only seen then."""
     audits: list[int] = []
 
-    def audit(_compose: object, together: tuple[Load, ...], *_: object) -> Audit:
+    def audit(_compose: object, together: tuple[AuditedLoad, ...], *_: object) -> Audit:
         audits.append(len(together))
         return found
 

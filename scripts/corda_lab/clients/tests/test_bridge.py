@@ -9,10 +9,11 @@ from typing import ClassVar
 import pytest
 
 from corda_lab.clients import bridge as bridges
-from corda_lab.clients.bridge import Bridge, field_location, node_path
+from corda_lab.clients.bridge import Bridge, node_path
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 from lab_workload.flows import Parameter
+from lab_workload.problems import field_location
 
 NOTARY = "O=Notary,L=London,C=GB"
 METRICS = """# HELP bridge_flows_completed_total Flows.

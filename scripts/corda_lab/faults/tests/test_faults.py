@@ -17,7 +17,7 @@ from corda_lab.faults.wound import heal, make
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container, NoAnswerError
 from corda_lab.steps.faults import KINDS, Fault, FaultKind
-from lab_workload import shown_faults
+from lab_workload.faults import FAULTS_FILE, read_shown
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 
@@ -180,9 +180,9 @@ def test_faults_of_a_load_are_made_in_time_healed_and_described(engine: Engine, 
 def shown(engine: Engine) -> list[list[str]]:
     """The faults that were shown after each change: ``kill notary``."""
     calls = map(json.loads, (engine.home / "calls").read_text(encoding="utf-8").splitlines())
-    scripts = [call[-1] for call in calls if "exec" in call and shown_faults.FILE_NAME in call[-1]]
+    scripts = [call[-1] for call in calls if "exec" in call and FAULTS_FILE in call[-1]]
     texts = [shlex.split(script)[2] for script in scripts]
-    return [[f"{one.kind} {one.target}" for one in shown_faults.read_shown(text)] for text in texts]
+    return [[f"{one.kind} {one.target}" for one in read_shown(text)] for text in texts]
 
 
 def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: ComposeOf) -> None:

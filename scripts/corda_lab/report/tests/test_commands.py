@@ -1,7 +1,6 @@
 """The commands that a report prints to repeat its steps."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,26 +10,34 @@ import pytest
 from corda_lab.report import commands
 from corda_lab.results import stored
 from corda_lab.steps.entry import NodeValues
-from corda_lab.steps.load import LOAD_OPTIONS
+from corda_lab.steps.load import flag
+from lab_workload.load import FIELDS, OPTIONS
 
-NOT_PRINTED = {"name", "warm_up_max", "nodes"}
+NOT_PRINTED = {"name", "nodes"}
 """A repeated run has a name of its own, and the warm-up that the step really had. It has either a node or nodes."""
 
 
 def test_every_option_of_the_load_is_repeated(stored_run: Callable[..., Path]) -> None:
     step = stored.read(stored_run()).steps[0]
-    values = {option.attribute: getattr(step.load, option.attribute) for option in LOAD_OPTIONS.values()}
-    given = {name: 2 if value is None else value for name, value in values.items()}
+    values = {name: getattr(step.load, name) for name in map(FIELDS.__getitem__, OPTIONS)}
+    unset = {
+        "node": "PartyA",
+        "nodes": "PartyA,PartyB",
+        "counterparty": "PartyB",
+        "name": "own",
+        "database_size": "file",
+    }
+    given = {name: unset.get(name, 2) if value is None else value for name, value in values.items()}
     flags = set()
     for arrivals in ("closed", "poisson", "burst"):
         # A load that ends after a number of flows is repeated without times.
         for flows in (None, 2):
             asked: dict[str, Any] = {**given, "arrivals": arrivals, "flows": flows}
-            load = replace(step.load, **asked)
+            load = step.load.updated(**asked)
             printed = commands.run(step.updated(load=load)).split()
             flags |= {word for word in printed if word.startswith("--") and word != "--set"}
             flags |= {f"--set {word.partition('=')[0]}" for before, word in pairwise(printed) if before == "--set"}
-    assert flags == {option.flag for option in LOAD_OPTIONS.values() if option.name not in NOT_PRINTED}
+    assert flags == {flag(key) for key in OPTIONS if key not in NOT_PRINTED}
 
 
 def test_bursts_are_repeated_without_times(stored_burst_run: Callable[..., Path]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support.runs import ENVIRONMENT
 
@@ -16,7 +16,7 @@ LOAD = evidence.LoadFile(
     command="scripts/lab run iou",
     began_at="2026-01-02T03:04:05+00:00",
     workload="iou",
-    options=LoadOptions("iou", users=20),
+    options=Load(workload="iou", users=20),
     subject=Subject("PartyA", ()),
 )
 

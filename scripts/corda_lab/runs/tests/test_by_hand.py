@@ -66,7 +66,7 @@ def three_loads(directory: Path) -> None:
     """Write a load that has ended, one from the same second that was cut off, and a later one of an earlier version."""
     load = noted([steady(2)])
     write(directory, load, SIMULATED, END, AFTER)
-    write(directory, replace(load, id=COPY), SIMULATED[:7], None, None)
+    write(directory, noted([steady(2)], identity=COPY), SIMULATED[:7], None, None)
     simulation.write_rows(directory / f"{LATER}.ndjson", SIMULATED[:3])
 
 
@@ -133,7 +133,8 @@ def test_a_run_has_the_time_of_its_load_and_a_name(directory: Path, volume: Rows
     assert later.run_id() == "20231114T230000Z-web-load"
     assert first.run_id("tuned") == "20231114T221320Z-tuned"
     assert first.load is not None
-    odd = replace(first, load=replace(first.load, workload="My_Flow.v2" + "x" * 80))
+    named = first.load.plan.load.updated(workload="My_Flow.v2" + "x" * 80)
+    odd = replace(first, load=noted([steady(2)], named))
     assert folders.RUN_NAME.fullmatch(odd.run_id())
     assert folders.check_name(folders.name_of(odd.run_id()), option="--name")
 

@@ -26,7 +26,7 @@ from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.tests.test_by_hand import DOCKER
 from corda_lab.steps import by_hand as steps
 from corda_lab.steps.by_hand import WantedWindow
-from corda_lab.steps.load import check_options
+from corda_lab.steps.load import check_load
 from corda_lab.steps.resolutions import Resolution
 from lab_workload.by_hand import Counters, LoadByHand, UsersChange, WebUiStatus
 from support import simulated_metrics, simulation
@@ -68,7 +68,7 @@ class Lab:
             return Audit(verdict="passed", counts={"transactions": requests.height})
 
         def snapshot(*_: object) -> object:
-            return steps.snapshot_of(self.now, noted([steady(USERS)]).subject)
+            return steps.snapshot_of(self.now, noted([steady(USERS)]).plan.subject)
 
         def timed(_: Compose, begins: dict[str, int], folder: Path) -> dict[str, Path]:
             assert set(begins.values()) == {0}
@@ -148,7 +148,7 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
 
 def test_the_spans_of_all_loads_are_collected_once(lab: Lab) -> None:
     lab.put(noted([steady(USERS)]))
-    lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
+    lab.put(noted([steady(USERS)], identity=f"{IDENTITY}-2"))
     maker = lab.maker()
     loads = by_hand.uncollected(RowsVolume(Compose(SETTINGS)), None).chosen(by_hand.ALL)
     made = [maker.make(one, Wanted()) for one in loads]
@@ -168,7 +168,7 @@ def test_the_manifest_says_how_it_was_started_and_how_it_is_repeated(lab: Lab) -
     assert [one.users for one in manifest.web_ui.users] == [USERS]
     assert manifest.command.startswith("scripts/lab run iou --users 4 ")
     assert manifest.load is not None
-    check_options(manifest.load)
+    check_load(manifest.load)
     page = (folders.find_run(RUN_ID) / "report.html").read_text(encoding="utf-8")
     assert f"the Locust web UI, as {IDENTITY}" in page
     assert "user_count=4, spawn_rate=20, workload=iou" in page
@@ -361,7 +361,7 @@ def test_unknown_outcomes_are_asked_for_only_while_the_nodes_know_them(
     asked.assert_not_called()
 
     monkeypatch.setattr("corda_lab.runs.by_hand_run.time.time", lambda: END.ended_at + 60)
-    lab.put(replace(noted([steady(USERS)]), id=f"{IDENTITY}-2"))
+    lab.put(noted([steady(USERS)], identity=f"{IDENTITY}-2"))
     simulation.write_rows(lab.directory / f"{IDENTITY}-2.ndjson", [first, *SIMULATED[1:]])
     step = lab.run().steps[0]
     assert (step.requests.unknown, step.resolved.ok) == (1, 1)

@@ -18,17 +18,18 @@ from corda_lab.runs.collect import Collected
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import Conditioning, LoadOptions
+from corda_lab.steps.load import Conditioning
 from corda_lab.steps.rows import NO_DROPS
+from lab_workload.load import Load
 from support import simulation
 from support.runs import part, plan_of
 
-CLOSED = LoadOptions("iou", 8, 60, 15)
-OPEN = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5.0)
+CLOSED = Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)
+OPEN = Load(workload="iou", users=50, duration_seconds=60, warm_up_seconds=15, arrivals="poisson", rate=5.0)
 
 
 def entry(
-    folder: Path, options: LoadOptions, simulated: list[dict[str, Any]], decided: WarmUp | None = None
+    folder: Path, options: Load, simulated: list[dict[str, Any]], decided: WarmUp | None = None
 ) -> ConditioningEntry:
     """The entry of a load of 60 s with these rows."""
     run = preflight.prepare(Conditioning(options, 45, 60).until_steady)
@@ -123,7 +124,9 @@ def test_a_new_node_has_no_series_yet_and_is_cold() -> None:
 
 @pytest.mark.parametrize("name", [None, "short", "a" * 60])
 def test_the_load_before_a_run_has_a_name_of_its_own(name: str | None) -> None:
-    found = conditioning.before_run(LoadOptions("cash_x", 8, 60, 15, name=name)).options.name
+    found = conditioning.before_run(
+        Load(workload="cash_x", users=8, duration_seconds=60, warm_up_seconds=15, name=name)
+    ).options.name
     assert found is not None
     assert found.startswith("condition-")
     check_name(found, option="--name")

@@ -6,8 +6,7 @@ Docker itself is a small program here that writes down how it was called: what i
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,15 +23,16 @@ from corda_lab.runs import collect, containers, spans
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
 from corda_lab.steps.faults import Fault
-from corda_lab.steps.load import Conditioning, LoadOptions
-from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.load import Conditioning
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from support import simulation
 from support.docker import listed
 from support.entries import run_end
 from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
 
-OPTIONS = LoadOptions("iou", users=20, duration_seconds=60, warm_up_seconds=15)
-TWO_WORKERS = replace(OPTIONS, workers=2)
+OPTIONS = Load(workload="iou", users=20, duration_seconds=60, warm_up_seconds=15)
+TWO_WORKERS = OPTIONS.updated(workers=2)
 DRIVER = f"my-lab-load-{RUN_IDENTITY}"
 ENDED_NODE = r"PartyA ended with exit status 137 \(its container reached its memory limit\)"
 
@@ -40,7 +40,7 @@ ENDED_NODE = r"PartyA ended with exit status 137 \(its container reached its mem
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab"})
 BRIDGE = Image(name="corda-lab/bridge:4.10", id="sha256:bridge")
 
-InstallDocker = Callable[[Mapping[str, str | list[str]]], Path]
+InstallDocker = Callable[[dict[str, str | list[str]]], Path]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallDocker:
     Of a list each call gets the next answer, and those after the last the last one.
     """
 
-    def install(answers: Mapping[str, str | list[str]]) -> Path:
+    def install(answers: dict[str, str | list[str]]) -> Path:
         calls, program = tmp_path / "calls", tmp_path / "bin" / "docker"
         program.parent.mkdir()
         program.write_text(
@@ -58,7 +58,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallDocker:
             "import json, re, sys\n"
             f"with open({str(calls)!r}, 'a') as file: file.write(json.dumps(sys.argv[1:]) + '\\n')\n"
             f"with open({str(calls)!r}) as file: lines = [' '.join(json.loads(line)) for line in file]\n"
-            f"answers = {dict(answers)!r}\n"
+            f"answers = {answers | {'service=locust': 'web-ui'}!r}\n"
             "said = ' '.join(sys.argv[1:])\n"
             "service = re.search('compose.service=([a-z]+)', said)\n"
             "if service: sys.exit(print(f'lab-{service[1]}-1'))\n"
@@ -85,7 +85,7 @@ def compose() -> Compose:
     return Compose(SETTINGS)
 
 
-def plan(options: LoadOptions = OPTIONS) -> RunPlan:
+def plan(options: Load = OPTIONS) -> Plan:
     return plan_of(options)
 
 
@@ -113,6 +113,13 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     )
     assert all(f"org.cordalab.run={RUN_IDENTITY}" in call for call in started)
     assert ["--use-aliases" in call for call in started] == [True, False, False]
+    # The generator is told nothing of the load but where its plan is; workers get it from their master.
+    path = f"/var/lib/corda-lab/rows/{RUN_IDENTITY}.plan.json"
+    (copied,) = [call for call in said if call[:1] == ["cp"]]
+    assert copied[-1] == f"web-ui:{path}"
+    assert started[0][-3:] == ["--plan", path, "--hold"]
+    assert started[0][started[0].index("--expect-workers") + 1] == "2"
+    assert [call[-2:] for call in started[1:]] == [["--worker-index", "1"], ["--worker-index", "2"]]
     # The name of a container may be longer than the 63 characters of a DNS label.
     assert [call[call.index("--master-host") + 1] for call in started[1:]] == ["0123456789ab"] * 2
     (removed,) = [call for call in said if call[:2] == ["rm", "--force"]]
@@ -207,7 +214,7 @@ def test_a_set_up_whose_node_ends_ends_with_the_reason(docker: InstallDocker) ->
 def test_a_run_with_faults_goes_on_without_a_node(docker: InstallDocker) -> None:
     docker({"{{.Status}}": listed("partya", "running", container="my-lab-partya-1")})
     faults = (Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0),)
-    with containers.generating(compose(), plan(replace(OPTIONS, faults=faults))) as names:
+    with containers.generating(compose(), plan(OPTIONS.updated(faults=faults))) as names:
         assert names.watched == names.all
 
 
@@ -318,13 +325,28 @@ def test_a_generator_that_is_lost_during_its_load_did_not_end_before_it(
 
 
 def test_a_load_that_conditions_nodes_measures_nothing() -> None:
-    options = LoadOptions("iou", 8, 60, 15)
+    options = Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)
     assert [containers.stage_of(options, at) for at in (10, 20)] == ["warm-up", "measuring"]
     assert {containers.stage_of(Conditioning(options).until_steady, at) for at in (10, 70, 200)} == {"conditioning"}
 
 
 def test_what_is_left_is_a_time_or_a_number_of_flows() -> None:
-    assert containers.left_of(LoadOptions("iou", 8, 60, 15), 20) == "55 s left"
-    assert containers.left_of(Conditioning(LoadOptions("iou", 8, 60, 15)).until_steady, 20) == "at most 220 s left"
-    assert containers.left_of(LoadOptions("iou", 8, 3600, 0, flows=400, flows_after=2), 20) == "402 flows in all"
-    assert containers.stage_of(LoadOptions("iou", 8, 3600, 0, arrivals="burst"), 0) == "measuring"
+    assert containers.left_of(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15), 20) == "55 s left"
+    assert (
+        containers.left_of(
+            Conditioning(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)).until_steady, 20
+        )
+        == "at most 220 s left"
+    )
+    assert (
+        containers.left_of(
+            Load(workload="iou", users=8, duration_seconds=3600, warm_up_seconds=0, flows=400, flows_after=2), 20
+        )
+        == "402 flows in all"
+    )
+    assert (
+        containers.stage_of(
+            Load(workload="iou", users=8, duration_seconds=3600, warm_up_seconds=0, arrivals="burst"), 0
+        )
+        == "measuring"
+    )

@@ -3,7 +3,6 @@
 import random
 from bisect import bisect
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ import pytest
 
 from corda_lab.runs.live import EarlyStop
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.load import COLD_FLOWS, Conditioning, LoadOptions, Stopping, until_steady
+from corda_lab.steps.load import COLD_FLOWS, Conditioning, until_steady
+from lab_workload.load import Load, Stopping
 from support import simulation
 from support.runs import measured_of, plan_of
 
 
-def ended_after(options: LoadOptions, rate: Callable[[float], float], *, limit: float = 600.0) -> float | None:
+def ended_after(options: Load, rate: Callable[[float], float], *, limit: float = 600.0) -> float | None:
     """Seconds after which a load whose completions come at ``rate`` is ended; None when it never is."""
     watch, source, completed, at = EarlyStop(options), random.Random(3), 0.0, 0.0
     while at < limit:
@@ -29,7 +29,9 @@ def ended_after(options: LoadOptions, rate: Callable[[float], float], *, limit: 
     return None
 
 
-OPTIONS = LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=120, stopping=Stopping(10))
+OPTIONS = Load(
+    workload="iou", users=8, duration_seconds=60, warm_up_seconds=120, stopping=Stopping(warm_up_seconds_min=10)
+)
 
 
 def steady_rate(at: float) -> float:
@@ -42,11 +44,11 @@ def test_a_load_of_which_nothing_was_seen_to_end_goes_on_to_its_limit() -> None:
 
 def test_a_load_that_ends_after_a_number_of_flows_is_never_ended_before() -> None:
     assert ended_after(OPTIONS, steady_rate) is not None
-    assert ended_after(replace(OPTIONS, flows=100_000), steady_rate) is None
+    assert ended_after(OPTIONS.updated(flows=100_000), steady_rate) is None
 
 
 def test_a_load_of_fixed_times_is_never_ended() -> None:
-    assert ended_after(LoadOptions("iou", 8, 60, 15), steady_rate) is None
+    assert ended_after(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15), steady_rate) is None
 
 
 def test_a_steady_load_is_measured_from_the_end_of_its_warm_up() -> None:
@@ -65,7 +67,7 @@ def test_a_load_that_never_gets_steady_is_ended_by_its_limits() -> None:
     assert found == pytest.approx(183, abs=4)
 
 
-UNTIL_STEADY = until_steady(LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=30), 180)
+UNTIL_STEADY = until_steady(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=30), 180)
 
 
 def test_a_steady_load_is_measured_after_its_shortest_warm_up() -> None:
@@ -83,7 +85,7 @@ def test_a_load_that_gets_faster_all_the_time_goes_on_to_its_limit() -> None:
     assert ended_after(UNTIL_STEADY, lambda at: 1 + at / 10, limit=UNTIL_STEADY.total_seconds) is None
 
 
-def cold_load(folder: Path, options: LoadOptions, seed: int) -> StepEntry:
+def cold_load(folder: Path, options: Load, seed: int) -> StepEntry:
     """The step that a cold lab gives, its load ended as soon as it may be."""
 
     def rows(seconds: float) -> list[dict[str, Any]]:
@@ -103,7 +105,7 @@ def cold_load(folder: Path, options: LoadOptions, seed: int) -> StepEntry:
 def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_is_steady(
     tmp_path: Path, seed: int
 ) -> None:
-    early = cold_load(tmp_path, LoadOptions("iou", 8, duration_seconds=60, warm_up_seconds=15), seed)
+    early = cold_load(tmp_path, Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15), seed)
     assert {"throughput_changed"} <= {one.code for one in (*early.flags, *early.validity.reasons)}
     step = cold_load(tmp_path, UNTIL_STEADY, seed)
     assert (step.flags, step.validity.valid, step.littles_law.holds) == ([], True, True)
@@ -113,7 +115,7 @@ def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_i
 
 
 def test_nodes_that_do_the_same_work_for_a_while_are_conditioned_only_after_enough_flows() -> None:
-    wanted = Conditioning(LoadOptions("iou", 8, 60, 15)).until_steady
+    wanted = Conditioning(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)).until_steady
     quick, slow = ended_after(wanted, steady_rate), ended_after(wanted, lambda at: 3.0)
     assert quick is not None
     assert slow is not None

@@ -18,7 +18,7 @@ from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders
 from corda_lab.runs import leftovers, node_logs, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from support import simulation
 from support.docker import docker_client, listed
 from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
@@ -66,7 +66,7 @@ def folder_of_run() -> Path:
 
 def begin(started: Recording, compose: Compose, volume: Path) -> None:
     """Begin a run, and write twenty seconds of its rows to the volume."""
-    started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+    started.begin(compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT)
     write_rows(volume)
 
 
@@ -141,7 +141,9 @@ def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
     volume: Path, compose: Compose, tmp_path: Path
 ) -> None:
     with recorded(folder_of_run()) as started:
-        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+        started.begin(
+            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
+        )
     write_rows(volume)
     (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
     (listed,) = evidence.unfinished_runs()
@@ -160,7 +162,9 @@ def test_the_logs_of_a_killed_command_are_those_of_the_time_of_its_load(
     spans: list[tuple[float, float]] = []
     monkeypatch.setattr(node_logs, "keep", lambda *_, since, until: spans.append((since, until)))
     with recorded(folder_of_run()) as started:
-        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+        started.begin(
+            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
+        )
     began_at = datetime.fromisoformat(json.loads((folder_of_run() / evidence.LOAD).read_text())["began_at"]).timestamp()
     monkeypatch.setattr("corda_lab.runs.leftovers.time.time", lambda: began_at + 86_400)
     write_rows(volume)
@@ -218,7 +222,9 @@ def test_a_load_whose_folder_is_gone_is_stopped(
 
 def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: Compose, tmp_path: Path) -> None:
     with recorded(folder_of_run()) as started:
-        started.begin(compose, plan_of(LoadOptions("iou", 2, 60, 15)), ENVIRONMENT)
+        started.begin(
+            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
+        )
     write_rows(volume)
     stored = tmp_path / "results" / RUN_IDENTITY
     stored.mkdir()

@@ -22,29 +22,28 @@ from corda_lab.runs import conditioning, counters, execute, leftovers, preflight
 from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import Resolution
 from corda_lab.steps.spans import NO_SPANS
 from corda_lab.steps.stages import Tracing
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from support import simulation
 from support.runs import ENVIRONMENT, measured_of, plan_of
 
-OPTIONS = LoadOptions("iou", 2, 4, 1, name="short")
+OPTIONS = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, name="short")
 COLD = reason("node_cold", node="PartyA", flows=12, enough=300)
 
 
 @pytest.fixture
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """The plans of the runs that are measured. Every one has the values of the same simulated load."""
     simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
     end = simulation.end_words(simulated, 2, 5)
-    subject = plan_of(OPTIONS).subject
     measured = measured_of(tmp_path, plan_of(OPTIONS), simulated, end)
-    found: list[RunPlan] = []
+    found: list[Plan] = []
 
-    def generating(_: object, plan: RunPlan) -> MagicMock:
+    def generating(_: object, plan: Plan) -> MagicMock:
         found.append(plan)
         return MagicMock()
 
@@ -82,7 +81,11 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunPlan]:
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
     for name in ("check_lab_is_up", "check_no_other_load"):
         monkeypatch.setattr(preflight, name, lambda *_: {})
-    monkeypatch.setattr(preflight, "resolve_subject", lambda *_: subject)
+
+    def made(identity: str, load: Load, *_: object) -> Plan:
+        return plan_of(load).model_copy(update={"identity": identity})
+
+    monkeypatch.setattr(preflight, "make_plan", made)
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
     return found
 
@@ -95,19 +98,18 @@ def moving_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("moving_clock")
-def test_a_run_has_one_id(plans: list[RunPlan]) -> None:
+def test_a_run_has_one_id(plans: list[Plan]) -> None:
     folder, _ = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     (plan,) = plans
     assert folder.name == plan.identity == folders.read_json(folder / "run.json")["id"] == "20260102T030400Z-short"
-    assert plan.identity in plan.driver_arguments()
 
 
 def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
-    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []
 
-    def let_go(_: object, plan: RunPlan) -> None:
+    def let_go(_: object, plan: Plan) -> None:
         seen.append({path.name for path in (folders.unfinished_folder() / plan.identity).iterdir()})
 
     monkeypatch.setattr("corda_lab.runs.execute.containers.let_go", let_go)
@@ -119,11 +121,11 @@ def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
     assert len(folders.all_runs()) == 1
 
 
-def test_a_load_conditions_the_nodes_first(plans: list[RunPlan]) -> None:
+def test_a_load_conditions_the_nodes_first(plans: list[Plan]) -> None:
     _, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
     first, second = plans
     assert (folders.name_of(first.identity), folders.name_of(second.identity)) == ("condition-short", "short")
-    assert first.options.stopping is not None
+    assert first.load.stopping is not None
     assert step.conditioning is not None
     assert step.conditioning.flows > 0
     assert COLD not in step.flags
@@ -139,7 +141,7 @@ def test_a_run_on_cold_nodes_has_a_warning(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(
-    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counters, "await_rest", lambda *_, **__: False)
     with pytest.raises(LabError, match="Flows are still in flight"):
@@ -171,7 +173,7 @@ def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.Monke
 
 
 def test_results_that_cannot_be_written_are_found_before_anything_starts(
-    plans: list[RunPlan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plans: list[Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "file")
@@ -181,7 +183,7 @@ def test_results_that_cannot_be_written_are_found_before_anything_starts(
 
 
 def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
-    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Path) -> None:
         raise OSError(28, "No space left on device")
@@ -197,7 +199,7 @@ def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
 
 def test_a_run_is_named_after_its_option_or_its_workload() -> None:
     assert folders.name_of(preflight.prepare(OPTIONS).identity) == "short"
-    assert folders.name_of(preflight.prepare(LoadOptions("iou")).identity) == "iou"
+    assert folders.name_of(preflight.prepare(Load(workload="iou")).identity) == "iou"
 
 
 def test_a_load_that_may_leave_thousands_of_flows_is_awaited_longer() -> None:
@@ -223,7 +225,7 @@ def test_all_waits_for_rest_after_a_load_share_one_limit(monkeypatch: pytest.Mon
 
 
 def test_unknown_outcomes_are_asked_for_when_the_lab_is_at_rest(
-    plans: list[RunPlan], monkeypatch: pytest.MonkeyPatch
+    plans: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened = []
 

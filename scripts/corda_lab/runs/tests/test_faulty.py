@@ -23,7 +23,7 @@ from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
 from corda_lab.steps.faults import Fault
-from corda_lab.steps.load import LoadOptions
+from lab_workload.load import Load
 from support.engine import LOAD, Engine
 from support.labs import lab_with
 from support.runs import plan_of
@@ -92,7 +92,7 @@ def test_the_faults_of_a_load_are_stored_however_it_ends(
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     kill = Fault(kind="kill", target="bridge", at_seconds=0.0, for_seconds=60.0)
     late = Fault(kind="pause", target="partya", at_seconds=50.0, for_seconds=1.0)
-    plan = plan_of(LoadOptions("iou", duration_seconds=60, warm_up_seconds=0, seed=7, faults=(kill, late)))
+    plan = plan_of(Load(workload="iou", duration_seconds=60, warm_up_seconds=0, seed=7, faults=(kill, late)))
     folder = tmp_path / "evidence"
     folder.mkdir()
 

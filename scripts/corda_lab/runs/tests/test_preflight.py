@@ -1,6 +1,5 @@
 """What is checked before a run starts; the load itself is tested on the real lab."""
 
-from dataclasses import replace
 from unittest.mock import MagicMock
 
 import pytest
@@ -11,51 +10,55 @@ from corda_lab.lab.docker import HERE
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
-from corda_lab.steps.load import LoadOptions
 from lab_workload.by_hand import STATUS_PATH, WebUiState, WebUiStatus
+from lab_workload.load import Load
 from support.runs import part, plan_of
 from support.served import served
 
 
 def test_says_in_a_line_what_will_run() -> None:
-    plan = plan_of(LoadOptions("iou", 20, 60, 15), part("Iou"), part("IouUpdate"))
+    plan = plan_of(
+        Load(workload="iou", users=20, duration_seconds=60, warm_up_seconds=15), part("Iou"), part("IouUpdate")
+    )
     assert describe(plan) == "iou: Iou, IouUpdate, PartyA → PartyB"
-    assert title_of(plan.options) == "Load: 20 users for 15 s + 60 s"
-    opened = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5, workers=2)
+    assert title_of(plan.load) == "Load: 20 users for 15 s + 60 s"
+    opened = Load(
+        workload="iou", users=50, duration_seconds=60, warm_up_seconds=15, arrivals="poisson", rate=5, workers=2
+    )
     assert title_of(opened) == "Load: poisson arrivals, 5 per second, pool of 50 on 2 workers for 15 s + 60 s"
-    burst = LoadOptions("iou", 70, arrivals="burst", bursts=10)
+    burst = Load(workload="iou", users=70, arrivals="burst", bursts=10)
     assert title_of(burst) == "Load: 10 bursts of 70 requests within 1 s, rest 5 s"
-    assert title_of(LoadOptions("iou", 1, flows=400, flows_after=2)) == "Load: 1 user, 400 flows after 2"
+    assert title_of(Load(workload="iou", users=1, flows=400, flows_after=2)) == "Load: 1 user, 400 flows after 2"
 
 
 def test_closed_load_with_more_users_than_the_bridge_admits_is_refused_with_the_variable() -> None:
-    check_admission(LoadOptions("iou", users=200), 200)
+    check_admission(Load(workload="iou", users=200), 200)
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
-        check_admission(LoadOptions("iou", users=201), 200)
+        check_admission(Load(workload="iou", users=201), 200)
     assert "--set BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy
 
 
 def test_a_burst_that_the_bridge_would_reject_in_part_is_refused_with_a_pool_that_it_admits() -> None:
-    burst = LoadOptions("iou", users=201, arrivals="burst")
+    burst = Load(workload="iou", users=201, arrivals="burst")
     with pytest.raises(LabError, match="--users: 201 is more than the 200 flows") as caught:
         check_admission(burst, 200)
     assert caught.value.remedy.startswith("Add --set pool=200. ")
-    check_admission(replace(burst, pool=200), 200)
+    check_admission(burst.updated(pool=200), 200)
     with pytest.raises(LabError, match="--set pool: 150 is more than the 128 flows"):
-        check_admission(replace(burst, pool=150), 128)
+        check_admission(burst.updated(pool=150), 128)
 
 
 def test_every_node_that_starts_flows_admits_as_many() -> None:
-    check_admission(LoadOptions("iou", users=600), 200, nodes=3)
+    check_admission(Load(workload="iou", users=600), 200, nodes=3)
     with pytest.raises(
         LabError, match="602 is more than the 600 flows that the bridge admits on the 3 nodes"
     ) as caught:
-        check_admission(LoadOptions("iou", users=602), 200, nodes=3)
+        check_admission(Load(workload="iou", users=602), 200, nodes=3)
     assert "BRIDGE_MAX_OUTSTANDING_FLOWS=201" in caught.value.remedy, "each of them has a third of the users"
 
 
 def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    opened = LoadOptions("iou", users=200, arrivals="poisson", rate=5)
+    opened = Load(workload="iou", users=200, arrivals="poisson", rate=5)
     check_admission(opened, 200)
     assert capsys.readouterr().out == ""
     check_admission(opened, 50)
@@ -64,15 +67,15 @@ def test_open_load_may_be_rejected_in_part_and_says_so(capsys: pytest.CaptureFix
 
 def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     lab = Compose(load_settings(ENV_FILE, {}))
-    options = LoadOptions("iou", users=2)
+    options = Load(workload="iou", users=2)
     assert with_workers(options, lab).workers is None
     monkeypatch.setattr(Compose, "load_contexts", (HERE, "one", "one", "two"))
     assert with_workers(options, lab).workers == 2, "no more than it has users"
-    assert with_workers(replace(options, users=50), lab).workers == 3
-    assert with_workers(replace(options, users=50, workers=1), lab).workers == 1
-    assert with_workers(LoadOptions("iou", 50, flows=400), lab).workers is None
+    assert with_workers(options.updated(users=50), lab).workers == 3
+    assert with_workers(options.updated(users=50, workers=1), lab).workers == 1
+    assert with_workers(Load(workload="iou", users=50, flows=400), lab).workers is None
     with pytest.raises(LabError, match="--set workers: is 4, but the placement has 3"):
-        with_workers(replace(options, users=50, workers=4), lab)
+        with_workers(options.updated(users=50, workers=4), lab)
 
 
 def check_beside_web_ui(state: WebUiState) -> None:

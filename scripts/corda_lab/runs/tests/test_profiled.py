@@ -19,13 +19,14 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
 from corda_lab.runs import profiled
 from corda_lab.runs.profiled import Profiling, Span, prepared, span_of, targets, within
-from corda_lab.steps.load import Conditioning, LoadOptions, Stopping, until_steady
+from corda_lab.steps.load import Conditioning, until_steady
+from lab_workload.load import Load, Stopping
 from support.labs import lab_with
 from support.profiler import JVM, commands, jvm_client, taken_in
 from support.runs import plan_of
 
 INITIATORS = ("PartyA", "PartyB")
-PROFILED = LoadOptions("iou", 2, 4, 1, profile=("initiators",))
+PROFILED = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
 NOW = Span(0.0, 1)
 PROBLEM = "another profile of it is running"
 
@@ -51,40 +52,49 @@ def profiling(settings: Settings, span: Span = NOW, jvms: tuple[Jvm, ...] = (JVM
 def test_nodes_are_named_or_found_and_each_is_profiled_once(
     asked: tuple[str, ...], found: list[str], settings: Settings
 ) -> None:
-    assert targets(LoadOptions("iou", profile=asked), INITIATORS, settings) == found
+    assert targets(Load(workload="iou", profile=asked), INITIATORS, settings) == found
 
 
 def test_an_unknown_node_is_one_error_that_names_the_option(settings: Settings) -> None:
     with pytest.raises(LabError, match=r"^--profile: unknown node 'PartyZ', did you mean 'Party"):
-        targets(LoadOptions("iou", profile=("PartyZ",)), INITIATORS, settings)
+        targets(Load(workload="iou", profile=("PartyZ",)), INITIATORS, settings)
 
 
 def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: Settings) -> None:
     large = settings.with_values({"PARTIES": "11"})
     with pytest.raises(LabError, match=r"^--profile: 12 nodes are more than 8$"):
-        targets(LoadOptions("iou", profile=("all",)), INITIATORS, large)
+        targets(Load(workload="iou", profile=("all",)), INITIATORS, large)
 
 
 @pytest.mark.parametrize(
     ("options", "span"),
     [
-        (LoadOptions("iou", 2, duration_seconds=30, warm_up_seconds=10), Span(11.0, 28)),
-        (LoadOptions("iou", 2, duration_seconds=600, warm_up_seconds=10), Span(11.0, 60)),
-        (LoadOptions("iou", 2, duration_seconds=1, warm_up_seconds=0), Span(1.0, 1)),
+        (Load(workload="iou", users=2, duration_seconds=30, warm_up_seconds=10), Span(11.0, 28)),
+        (Load(workload="iou", users=2, duration_seconds=600, warm_up_seconds=10), Span(11.0, 60)),
+        (Load(workload="iou", users=2, duration_seconds=1, warm_up_seconds=0), Span(1.0, 1)),
         # The earliest window is from 10 to 70 s.
-        (until_steady(LoadOptions("iou", 2, duration_seconds=60, warm_up_seconds=10), 90), Span(41.0, 28)),
+        (until_steady(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=10), 90), Span(41.0, 28)),
         # That of a sweep begins at the longest warm-up at the latest.
-        (LoadOptions("iou", 2, 40, 20, stopping=Stopping(5)), Span(21.0, 38)),
-        (LoadOptions("iou", 1, flows=40), Span(0.0, 60)),
-        (LoadOptions("iou", 70, arrivals="burst"), Span(0.0, 60)),
+        (
+            Load(
+                workload="iou",
+                users=2,
+                duration_seconds=40,
+                warm_up_seconds=20,
+                stopping=Stopping(warm_up_seconds_min=5),
+            ),
+            Span(21.0, 38),
+        ),
+        (Load(workload="iou", users=1, flows=40), Span(0.0, 60)),
+        (Load(workload="iou", users=70, arrivals="burst"), Span(0.0, 60)),
     ],
 )
-def test_the_measuring_window_is_profiled_or_a_part_of_it(options: LoadOptions, span: Span) -> None:
+def test_the_measuring_window_is_profiled_or_a_part_of_it(options: Load, span: Span) -> None:
     assert span_of(options) == span
 
 
 def test_the_load_that_conditions_the_nodes_is_not_profiled() -> None:
-    options = LoadOptions("iou", 8, profile=("all",))
+    options = Load(workload="iou", users=8, profile=("all",))
     assert Conditioning(options).until_steady.profile == ()
 
 
@@ -162,7 +172,7 @@ def test_the_library_is_loaded_before_the_load(
 ) -> None:
     log = jvm_client(tmp_path, monkeypatch)
     monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, JVM.container, 17, "4.3"))
-    options = LoadOptions("iou", 2, 4, 1, profile=("initiators",))
+    options = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
     with prepared(lab_of(settings), plan_of(options)) as found:
         assert [session.jvm.node for session in found.sessions] == ["PartyA"]
         assert "asprof status" in "\n".join(commands(log))
@@ -172,11 +182,13 @@ def test_a_load_that_is_not_profiled_asks_nothing_of_any_container(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = jvm_client(tmp_path, monkeypatch)
-    with prepared(lab_of(settings), plan_of(LoadOptions("iou", 2, 4, 1))) as found:
+    with prepared(
+        lab_of(settings), plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
+    ) as found:
         found.begin()
         found.end()
         assert found.store(tmp_path) == ()
-    profiled.check(LoadOptions("iou"), settings)
+    profiled.check(Load(workload="iou"), settings)
     assert commands(log) == []
 
 
@@ -192,7 +204,7 @@ def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned
 
     monkeypatch.setattr("corda_lab.profile.jvm.find", not_running)
     with pytest.raises(LabError, match="bridge is not running"):
-        profiled.check(LoadOptions("iou", profile=("bridge",)), settings)
+        profiled.check(Load(workload="iou", profile=("bridge",)), settings)
 
 
 def test_a_profile_is_in_the_window_as_far_as_it_was_taken_there(

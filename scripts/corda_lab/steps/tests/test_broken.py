@@ -8,20 +8,20 @@ import pytest
 from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, as_broken, broken_step, why_overloaded
 from corda_lab.steps.entry import SetupEntry, StepEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
+from lab_workload.load import Load
 from support import simulation
 from support.entries import changed
 from support.runs import measured_of, plan_of
 
 WHY = "PartyA ended with exit status 134"
-PLAN = plan_of(LoadOptions("iou", 2, 4, 1))
+PLAN = plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
 SIMULATED = simulation.closed_rows(2, 5, simulation.fixed(0.05))
 
 
 def broken_load(requests: pl.DataFrame, ended_at: float) -> BrokenLoad:
     setup = [SetupEntry(name="coins", items=3, seconds=1.5)]
-    return BrokenLoad(PLAN.options, "iou", PLAN.subject, setup, requests, simulation.ORIGIN, ended_at)
+    return BrokenLoad(PLAN.load, "iou", PLAN.subject, setup, requests, simulation.ORIGIN, ended_at)
 
 
 def test_the_rows_until_a_node_ended_are_counted(tmp_path: Path) -> None:

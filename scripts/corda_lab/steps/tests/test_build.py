@@ -22,10 +22,10 @@ from corda_lab.steps.build import (
 )
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
-from corda_lab.steps.load import LoadOptions, Stopping
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, unsteadiness, verdict, warnings
+from lab_workload.load import Load, Stopping
 from lab_workload.run_end import WorkerEnd
 from support import simulation
 from support.entries import changed, run_end
@@ -172,7 +172,9 @@ def test_a_counter_that_was_restarted_is_not_compared(stored_run: Callable[..., 
 
 
 def test_a_load_that_was_ended_early_is_cut_where_that_was_decided() -> None:
-    options = LoadOptions("iou", 8, 180, 120, stopping=Stopping(20))
+    options = Load(
+        workload="iou", users=8, duration_seconds=180, warm_up_seconds=120, stopping=Stopping(warm_up_seconds_min=20)
+    )
     end = run_end(started_at=100.0, stop_at=200.0)
     found = warm_up_of(options, pl.DataFrame({"ended_at": [], "outcome": []}), end, WarmUp(35.0, True))
     assert (found.cut_seconds, found.found) == (35.0, True)

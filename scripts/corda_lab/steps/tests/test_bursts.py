@@ -10,11 +10,11 @@ import pytest
 from corda_lab.results import stored
 from corda_lab.steps.bursts import bursts_values, clocks_of, generator_was_limit, rows_of_bursts
 from corda_lab.steps.entry import BurstsEntry, StepEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import read_rows
 from corda_lab.steps.spans import stage_rows
 from corda_lab.steps.validity import invalidity, unsteadiness, warnings
+from lab_workload.load import Load
 from support import simulation
 from support.entries import changed
 
@@ -24,7 +24,7 @@ def values_of(
 ) -> BurstsEntry:
     rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
     stages = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content)), rows) if with_stages else None
-    return bursts_values(rows, stages, LoadOptions("iou", size, arrivals="burst", pool=pool))
+    return bursts_values(rows, stages, Load(workload="iou", users=size, arrivals="burst", pool=pool))
 
 
 def step_of(run: Path) -> StepEntry:
@@ -80,7 +80,7 @@ def test_of_a_sampled_burst_the_node_s_time_is_not_known_but_its_latency_is(tmp_
     content = simulation.burst_rows(4, 1, simulation.fixed(1.0))
     rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
     table = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content[::2])), rows)
-    (burst,) = bursts_values(rows, table, LoadOptions("iou", 4, arrivals="burst")).bursts
+    (burst,) = bursts_values(rows, table, Load(workload="iou", users=4, arrivals="burst")).bursts
     assert (burst.node_total_seconds, burst.node_throughput_per_second) == (None, None)
     assert burst.node_latency_mean_ms is not None
     assert burst.rpc_total_seconds is not None

@@ -8,7 +8,7 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.steps import by_hand
 from corda_lab.steps.by_hand import WantedWindow
-from corda_lab.steps.load import check_options, with_limit
+from corda_lab.steps.load import check_load, with_limit
 from corda_lab.steps.reasons import reason
 from lab_workload.by_hand import LoadByHand, UsersChange
 from lab_workload.run_end import RunEnd
@@ -39,7 +39,7 @@ def test_all_of_a_load_after_its_warm_up_is_measured() -> None:
     assert (found.options.users, found.options.workload) == (4, "iou")
     assert found.options.duration_seconds == pytest.approx(SECONDS - found.warm_up.cut_seconds)
     assert found.warnings == ()
-    check_options(found.repeat)
+    check_load(found.repeat)
     assert found.repeat.warm_up_seconds == round(found.warm_up.cut_seconds)
 
 
@@ -104,42 +104,43 @@ def test_a_change_after_the_end_is_none() -> None:
 
 def test_a_load_of_a_number_of_flows_has_no_window_of_its_own() -> None:
     end, completions = load_of()
-    flows = noted([steady(4)], replace(CLOSED, flows=40, flows_after=5))
+    flows = noted([steady(4)], CLOSED.updated(flows=40, flows_after=5))
 
     found = by_hand.measured(flows, end, completions, ANY)
 
     assert (found.options.flows, found.options.flows_after, found.options.warm_up_seconds) == (40, 5, 0.0)
     assert (found.warm_up, found.until) == (None, None)
-    check_options(found.repeat)
+    check_load(found.repeat)
     with pytest.raises(LabError, match="are not for a load that ends after a number of flows"):
         by_hand.measured(flows, end, completions, WantedWindow(1.0))
 
 
 def test_bursts_and_open_load_have_their_own_options() -> None:
-    burst = replace(CLOSED, arrivals="burst", requests=20, bursts=3, rest_seconds=2.0)
+    burst = CLOSED.updated(arrivals="burst", users=20, bursts=3, rest_seconds=2.0)
     options = by_hand.options_of(noted([steady(8)], burst), 8)
     assert (options.users, options.pool, options.bursts, options.rest_seconds) == (20, 8, 3, 2.0)
     assert by_hand.options_of(noted([steady(20)], burst), 20).pool is None
-    opened = by_hand.options_of(noted([steady(50)], replace(CLOSED, arrivals="poisson", rate=5.0)), 50, workers=2)
+    opened = by_hand.options_of(noted([steady(50)], CLOSED.updated(arrivals="poisson", rate=5.0)), 50, workers=2)
     assert (opened.model, opened.rate, opened.users, opened.workers) == ("open", 5.0, 50, 2)
     for found in (options, opened):
-        check_options(with_limit(found, ()))
+        check_load(with_limit(found, ()))
 
 
 def test_the_subject_is_what_was_bound_when_the_load_began() -> None:
     load = noted([steady(4)])
-    (part,) = load.subject.parts
+    (part,) = load.plan.subject.parts
     second = Subject("PartyB", (replace(part, counterparty="PartyC"),))
-    subject = replace(load.subject, others=(second,))
-    assert by_hand.options_of(replace(load, subject=subject), 4).nodes == ("PartyA", "PartyB")
-    read = LoadByHand.read(json.dumps(replace(load, subject=subject).as_dict()))
-    assert read.subject == subject
+    subject = replace(load.plan.subject, others=(second,))
+    load = replace(load, plan=load.plan.model_copy(update={"subject": subject}))
+    assert by_hand.options_of(load, 4).nodes == ("PartyA", "PartyB")
+    read = LoadByHand.read(json.dumps(load.as_dict()))
+    assert read.plan.subject == subject
 
 
 def test_counters_of_both_moments_are_compared() -> None:
     load = noted([steady(4)])
 
-    found, not_known = by_hand.counted(load, counters(ORIGIN + 61, 1100), load.subject, SUCCEEDED)
+    found, not_known = by_hand.counted(load, counters(ORIGIN + 61, 1100), load.plan.subject, SUCCEEDED)
 
     entry = found.entry()
     assert (entry.generator, entry.bridge, entry.node, entry.vaults) == (100, 100, 100, {"PartyA": 100, "PartyB": 100})
@@ -151,7 +152,7 @@ def test_counters_of_both_moments_are_compared() -> None:
 def test_the_bridge_may_name_a_flow_in_short() -> None:
     load = noted([steady(4)])
     after = counters(ORIGIN + 61, 1100, bridge_completed={"PartyA": {IOU: 1000, "Iou": 100}})
-    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
     assert found.flows[0].bridge == 100
 
 
@@ -162,7 +163,7 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
         ORIGIN + 61, 1100, nodes={}, vaults=counters(0, 1100).vaults[:1], bridge_completed=None, missing=[why]
     )
 
-    found, not_known = by_hand.counted(load, after, load.subject, SUCCEEDED)
+    found, not_known = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
 
     assert (found.flows[0].bridge, found.flows[0].node) == (None, None)
     assert [vault.counted for vault in found.vaults] == [100, None]
@@ -174,14 +175,14 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
 
 def test_without_counters_after_the_load_no_count_is_known() -> None:
     load = noted([steady(4)])
-    found, (why,) = by_hand.counted(load, None, load.subject, SUCCEEDED)
+    found, (why,) = by_hand.counted(load, None, load.plan.subject, SUCCEEDED)
     assert found.entry().verdict == "not known"
     assert "the generator ended before it had read" in str(why)
 
 
 def test_flows_of_others_at_the_begin_leave_the_counts_unknown() -> None:
     load = noted([steady(4)], before=counters(ORIGIN - 1, 1000, at_rest=False))
-    found, (why,) = by_hand.counted(load, counters(ORIGIN + 61, 1107), load.subject, SUCCEEDED)
+    found, (why,) = by_hand.counted(load, counters(ORIGIN + 61, 1107), load.plan.subject, SUCCEEDED)
     assert (found.entry().verdict, found.disagreements) == ("not known", [])
     assert "were still in flight when the load began" in str(why)
 
@@ -189,7 +190,7 @@ def test_flows_of_others_at_the_begin_leave_the_counts_unknown() -> None:
 def test_a_lab_that_was_not_at_rest_after_the_load_says_so() -> None:
     load = noted([steady(4)])
     after = counters(ORIGIN + 200, 1100, at_rest=False, rest_seconds=120.0)
-    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
     assert found.disagreements == [reason("not_at_rest", seconds=120.0)]
 
 
@@ -198,6 +199,6 @@ def test_a_node_that_started_again_is_not_compared() -> None:
     before = counters(ORIGIN - 1, 1000)
     again = replace(before.nodes["PartyA"], started_at=STARTED_AT["PartyA"] + 100, succeeded={IOU: 20})
     after = counters(ORIGIN + 61, 1100, nodes={**before.nodes, "PartyA": again})
-    found, _ = by_hand.counted(load, after, load.subject, SUCCEEDED)
+    found, _ = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
     assert found.restarted == {"PartyA"}
     assert found.flows[0].node is None

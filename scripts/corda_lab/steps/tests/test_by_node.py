@@ -10,19 +10,21 @@ from corda_lab.report import commands
 from corda_lab.steps import rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import node_values
-from corda_lab.steps.load import LoadOptions, attributes_of, check_options, with_limit
-from corda_lab.steps.plan import RunPlan
+from corda_lab.steps.load import check_load, read_load, with_limit
+from lab_workload.load import Load
+from lab_workload.plan import Plan
 from lab_workload.subject import Subject
 from support import simulation
 from support.runs import measured_of, part, plan_of
 
-OPTIONS = LoadOptions("iou", users=4, duration_seconds=60, warm_up_seconds=15)
+OPTIONS = Load(workload="iou", users=4, duration_seconds=60, warm_up_seconds=15)
 NODES = ("PartyA", "PartyB")
 
 
-def plan_for(*nodes: str) -> RunPlan:
+def plan_for(*nodes: str) -> Plan:
     first, *others = (Subject(node, (part("Iou"),)) for node in nodes)
-    return replace(plan_of(replace(OPTIONS, nodes=nodes)), subject=replace(first, others=tuple(others)))
+    subject = replace(first, others=tuple(others))
+    return plan_of(OPTIONS.updated(nodes=nodes)).model_copy(update={"subject": subject})
 
 
 def rows_of_both(users: int = 4) -> list[dict[str, object]]:
@@ -31,24 +33,15 @@ def rows_of_both(users: int = 4) -> list[dict[str, object]]:
     return [{**one, "node": NODES[int(one["user_id"]) % 2]} for one in content]
 
 
-def test_the_generator_is_told_all_nodes_or_the_only_one() -> None:
-    several = plan_for("PartyA", "PartyB", "PartyC").driver_arguments()
-    assert several[several.index("--nodes") + 1] == "PartyA,PartyB,PartyC"
-    assert "--node" not in several
-    one = plan_for("PartyB").driver_arguments()
-    assert one[one.index("--node") + 1] == "PartyB"
-    assert "--nodes" not in one
-
-
 @pytest.mark.parametrize("given", [["PartyA,PartyB"], ["PartyA", "PartyB"], "PartyA, PartyB", "PartyA PartyB"])
 def test_names_are_separated_by_commas_or_spaces_or_given_one_by_one(given: str | list[str]) -> None:
-    assert attributes_of({"nodes": given}) == {"nodes": NODES}
+    assert OPTIONS.updated(nodes=given).nodes == NODES
 
 
 @pytest.mark.parametrize("change", [{"node": "PartyA", "nodes": NODES}, {"nodes": ()}, {"nodes": NODES * 20}])
 def test_nodes_exclude_a_node_and_have_limits(change: dict[str, object]) -> None:
     with pytest.raises(LabError, match=r"^--set nodes: "):
-        check_options(replace(OPTIONS, **change))  # type: ignore[arg-type]
+        check_load(read_load({**dict(OPTIONS), **change}))
 
 
 def test_each_node_has_its_own_values_and_they_add_up(tmp_path: Path) -> None:
@@ -76,8 +69,8 @@ def test_a_step_names_all_nodes(tmp_path: Path) -> None:
 def test_the_throughputs_of_the_nodes_in_bursts_add_up_to_that_of_the_step(tmp_path: Path) -> None:
     content = simulation.burst_rows(20, 3, simulation.fixed(0.05))
     simulated = [{**one, "node": NODES[int(one["request_id"]) % 2]} for one in content]
-    options = with_limit(LoadOptions("iou", 20, arrivals="burst", bursts=3, nodes=NODES), ())
-    plan = replace(plan_for(*NODES), options=options)
+    options = with_limit(Load(workload="iou", users=20, arrivals="burst", bursts=3, nodes=NODES), ())
+    plan = plan_for(*NODES).model_copy(update={"load": options})
     step = measured_of(tmp_path, plan, simulated, simulation.counted_end(simulated, 20)).step
     assert step.throughput_per_second == pytest.approx(20, rel=0.06), "within a burst, without the rests"
     assert [one.throughput_per_second for one in step.by_node] == pytest.approx([step.throughput_per_second / 2] * 2)
@@ -87,7 +80,7 @@ def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     simulated = rows_of_both()
     frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", simulated)])
     plan = plan_for(*NODES)
-    load = BrokenLoad(plan.options, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
+    load = BrokenLoad(plan.load, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
     step = broken_step(load, "PartyA ended with exit status 134")
     assert (step.node, tuple(one.node for one in step.by_node)) == ("PartyA, PartyB", NODES)
     assert "--set nodes=PartyA,PartyB" in commands.run(step)

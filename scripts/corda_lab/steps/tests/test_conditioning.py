@@ -2,16 +2,17 @@
 
 import pytest
 
-from corda_lab.steps.load import COLD_FLOWS, SECONDS_LEAST, Conditioning, LoadOptions, check_options, until_steady
+from corda_lab.steps.load import COLD_FLOWS, SECONDS_LEAST, Conditioning, check_load, until_steady
+from lab_workload.load import Load
 
-CLOSED = LoadOptions("iou", 8, 60, 15)
-OPEN = LoadOptions("iou", 50, 60, 15, arrivals="poisson", rate=5.0)
+CLOSED = Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)
+OPEN = Load(workload="iou", users=50, duration_seconds=60, warm_up_seconds=15, arrivals="poisson", rate=5.0)
 
 
 def spans(wanted: Conditioning) -> tuple[float, float, float]:
     """The shortest and the longest warm-up, and the window, in seconds."""
     options = wanted.until_steady
-    check_options(options)
+    check_load(options)
     return options.warm_up_seconds_min, options.warm_up_seconds, options.duration_seconds
 
 
@@ -45,19 +46,19 @@ def test_open_load_lasts_as_long_as_it_may() -> None:
 
 
 def test_how_long_the_load_that_follows_lasts_does_not_matter() -> None:
-    longer = until_steady(LoadOptions("iou", 8, 300, 60), 600)
+    longer = until_steady(Load(workload="iou", users=8, duration_seconds=300, warm_up_seconds=60), 600)
     assert spans(Conditioning(longer)) == spans(Conditioning(CLOSED))
 
 
 @pytest.mark.parametrize(
     ("options", "users"),
     [
-        (LoadOptions("iou", 70, arrivals="burst", bursts=10, warm_up_seconds=0), 20),
-        (LoadOptions("iou", 70, arrivals="burst", pool=8, warm_up_seconds=0), 8),
-        (LoadOptions("iou", 2, flows=400, flows_after=2, warm_up_seconds=0), 2),
+        (Load(workload="iou", users=70, arrivals="burst", bursts=10, warm_up_seconds=0), 20),
+        (Load(workload="iou", users=70, arrivals="burst", pool=8, warm_up_seconds=0), 8),
+        (Load(workload="iou", users=2, flows=400, flows_after=2, warm_up_seconds=0), 2),
     ],
 )
-def test_bursts_and_a_number_of_flows_follow_closed_load_until_it_is_steady(options: LoadOptions, users: int) -> None:
+def test_bursts_and_a_number_of_flows_follow_closed_load_until_it_is_steady(options: Load, users: int) -> None:
     found = Conditioning(options).until_steady
     assert (found.model, found.users, found.is_counted) == ("closed", users, False)
     assert spans(Conditioning(options)) == spans(Conditioning(CLOSED))

@@ -193,16 +193,6 @@ def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: In
     assert "-rw-r--r--" in (tmp_path / "copied").read_text()
 
 
-def test_a_load_gets_a_workload_that_is_newer_than_the_lab(
-    stack: DeployedStack, docker: Install, tmp_path: Path
-) -> None:
-    docker(f'case "$*" in *" cp "*) ls "${{4%.}}" > {tmp_path}/copied;; esac')
-    newer = tmp_path / "newer.yaml"
-    newer.write_text("flow: newer\n")
-    stack.start_load(Container("load", stack.load_contexts[0]), [], label="a=b", workload=newer)
-    assert (tmp_path / "copied").read_text().split() == ["iou.yaml", "newer.yaml"]
-
-
 def test_a_file_that_was_deleted_since_the_start_is_named(
     stack: DeployedStack, docker: Install, tmp_path: Path
 ) -> None:

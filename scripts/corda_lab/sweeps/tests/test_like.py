@@ -15,12 +15,13 @@ from corda_lab.results.manifest import Environment, MeasuredLink, Rerun
 from corda_lab.results.stored import StoredRun
 from corda_lab.runs import execute as runs_execute
 from corda_lab.steps.entry import ConditioningEntry
-from corda_lab.steps.load import Conditioning, LoadOptions
+from corda_lab.steps.load import Conditioning
 from corda_lab.sweeps import command, like
 from corda_lab.sweeps.command import SweepRequest
+from lab_workload.load import Load
 from support.runs import ENVIRONMENT
 
-Repeated = tuple[LoadOptions, Rerun, Conditioning | None]
+Repeated = tuple[Load, Rerun, Conditioning | None]
 
 SETTINGS = load_settings(ENV_FILE, {})
 
@@ -42,7 +43,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Repeated]:
     """The loads that are started, on a lab like that of the stored run."""
     started: list[Repeated] = []
 
-    def execute(options: LoadOptions, _: object, why: Rerun, before: Conditioning | None) -> tuple[Path, None]:
+    def execute(options: Load, _: object, why: Rerun, before: Conditioning | None) -> tuple[Path, None]:
         started.append((options, why, before))
         return tmp_path, None
 

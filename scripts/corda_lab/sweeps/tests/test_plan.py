@@ -8,7 +8,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.sweep import Fresh, SweepPlan
 from corda_lab.results.sweep_parts import BurstCount
 from corda_lab.steps.faults import Fault
-from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN, LoadOptions
+from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SWEEPS, SweepRequest, show_plan
 from corda_lab.sweeps.file import quick, read_sweep, with_repeats
@@ -22,6 +22,7 @@ from corda_lab.sweeps.plan import (
     run_time,
     step_seconds,
 )
+from lab_workload.load import Load
 from support.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
 
 BURSTS = f"""\
@@ -164,7 +165,7 @@ def test_what_ends_the_steps_is_stored_with_the_run(tmp_path: Path) -> None:
 # What conditions the nodes.
 
 
-def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> LoadOptions | None:
+def conditioning_of(tmp_path: Path, settings: Settings, text: str) -> Load | None:
     conditioning = steps_of(sweep_of(tmp_path, f"workload: iou\n{text}"), settings)[0].condition
     return None if conditioning is None else conditioning.options
 

@@ -24,7 +24,6 @@ from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SearchOutcome, SweepPlan
 from corda_lab.results.sweep_parts import FindMaxFields, ThresholdFields
 from corda_lab.steps.entry import StepEntry, ValidityEntry, VerdictEntry
-from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import command, search, store
 from corda_lab.sweeps.command import SweepRequest, finish
@@ -32,6 +31,7 @@ from corda_lab.sweeps.file import SweepFile, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.run import Runner, placed, problems_of
+from lab_workload.load import Load
 from support import simulation
 from support.entries import changed
 from support.runs import measured_of, plan_of
@@ -77,7 +77,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated step, as it is kept."""
     folder = tmp_path_factory.mktemp("sample")
     simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
-    plan_of_two = plan_of(LoadOptions("iou", 2, 4, 1))
+    plan_of_two = plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
     files.write_step(folder, measured_of(folder, plan_of_two, simulated, simulation.end_words(simulated, 2, 5)))
     return folder
 

@@ -1,7 +1,6 @@
 """What of a workload's file and of the running network reaches a run's plan, and how mistakes are reported."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.paths import WORKLOADS
-from corda_lab.steps.load import LoadOptions
-from corda_lab.workloads.resolve import lab_problems, problems_of, read_workload, resolve_subject
+from corda_lab.workloads.resolve import lab_problems, make_plan, problems_of, read_workload
 from lab_workload.flows import Flow, Parameter
+from lab_workload.load import Load
 from lab_workload.problems import Problem
+from lab_workload.schema import Workload
 from lab_workload.subject import Subject
-from lab_workload.workload import Workload, load_workload
+from lab_workload.workload import load_workload
 from support.simulation import nodes
 
 IOU = "org.cordalab.flows.Iou"
@@ -55,8 +55,10 @@ def workload_of(tmp_path: Path, text: str) -> Workload:
 def subject_of(
     workload: Workload, node: str | None = None, counterparty: str | None = None, flows: list[Flow] = FLOWS
 ) -> Subject:
-    options = LoadOptions(workload.name, 1, 1, 0, node=node, counterparty=counterparty)
-    return resolve_subject(options, workload, KnownBridge(flows), nodes())
+    options = Load(
+        workload=workload.name, users=1, duration_seconds=1, warm_up_seconds=0, node=node, counterparty=counterparty
+    )
+    return make_plan("run", options, workload, KnownBridge(flows), nodes()).subject
 
 
 def test_names_an_unknown_workload_and_what_was_probably_meant() -> None:
@@ -153,13 +155,13 @@ counterparty: PartyB
 flows:
   - flow: org.cordalab.flows.Iuo
   - flow: org.cordalab.flows.Iou
-    args: {iouValue: many, otherParty: "{{ counterparty }}"}
+    args: {iouValeu: 1, otherParty: "{{ counterparty }}"}
 """
-    first, second = lab_problems(workload_of(tmp_path, text), KnownBridge())
+    first, second, third = lab_problems(workload_of(tmp_path, text), KnownBridge())
     assert "own.yaml:5: " in str(first)
     assert "did you mean 'org.cordalab.flows.Iou'" in str(first)
-    assert "own.yaml:7: " in str(second)
-    assert "'many' is not a value of type int" in str(second)
+    assert "own.yaml:7: flows[1].args.iouValeu: unknown argument, did you mean 'iouValue'?" in str(second)
+    assert "own.yaml:7: flows[1].args.iouValue: is missing" in str(third)
 
 
 def test_a_template_without_a_value_is_a_problem_on_the_lab(tmp_path: Path) -> None:
@@ -198,8 +200,8 @@ flows:
   - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
 """
     workload = workload_of(tmp_path, text)
-    options = LoadOptions(workload.name)
-    subject = resolve_subject(options, workload, KnownBridge(FLOWS), nodes())
+    options = Load(workload=workload.name)
+    subject = make_plan("run", options, workload, KnownBridge(FLOWS), nodes()).subject
     assert subject.nodes == ("PartyA", "PartyB")
     assert [[part.counterparty for part in one.parts] for one in subject.each] == [
         ["PartyB", "PartyC"],
@@ -212,7 +214,7 @@ flows:
         ("com.example.S", "PartyC"): 200,
     }
     workload = workload_of(tmp_path, text.replace("PartyC", "PartyA"))
-    one = resolve_subject(replace(options, node="PartyC"), workload, KnownBridge(FLOWS), nodes())
+    one = make_plan("run", options.updated(node="PartyC"), workload, KnownBridge(FLOWS), nodes()).subject
     assert one.nodes == ("PartyC",), "--node takes the place of nodes in the file"
 
 
@@ -220,9 +222,9 @@ def test_nodes_that_cannot_start_flows_are_named_with_the_option(tmp_path: Path)
     workload = read_workload("iou")
 
     def refused(*names: str, counterparty: str | None = None) -> str:
-        options = LoadOptions("iou", nodes=names, counterparty=counterparty)
+        options = Load(workload="iou", nodes=names, counterparty=counterparty)
         with pytest.raises(FinalError) as caught:
-            resolve_subject(options, workload, KnownBridge(FLOWS), nodes())
+            make_plan("run", options, workload, KnownBridge(FLOWS), nodes())
         return caught.value.message
 
     assert refused("PartyA", "PartyX").startswith("--set nodes: unknown party 'PartyX'")

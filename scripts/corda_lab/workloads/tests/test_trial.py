@@ -8,7 +8,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import PARTIES
 from corda_lab.workloads import trial
 from corda_lab.workloads.trial import Trial
-from lab_workload.workload import Workload, load_workload
+from lab_workload.schema import Workload
+from lab_workload.workload import load_workload
 from support.simulation import nodes
 from support.trials import IOU, STATE, TrialBridge
 
@@ -101,8 +102,8 @@ def test_the_bridge_ends_the_wait_for_a_flow(tmp_path: Path) -> None:
 
 def test_arguments_that_do_not_fit_start_nothing(tmp_path: Path) -> None:
     bridge = TrialBridge(BOTH)
-    with pytest.raises(LabError, match=r"own\.yaml:5: args\.iouValue: 'much' is not a value of type int") as caught:
-        make(workload_of(tmp_path, TEXT.replace("{{ counter() }}", "much")), bridge)
+    with pytest.raises(LabError, match=r"own\.yaml:5: args\.iouValeu: unknown argument") as caught:
+        make(workload_of(tmp_path, TEXT.replace("iouValue", "iouValeu")), bridge)
     assert (caught.value.exit_code, bridge.started) == (2, [])
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab_workload import type_names
+from corda_lab.workloads import type_names
 
 
 @pytest.mark.parametrize(
