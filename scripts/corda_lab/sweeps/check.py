@@ -79,10 +79,9 @@ def _problems(point: PlannedStep, points: list[PlannedStep], settings: Settings,
         text = f"{point.peak_factor:g} x peak needs a peak of the workload {point.workload} on the same shape"
         problems.append(Problem.of("load.rate", text, "Add a named step with peak: true and closed load."))
     try:
-        lab = point.settings(settings)
+        lab, step = point.settings(settings), point.at_peak(1.0)
     except LabError as error:
         return [*problems, *error.problems]
-    step = point.at_peak(1.0)
     limit = point.variables.get(OUTSTANDING_MAX)
     problems += [*shape.problems(lab, cores=site.cores_max), *_load_problems(step.load, lab, limit)]
     if step.condition is not None:

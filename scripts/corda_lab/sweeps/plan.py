@@ -109,11 +109,14 @@ class PlannedStep(ManifestPart):
         return self.at_rate(float(f"{self.peak_factor * peak:.{RATE_DIGITS}g}"))
 
     def at_rate(self, rate: float) -> "PlannedStep":
-        """Return the step with a rate in arrivals per second. Open load that conditions its nodes has it too."""
+        """Return the step with a rate in arrivals per second. Open load that conditions its nodes has it too.
+
+        Raises LabError for a rate that no load can have.
+        """
         condition = self.condition
         if condition is not None and condition.options.is_open and condition.options.rate is None:
-            condition = replace(condition, options=condition.options.updated(rate=rate))
-        changes = {"load": self.load.updated(rate=rate), "condition": condition, "peak_factor": None}
+            condition = replace(condition, options=_at_rate(condition.options, rate))
+        changes = {"load": _at_rate(self.load, rate), "condition": condition, "peak_factor": None}
         return self.model_copy(update=changes)
 
     def numbered(self, index: int, seed: int, **changes: object) -> "PlannedStep":
@@ -192,6 +195,10 @@ def _options(load: Mapping[str, Any], **attributes: Any) -> Load:
     pool = {"users": POOL_DEFAULT} if _model(load) == "open" else {}
     rate = {"rate": None} if isinstance(load.get("rate"), str) else {}
     return read_load({**pool, **load, **rate, **attributes})
+
+
+def _at_rate(load: Load, rate: float) -> Load:
+    return read_load({**dict(load), "rate": rate})
 
 
 def _model(load: Mapping[str, Any]) -> LoadModel:

@@ -79,7 +79,7 @@ vary:
             "workload: iou\ncondition: {workload: finance-issue}\n",
             "condition: the workload finance-issue needs the CorDapp finance",
         ),
-        ("workload: iou\ncondition: {load: {rate: 5}}\n", "condition: --rate: is only for open load"),
+        ("workload: iou\ncondition: {load: {rate: 5}}\n", "condition.load.rate: is only for open load"),
         (
             "workload: iou\nvary: {shape.outstanding: [100, 400]}\nload: {users: 300}\n",
             "shape.outstanding: --users: 300 is more than the 100 flows",
@@ -98,6 +98,13 @@ vary:
                 "  - {name: knee, peak: true}\n"
             ),
             "load.rate: 4 x peak needs a peak of the workload empty on the same shape",
+        ),
+        (
+            (
+                "workload: iou\nsteps:\n  - {name: over, load: {arrivals: poisson, rate: 999999 x peak}}\n"
+                "  - {name: knee, peak: true}\n"
+            ),
+            "--rate: ",
         ),
     ],
 )
