@@ -13,12 +13,7 @@ FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 600
 
 LONG_FUNCTIONS: dict[str, str] = {}
-LONG_MODULES = {
-    "scripts/corda_lab/steps/entry.py": "the form of steps.json, which is looked up as a whole",
-    "tests/support/sweeps.py": "one simulated sweep, from its rows to its folder",
-    "scripts/corda_lab/sweeps/tests/test_store.py": "one sweep, interrupted at every place",
-    "tests/golden/golden_adapter.py": "all that the golden tests know of the code, in one place",
-}
+LONG_MODULES: dict[str, str] = {}
 """What may be longer, and why. What is short again has to leave the list."""
 
 UNTYPED = "dict[str, Any]"

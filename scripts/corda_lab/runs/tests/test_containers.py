@@ -116,7 +116,7 @@ def test_every_container_is_labelled_and_removed_when_the_run_fails(docker: Inst
     # The generator is told nothing of the load but where its plan is; workers get it from their master.
     path = f"/var/lib/corda-lab/rows/{RUN_IDENTITY}.plan.json"
     (copied,) = [call for call in said if call[:1] == ["cp"]]
-    assert copied[-1] == f"web-ui:{path}"
+    assert copied[-1] == f"lab-locust-1:{path}"
     assert started[0][-3:] == ["--plan", path, "--hold"]
     assert started[0][started[0].index("--expect-workers") + 1] == "2"
     assert [call[-2:] for call in started[1:]] == [["--worker-index", "1"], ["--worker-index", "2"]]
