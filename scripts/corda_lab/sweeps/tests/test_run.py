@@ -5,7 +5,6 @@ Docker and the loads are simulated.
 
 import json
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
@@ -146,8 +145,7 @@ def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, l
 def test_a_step_that_fails_is_rerun_once_and_then_left_out(
     tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch, retries: int, attempts: int
 ) -> None:
-    printed = CompletedProcess([], 0, "partya-1  | password=hunter22\n", "a warning\n")
-    monkeypatch.setattr(Compose, "run", lambda *_, **__: printed)
+    monkeypatch.setattr(Compose, "log_tails", lambda *_: "partya-1  | password=hunter22\na warning\n")
     runner = begin(tmp_path, f"{REFUSING}retries: {retries}\n")
     loads.errors = [LabError(GONE, "Look.", exit_code=1)] * 2
     runner.run_missing()
@@ -193,10 +191,10 @@ def test_an_image_that_was_built_anew_ends_the_sweep(
 def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
     tmp_path: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hang(self: Compose, *arguments: str, **options: Any) -> None:
-        raise LabError("`docker compose logs` gave no answer within 120 s")
+    def hang(*_: object) -> str:
+        raise LabError("`docker logs` gave no answer within 120 s")
 
-    monkeypatch.setattr(Compose, "run", hang)
+    monkeypatch.setattr(Compose, "log_tails", hang)
     loads.start_errors = [LabError("partya exited with 134", exit_code=1)]
     runner = begin(tmp_path, REFUSING)
     runner.step(runner.kept.steps[0], "")
