@@ -1,13 +1,11 @@
 """Faults under load, on a new lab of each database: nothing that was acknowledged is lost, doubled or made.
 
-The seed changes every day. ``CHAOS_SEED`` repeats one.
+The seed changes every night (``support.nights``).
 """
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,9 @@ from corda_lab.chaos.model import TRIAL, Trial
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.results import folders
 from support import own_lab
+from support.nights import NIGHT
 
-SEED = int(os.environ.get("CHAOS_SEED") or datetime.now(UTC).strftime("%y%m%d"))
+SEED = int(f"{NIGHT:%y%m%d}")
 RESULTS = CACHE / "nightly-chaos-results"
 TRIAL_SECONDS_MAX = 1200.0
 """Time limit of a trial: a load of six minutes, a lab that comes to rest with restarts of its nodes, and the audit."""
