@@ -2,9 +2,9 @@
 
 import pytest
 
-from corda_lab.audit.judge import judge
-from corda_lab.audit.tables import Recorded, Request, Scope, StateRef, VaultState, Window
-from corda_lab.audit.tests.test_judge import judged, only, recorded_at, with_row, without
+from corda_lab.audit.checks import judge
+from corda_lab.audit.model import Recorded, Request, Scope, StateRef, VaultState, Window
+from corda_lab.audit.tests.test_checks import judged, only, recorded_at, with_row, without
 from corda_lab.results.audits import ViolationKind
 from support import ledgers as network
 from support.ledgers import BEGAN, IOU, A, B
