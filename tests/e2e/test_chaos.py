@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from corda_lab.chaos.model import TRIAL
+from corda_lab.chaos.trial import TRIAL
 from corda_lab.faults import inject
-from corda_lab.faults.wound import HELPER
+from corda_lab.faults.plan import HELPER
 from corda_lab.results import folders
 from e2e.faultkit import await_healthy, inspected, lasting
 from e2e.labkit import Lab

@@ -1,29 +1,157 @@
-"""The commands that make and heal each kind of fault: of a container, of a link, and of a whole host of a stack."""
+"""How each kind of fault is made and healed: by commands for the client of the engine.
+
+A journal keeps them before the first is run. So what healing needs is in the commands, and any process can run them,
+any number of times. They are what a user could type: without root, and without a container that is privileged or has
+the socket of the engine.
+"""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
-from corda_lab.faults.wound import ENDED, GONE, HELPER, THERE, Command, Wound, docker
+from corda_lab.faults.model import GENERATOR, LINK_KINDS, Fault, FaultKind, Part, links_of
 from corda_lab.lab.deployed import Deployed, Service, hosts_of
-from corda_lab.lab.engine import Container, addresses_in
-from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replacer_of
+from corda_lab.lab.engine import HERE, Container, Engine, addresses_in, output_of
+from corda_lab.lab.replacing import RESTART_SECONDS, is_restarted, replace_ended, replacer_of
 from corda_lab.lab.settings import parse_size
-from corda_lab.steps.faults import GENERATOR, LINK_KINDS, Fault, FaultKind, links_of
 
+STOP_SECONDS_MAX = 150.0
+"""Longer than the longest time that a service gets to stop."""
+HELPER_SECONDS_MAX = 60.0
+SLOW = ("start", "stop", "wait")
+"""The docker commands that may take as long as a service."""
+QUIET_SECONDS = 2.0
+"""So long no helper may be seen: its client may still be about to ask for it."""
+HELPER = "org.cordalab.fault"
+"""The label of the containers that change a namespace. Each runs for less than a second."""
+GONE = "gone"
+THERE = ("running", "paused")
+"""A container that has ended has lost its namespaces, and with them what was changed there."""
+ENDED = ("exited", "dead")
 MIB = 1024**2
 ROOMS = (1.0, 1.05, 1.15, 1.3)
 """A kernel may refuse a memory limit at what is in use. Then more room is left."""
 LINKS = "links"
 """The service with the proxies of the links."""
-DIRECTIONS = ("upstream", "downstream")
-SILENCE = {"timeout": {"timeout": 0}}
-"""The toxic with which a link loses everything, and tells nobody."""
 
-Commands = Sequence[Command]
-Treatment = tuple[Commands, Commands]
+
+class Command(Part):
+    """One command. If it has ``states``, it does nothing unless its container is in one of them."""
+
+    container: str
+    """The container that it is about."""
+    context: str = ""
+    """The docker context of the container's engine; empty for the engine of this machine."""
+    states: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    """What follows ``docker`` on the command line."""
+    is_local: bool = False
+    """Whether it is for the engine of this machine, wherever the container is."""
+    replaces: str = ""
+    """In place of the arguments: the service of Swarm that has to make a new container."""
+
+    @property
+    def place(self) -> Container:
+        return Container(self.container, Engine(self.context))
+
+    def run(self) -> None:
+        if self.states and state_of(self.place) not in self.states:
+            return
+        if self.replaces:
+            replace_ended(self.replaces)
+        else:
+            seconds_max = STOP_SECONDS_MAX if self.arguments[0] in SLOW else HELPER_SECONDS_MAX
+            docker(*self.arguments, on=HERE if self.is_local else self.place.engine, seconds_max=seconds_max)
+
+
+class FaultPlan(Part):
+    """A fault in a lab: how it is made and healed."""
+
+    what: str
+    """``kill bridge``."""
+    seconds: float
+    """How long it lasts."""
+    make: tuple[Command, ...]
+    is_any: bool = False
+    """Whether the first of the commands that succeeds makes it. Otherwise, all of them do."""
+    ends_or_freezes: bool = False
+    """Whether it is made by the end or the stop of a process, which shows in the state of a container."""
+    heal: tuple[Command, ...]
+    is_made: bool = False
+    """Whether the engine has done what makes the fault. Of a killed command, it may be about to."""
+
+
+def make(plan: FaultPlan) -> None:
+    """Make a fault. Raises LabError."""
+    refused: LabError | None = None
+    for command in plan.make:
+        try:
+            command.run()
+        except LabError as error:
+            if not plan.is_any:
+                raise
+            refused = error
+        else:
+            if plan.is_any:
+                return
+    if refused is not None:
+        raise refused
+
+
+def heal(plan: FaultPlan) -> None:
+    """Undo what a fault has changed, and start its containers again that have ended. Raises LabError.
+
+    What is as before already stays so.
+    """
+    for command in plan.heal:
+        command.run()
+
+
+def settle(plan: FaultPlan) -> None:
+    """Let the engine end what a command that was killed meanwhile has asked of it. Raises LabError.
+
+    Otherwise it would make the fault after the healing. A container that has not ended or stopped yet is made to now.
+    """
+    for command in plan.make if plan.ends_or_freezes else ():
+        command.model_copy(update={"states": ("running",)}).run()
+    engines = {command.place.engine for command in (*plan.make, *plan.heal)}
+    # Also one that the engine has made and not started yet.
+    filters = (f"label={HELPER}", "status=created", "status=running")
+    listing = ("ps", "--quiet", *(word for each in filters for word in ("--filter", each)))
+    quiet_since = time.monotonic()
+
+    def is_quiet() -> bool:
+        nonlocal quiet_since
+        if any(docker(*listing, on=engine) for engine in engines):
+            quiet_since = time.monotonic()
+        return time.monotonic() - quiet_since >= QUIET_SECONDS
+
+    if not come_true(is_quiet, seconds_max=HELPER_SECONDS_MAX):
+        raise LabError(f"a helper that makes {plan.what} does not end")
+
+
+def docker(*arguments: str, on: Engine = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
+    """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
+    where = f"{on.name}: " if on.name else ""
+    done = on.run(*arguments, seconds_max=seconds_max)
+    return output_of(done, f"{where}`docker {' '.join(arguments[:2])}` failed").strip()
+
+
+def state_of(container: Container) -> str:
+    """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
+    done = container.engine.run("container", "inspect", "--format", "{{.State.Status}}", container.name)
+    if done.returncode == 0:
+        return done.stdout.strip()
+    if "no such container" in done.stderr.lower():
+        return GONE
+    raise LabError(f"the engine does not say how {container} is: {last_words(done.stderr)}")
+
+
+Treatment = tuple[Sequence[Command], Sequence[Command]]
 """What makes a fault, and what heals it."""
 
 
@@ -42,54 +170,51 @@ class Target:
     """A fault that is about to be made on a container of a lab."""
 
     fault: Fault
-    container: Container
     compose: Deployed
     services: Sequence[Service]
     generator: Container
     """The container of the load."""
 
+    @property
+    def container(self) -> Container:
+        return self.container_of(LINKS if self.fault.kind in LINK_KINDS else self.fault.ends[0])
+
+    def container_of(self, name: str) -> Container:
+        """The container of a service, or of the load. Raises LabError if the lab has none."""
+        if name == GENERATOR:
+            return self.generator
+        for service in self.services:
+            if service.name == name:
+                return service.container
+        raise LabError(f"the lab has no {name}", "`scripts/lab status` shows its services.", exit_code=1)
+
     def on(self, *arguments: str, states: Sequence[str] = ()) -> Command:
         return command(self.container, *arguments, states=states)
 
-    def other(self, name: str) -> Container:
-        return container_of(name, self.services, self.generator)
 
-
-def container_of(target: str, services: Sequence[Service], generator: Container) -> Container:
-    """The container of a target. ``generator`` is that of the load. Raises LabError if the lab has none."""
-    if target == GENERATOR:
-        return generator
-    for service in services:
-        if service.name == target:
-            return service.container
-    raise LabError(f"the lab has no {target}", "`scripts/lab status` shows its services.", exit_code=1)
-
-
-def wound_of(fault: Fault, compose: Deployed, generator: Container) -> Wound:
-    """How a fault is made and healed. Changes nothing. Raises LabError."""
-    services = compose.services()
-    is_part = fault.target == GENERATOR or any(service.name == fault.target for service in services)
-    if fault.target in hosts_of(compose) and not is_part:
-        made, healed = of_host(fault, compose, services)
-        return Wound(what=fault.name, seconds=fault.for_seconds, make=tuple(made), heal=tuple(healed))
-    service = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
-    container = container_of(service, services, generator)
-    replacer = "" if fault.target == GENERATOR else replacer_of(compose, service)
+def plan_of(fault: Fault, compose: Deployed, generator: Container) -> FaultPlan:
+    """How a fault is made and healed. ``generator`` is the container of the load. Changes nothing. Raises LabError."""
+    target = Target(fault, compose, compose.services(), generator)
+    if fault.target in hosts_of(compose) and fault.target not in {GENERATOR, *(one.name for one in target.services)}:
+        made, healed = of_host(target)
+        return FaultPlan(what=fault.name, seconds=fault.for_seconds, make=tuple(made), heal=tuple(healed))
+    made, healed = KINDS[fault.kind](target)
     seconds = fault.for_seconds
-    if fault.kind == "kill" and replacer and is_restarted(replacer):
-        seconds = min(seconds, RESTART_SECONDS)
-    made, healed = KINDS[fault.kind](Target(fault, container, compose, services, generator))
-    start = () if replacer else ("start", container.name)
     # The container of a load stays ended: its rows are all there will be.
-    is_load = fault.target == GENERATOR
-    revived = () if is_load else (command(container, *start, states=ENDED, replaces=replacer),)
-    return Wound(
+    if fault.target != GENERATOR:
+        service = LINKS if fault.kind in LINK_KINDS else fault.ends[0]
+        replacer = replacer_of(compose, service)
+        if fault.kind == "kill" and replacer and is_restarted(replacer):
+            seconds = min(seconds, RESTART_SECONDS)
+        start = () if replacer else ("start", target.container.name)
+        healed = [*healed, command(target.container, *start, states=ENDED, replaces=replacer)]
+    return FaultPlan(
         what=fault.name,
         seconds=seconds,
         make=tuple(made),
         is_any=fault.kind == "memory-limit",
         ends_or_freezes=fault.kind in ("kill", "restart", "pause"),
-        heal=(*healed, *revived),
+        heal=tuple(healed),
     )
 
 
@@ -112,15 +237,15 @@ def partition(target: Target) -> Treatment:
 
     What a link has held back is gone afterwards: its connections are made anew.
     """
-    container, ends = target.container, target.fault.ends
+    compose, ends = target.compose, target.fault.ends
     if len(ends) == 1:
-        return routes(target.compose, {container: target.compose.neighbours(container)})
-    other = target.other(ends[1])
-    lost, found = routes(target.compose, {container: addresses_of(other), other: addresses_of(container)})
-    links = links_of(target.compose.settings.values.get("LINKS", ""))
-    if not any(set(link.split("-")) == set(ends) for link in links):
+        return routes(compose, {target.container: compose.neighbours(target.container)})
+    one, other = (target.container_of(end) for end in ends)
+    lost, found = routes(compose, {one: addresses_of(other), other: addresses_of(one)})
+    if not any(set(link.split("-")) == set(ends) for link in links_of(compose.settings.values.get("LINKS", ""))):
         return lost, found
-    silenced, heard = toxics(target.other(LINKS), target.fault.target, SILENCE)
+    # A link that loses everything tells nobody.
+    silenced, heard = toxics(target.container_of(LINKS), target.fault.target, {"timeout": {"timeout": 0}})
     return [*lost, *silenced], [*found, *heard]
 
 
@@ -147,8 +272,8 @@ def memory_limit(target: Target) -> Treatment:
     if not in_use:
         # A limit of 0 would be none.
         raise LabError(f"the engine does not say how much memory {container} uses")
-    wanted = int(target.fault.parameter("megabytes") * MIB)
-    sizes = [wanted] if wanted else [int(in_use * room) for room in ROOMS]
+    given = int(target.fault.parameter("megabytes") * MIB)
+    sizes = [given] if given else [int(in_use * room) for room in ROOMS]
 
     def limit(size: object, with_swap: object, states: Sequence[str] = ()) -> Command:
         limits = ("--memory", str(size), "--memory-swap", str(with_swap))
@@ -180,69 +305,56 @@ KINDS: Mapping[FaultKind, Callable[[Target], Treatment]] = {
     "full-disk": full_disk,
     "memory-limit": memory_limit,
 }
-"""What makes and what heals each kind. ``wound_of`` adds the start of what has ended."""
+"""What makes and what heals each kind. ``plan_of`` adds the start of what has ended."""
 
 
-def of_host(fault: Fault, compose: Deployed, services: Sequence[Service]) -> Treatment:
+def of_host(target: Target) -> Treatment:
     """A whole host: cut off, killed with everything on it, or drained as its operator would do it.
 
     Raises LabError if nothing of the lab runs there.
     """
-    running = [one for one in services if one.container.engine.name == fault.target and one.state == "running"]
+    host, kind, compose = target.fault.target, target.fault.kind, target.compose
+    running = [one for one in target.services if one.container.engine.name == host and one.state == "running"]
     inside = [one.container for one in running]
-    cut = cut_off(fault.target, compose) if fault.kind == "partition" else None
-    if not (cut[0] if cut else inside):
-        raise LabError(f"no container of the lab runs on the host {fault.target}", exit_code=1)
-    if cut:
-        return cut
+    if kind == "partition":
+        # Each container on the host, those of a load too, loses the addresses that are elsewhere.
+        known = compose.addresses()
+        inside = sorted((one for one in known if one.engine.name == host), key=lambda one: one.name)
+        elsewhere = sorted({address for one in known if one.engine.name != host for address in known[one]})
+    if not inside:
+        raise LabError(f"no container of the lab runs on the host {host}", exit_code=1)
+    if kind == "partition":
+        return routes(compose, dict.fromkeys(inside, elsewhere))
     # Swarm makes a new container of each service that has ended, unless it is about to.
     replaced = [
         command(one.container, states=(*ENDED, GONE), replaces=replacer_of(compose, one.name)) for one in running
     ]
-    if fault.kind == "kill":
-        names = (container.name for container in inside)
-        return [command(inside[0], "kill", "--signal", "KILL", *names)], replaced
-    made, activate = drain(inside)
-    return made, [activate, *replaced]
-
-
-def cut_off(host: str, compose: Deployed) -> Treatment:
-    """Let each container on a host, those of a load too, lose the addresses that are elsewhere."""
-    known = compose.addresses()
-    inside = sorted((one for one in known if one.engine.name == host), key=lambda one: one.name)
-    elsewhere = sorted({address for one in known if one.engine.name != host for address in known[one]})
-    return routes(compose, dict.fromkeys(inside, elsewhere))
-
-
-def drain(inside: Sequence[Container]) -> tuple[list[Command], Command]:
-    """Let Swarm end all services of a host as they should end, and place nothing there until it is active again."""
-    first = inside[0]
-    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=first.engine)
-
-    def availability(wanted: str) -> Command:
-        # This machine is a manager of the swarm.
-        update = ("node", "update", "--availability", wanted, node)
-        return Command(container=first.name, context=first.engine.name, arguments=update, is_local=True)
-
-    awaited = [command(container, "wait", container.name, states=THERE) for container in inside]
-    return [availability("drain"), *awaited], availability("active")
-
-
-def toxics(links: Container, link: str, wanted: Mapping[str, Mapping[str, int]]) -> Treatment:
-    """Add toxics, kind → attributes, to the proxies of a link, both ways. A proxy that was started again has none."""
-    entries = json.dumps(
-        [
-            {"type": kind, "stream": direction, "attributes": attributes}
-            for direction in DIRECTIONS
-            for kind, attributes in wanted.items()
-        ]
+    if kind == "kill":
+        return [command(inside[0], "kill", "--signal", "KILL", *(one.name for one in inside))], replaced
+    # Swarm ends all services of the host as they should end, and places nothing there until it is active again.
+    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=inside[0].engine)
+    # This machine is a manager of the swarm.
+    drain, activate = (
+        command(inside[0], "node", "update", "--availability", availability, node).model_copy(update={"is_local": True})
+        for availability in ("drain", "active")
     )
+    awaited = [command(one, "wait", one.name, states=THERE) for one in inside]
+    return [drain, *awaited], [activate, *replaced]
 
-    def changed(verb: str) -> Command:
-        script = ("exec", links.name, "python3", "-c", text_of("toxics"), verb, link, entries)
-        return command(links, *script, states=("running",) if verb == "remove" else ())
 
-    return [changed("add")], [changed("remove")]
+def toxics(links: Container, link: str, kinds: Mapping[str, Mapping[str, int]]) -> Treatment:
+    """Add toxics, kind → attributes, to the proxies of a link, both ways. A proxy that was started again has none."""
+    entries = [
+        {"type": kind, "stream": direction, "attributes": attributes}
+        for direction in ("upstream", "downstream")
+        for kind, attributes in kinds.items()
+    ]
+
+    def changed(verb: str, *states: str) -> Command:
+        script = ("exec", links.name, "python3", "-c", text_of("toxics"), verb, link, json.dumps(entries))
+        return command(links, *script, states=states)
+
+    return [changed("add")], [changed("remove", "running")]
 
 
 def routes(compose: Deployed, lost: Mapping[Container, Sequence[str]]) -> Treatment:

@@ -8,8 +8,8 @@ from typing import Literal
 
 import polars as pl
 
+from corda_lab.faults.effects import Band
 from corda_lab.report import palette
-from corda_lab.report.faults import Band
 
 LOAD_SECONDS = "seconds since the load began"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")

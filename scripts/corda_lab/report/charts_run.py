@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from corda_lab.report import faults
+from corda_lab.faults import effects
 from corda_lab.report.chart import Chart, Line, Look, Span
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
@@ -53,7 +53,7 @@ def span_of(step: StepEntry, origin: float) -> Span:
         warm_up_end=round(window.started_at - origin, 1),
         stop=round(window.ended_at - origin, 1),
         end=round(window.load_ended_at - origin, 1),
-        faults=faults.bands(step, origin),
+        faults=effects.bands(step, origin),
     )
 
 

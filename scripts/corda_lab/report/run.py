@@ -5,13 +5,12 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis import conclusions, points, saturation, values, wording
+from corda_lab.faults import effects
 from corda_lab.knobs import labels
 from corda_lab.report import (
     charts_run,
     commands,
-    faults,
     ledgers,
-    node_logs,
     tables,
     waterfall,
 )
@@ -25,7 +24,7 @@ from corda_lab.report.facts import (
     rerun_facts,
     web_ui_facts,
 )
-from corda_lab.results import profiles
+from corda_lab.results import node_logs, profiles
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.stored import StoredRun
@@ -286,7 +285,7 @@ def content(run: StoredRun) -> dict[str, Any]:
         "profile_words": profiles,
         "charts": charts(run),
         "clocks": list(CLOCKS),
-        "fault_rows": faults.rows(step),
+        "fault_rows": effects.rows(step),
         "trend_rows": tables.trend_rows(run, step),
         "trend_titles": tables.TREND_TITLES,
         "late_max_seconds": LOAD_OPTIONS["late_max"].value(step.load),

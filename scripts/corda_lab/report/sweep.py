@@ -10,8 +10,9 @@ from corda_lab.analysis.conclusions import Conclusion
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Point, holds, known_metrics, points, searched
 from corda_lab.analysis.significance import MetricComparisons
+from corda_lab.faults import effects
 from corda_lab.knobs import labels
-from corda_lab.report import charts_over_time, charts_sweep, commands, faults, ledgers, node_logs, tables
+from corda_lab.report import charts_over_time, charts_sweep, commands, ledgers, tables
 from corda_lab.report.chart import Chart
 from corda_lab.report.facts import (
     NOTE_TITLES,
@@ -23,6 +24,7 @@ from corda_lab.report.facts import (
     plan_facts,
 )
 from corda_lab.report.run import failed_tile, tile
+from corda_lab.results import node_logs
 from corda_lab.results.manifest import Environment, MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION
@@ -163,7 +165,7 @@ def step_rows(run: StoredRun) -> list[dict[str, Any]]:
                 "ledgers": ledgers.step_words(audits.get(step.index)),
                 "law": law,
                 "load": load_facts(step.load),
-                "faults": faults.rows(step),
+                "faults": effects.rows(step),
                 "trends": tables.trend_rows(run, step),
                 "uses": step.resources,
                 "run_command": run_command(run, step),

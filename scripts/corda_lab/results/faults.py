@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import Field
 
 from corda_lab.errors import LabError
+from corda_lab.faults.model import FaultEntry, Part
 from corda_lab.results import folders
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.faults import FaultEntry, Part
 
 SCHEMA = 1
 
@@ -29,12 +29,12 @@ class FaultsFile(Part):
 
 def file_of(steps: Sequence[StepEntry]) -> FaultsFile | None:
     """The file of a run with these steps; None if no step has a fault."""
-    loads = [
+    loads = tuple(
         LoadFaults(step=step.index, seed=step.load.seed, faults=step.faults, restarted=step.restarted_after_faults)
         for step in steps
         if step.faults
-    ]
-    return FaultsFile(schema=SCHEMA, loads=tuple(loads)) if loads else None
+    )
+    return FaultsFile(schema=SCHEMA, loads=loads) if loads else None
 
 
 def write(folder: Path, content: FaultsFile) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import audit_load
-from corda_lab.audit.requests import stateful_parts
+from corda_lab.audit.command import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
+from corda_lab.faults.effects import with_effects
+from corda_lab.faults.model import FaultEntry
 from corda_lab.host.calibration import calibrate
 from corda_lab.lab.deployed import Deployed, hosts_of, is_here
 from corda_lab.lab.environment import read_environment
@@ -34,8 +36,6 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
-from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.steps.reasons import reason

@@ -33,24 +33,23 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Settled:
-    """The nodes that were started again until the lab came to rest after faults, the seconds, and whether it did."""
+    """The nodes that were started again until the lab came to rest after faults, and whether it did."""
 
     restarted: tuple[str, ...] = ()
-    seconds: float = 0.0
     is_at_rest: bool = True
 
 
 @contextmanager
 def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
-    wanted = plan.options.faults
-    if wanted:
-        _note(recording, plan, Injection(lab.compose, wanted, generator))
-    with inject.injecting(lab.compose, wanted, generator) as injection:
+    planned = plan.options.faults
+    if planned:
+        _note(recording, plan, Injection(lab.compose, planned, generator))
+    with inject.injecting(lab.compose, planned, generator) as injection:
         try:
             yield injection
         finally:
-            if wanted:
+            if planned:
                 # What was made by now. The rest is healed after the block.
                 injection.end()
                 _note(recording, plan, injection)
@@ -74,7 +73,6 @@ def settle(lab: RunningLab) -> Settled:
     What has ended is started again. If flows stay in flight, their nodes are started again too, once. Raises LabError
     if a part does not become ready.
     """
-    began = time.monotonic()
     stuck: list[str] = []
     try:
         await_back(lab, BACK_SECONDS)
@@ -90,11 +88,10 @@ def settle(lab: RunningLab) -> Settled:
         restart(lab, parked)
         stuck = sorted({*stuck, *parked})
         is_at_rest = _await_rest(lab)
-    return Settled(tuple(stuck), round(time.monotonic() - began, 1), is_at_rest)
+    return Settled(tuple(stuck), is_at_rest)
 
 
 def _await_rest(lab: RunningLab) -> bool:
-    """Return whether the lab comes to rest. What has ended is started again by the caller."""
     return come_true(lambda: not counters.awaited(lab), seconds_max=REST_SECONDS_MAX)
 
 
@@ -133,9 +130,9 @@ def revive(lab: RunningLab) -> bool:
 
 def nodes_in_flight(lab: RunningLab) -> list[str]:
     """The nodes with flows in flight, as the bridge or the nodes themselves say."""
-    found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
-    found |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
-    return sorted(found)
+    nodes = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
+    nodes |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
+    return sorted(nodes)
 
 
 def nodes_away(lab: RunningLab) -> list[str]:

@@ -13,9 +13,8 @@ from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.node_logs import About, NodeLog
 from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
+from corda_lab.results.node_logs import BoundedText, ErrorKind, Errors, KeptLog, KeptLogs, LogEntry, entries
 from corda_lab.steps import validity
-from corda_lab.steps.node_log import ErrorKind, Errors, LogEntry, entries
 from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault
 from corda_lab.knobs.options import Kind
 from corda_lab.knobs.shape import LIVE_VARIABLES, SIZE, variables_of
 from corda_lab.results import folders
@@ -24,7 +25,6 @@ from corda_lab.results.sweep_parts import (
     peak_factor,
 )
 from corda_lab.steps.entry import ParameterValue, Phase
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LOAD_OPTIONS, Conditioning, LoadModel, LoadOptions, Stopping, attributes_of
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile

@@ -13,6 +13,7 @@ from corda_lab import paths
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import load_settings
@@ -22,7 +23,6 @@ from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import LoadOptions
 from support.engine import LOAD, Engine
 from support.runs import plan_of

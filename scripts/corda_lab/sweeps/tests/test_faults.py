@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.steps.faults import Fault
 from corda_lab.sweeps import plan
 from support.sweep_files import SOUND, mistakes, steps_of, written
 
