@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from corda_lab.paths import RESULTS
-from corda_lab.profile import histogram, jvm
+from corda_lab.profile import jvm
 from e2e.labkit import LAB_SECONDS_MAX, Lab
 
 pytestmark = pytest.mark.lab("standard")
@@ -95,7 +95,7 @@ def test_the_bridge_is_profiled_and_said_to_be_idle(lab: Lab) -> None:
 @pytest.mark.parametrize("name", ["PartyB", jvm.BRIDGE])
 def test_the_live_objects_of_a_jvm_are_counted_again_and_again(lab: Lab, name: str) -> None:
     found = jvm.find(name, lab.compose)
-    first, second = histogram.count(found).bytes, histogram.count(found).bytes
+    first, second = jvm.histogram(found).bytes, jvm.histogram(found).bytes
     assert 10 * MIB < first < 1024 * MIB
     assert second == pytest.approx(first, rel=0.1)
 

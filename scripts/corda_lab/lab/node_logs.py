@@ -47,37 +47,7 @@ CHUNK_BYTES = 64 * 1024
 _DAMAGED = (OSError, EOFError, zlib.error)
 """What reading an older log raises if it is damaged, or was cut off."""
 
-ABOUT_SCRIPT = f"""\
-cd "$1" || exit 3
-if [ $# = 1 ]; then
-  cat node.conf || exit 4
-fi
-echo
-echo {MARK}
-ls logs/archive 2> /dev/null
-exit 0
-"""
-"""Prints the settings of the node, which have its passwords, and the names of its older logs.
-
-With a further argument, it prints the names only.
-"""
-CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
-ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
-ROOT_SCRIPT = """\
-cat "$1"/logs/node-*.log | awk -v since="$2" '
-  match($0, /^\\[[A-Z]+ *\\] [0-9T:,-]+Z/) { is_new = substr($0, index($0, "] ") + 2, 19) >= since }
-  is_new && /^Caused by: / { root = $0 }
-  END { print root }'
-"""
-"""Prints the last cause of an error since a time, of which the second is the smallest part."""
-# The command ends when its input does. So nothing goes on in the container when this process has ended, however.
-FOLLOW_SCRIPT = """\
-cd "$1/logs" || exit 3
-tail -n +1 -F node-*.log 2> /dev/null &
-follower=$!
-cat > /dev/null
-kill "$follower"
-"""
+SCRIPT = (Path(__file__).parent / "inside" / "node_log.sh").read_text(encoding="utf-8")
 
 _ARCHIVE = re.compile(r"node-.*\.(\d{4}-\d\d-\d\d)-(\d+)\.log\.gz")
 """An older log: its day, and its number on that day."""
@@ -95,9 +65,10 @@ class NodeLog:
     settings: str | None = None
     """The node's ``node.conf``, with its passwords. None if the node is running: then its own container sees it."""
 
-    def command(self, script: str, *words: str) -> list[str]:
-        """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
-        return self.engine.arguments(*self.prefix, "sh", "-c", script, "logs", self.base, *words)
+    def command(self, *words: str, is_open: bool = False) -> list[str]:
+        """The arguments of docker that run the script with these words; with its input if it ``is_open``."""
+        prefix = ("exec", "--interactive", *self.prefix[1:]) if is_open else self.prefix
+        return self.engine.arguments(*prefix, "sh", "-c", SCRIPT, "logs", self.base, *words)
 
     @property
     def shown(self) -> str:
@@ -151,7 +122,7 @@ def root_cause(compose: Deployed, node: str, services: Sequence[Service], since:
     The node has stopped. Corda prints only the outermost error. Raises LabError.
     """
     log = find(compose, node, services)
-    printed = run_docker(log.command(ROOT_SCRIPT, since[:19]), seconds_max=READ_SECONDS_MAX).stdout
+    printed = run_docker(log.command("root", since[:19]), seconds_max=READ_SECONDS_MAX).stdout
     return Redactor(values_in(log.settings or "")).line(printed).strip().removeprefix("Caused by: ")
 
 
@@ -160,14 +131,12 @@ def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float 
 
     It is read until ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
     """
-    command = log.command(ABOUT_SCRIPT, *(() if log.settings is None else ("names only",)))
+    command = log.command("about" if log.settings is None else "names")
     done = run_docker(command, seconds_max=_seconds_left(log, deadline))
     printed, _, names = output_of(done, f"{log.node}: its log cannot be read").rpartition(f"\n{MARK}")
-    found = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
-    return About(
-        values_in(printed if log.settings is None else log.settings) | known,
-        tuple(name for _, _, name in sorted(found)),
-    )
+    archives = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
+    secrets = values_in(printed if log.settings is None else log.settings) | known
+    return About(secrets, tuple(name for _, _, name in sorted(archives)))
 
 
 def _seconds_left(log: NodeLog, deadline: float) -> float:
@@ -187,14 +156,14 @@ def copied(log: NodeLog, known: About, since: float, folder: Path, *, deadline: 
     redactor = Redactor(known.secrets)
     older, current = folder / f"{log.node}.gz", folder / f"{log.node}.log"
     if names := known.archives_since(since):
-        command = log.command(ARCHIVE_SCRIPT, *names)
+        command = log.command("archive", *names)
         run_docker_to_file(older, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
         except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-    command = log.command(CURRENT_SCRIPT)
+    command = log.command("current")
     run_docker_to_file(current, command, shown=log.shown, seconds_max=_seconds_left(log, deadline))
     with current.open(encoding="utf-8", errors="replace") as stream:
         yield from map(redactor.line, stream)
@@ -209,7 +178,7 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
     with tempfile.TemporaryFile() as errors:
         if names := known.archives_since(since):
             with (
-                _started(log.command(ARCHIVE_SCRIPT, *names), errors) as process,
+                _started(log.command("archive", *names), errors) as process,
                 gzip.GzipFile(fileobj=_output(process)) as older,
             ):
                 try:
@@ -219,12 +188,11 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
                     raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
                 _require_success(log, process, errors)
         if follow and log.is_running:
-            command = ("exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base)
-            with _started(log.engine.arguments(*command), errors) as process:
+            with _started(log.command("follow", is_open=True), errors) as process:
                 yield from _as_they_come(process)
                 _require_success(log, process, errors, (0, *KILLED))
             return
-        with _started(log.command(CURRENT_SCRIPT), errors) as process:
+        with _started(log.command("current"), errors) as process:
             yield from _as_they_come(process)
             _require_success(log, process, errors)
 

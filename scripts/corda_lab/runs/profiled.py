@@ -15,7 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
-from corda_lab.profile import jvm
+from corda_lab.profile import asprof, jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
@@ -184,7 +184,7 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
             found = jvm.find(name, lab.compose)
-            jvm.attach(found)
+            asprof.attach(found)
             sessions.append(Session(found, Event.CPU, lab.settings))
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")

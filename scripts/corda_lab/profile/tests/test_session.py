@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile.jvm import AlreadyProfiledError
+from corda_lab.profile.asprof import AlreadyProfiledError
 from corda_lab.profile.session import Session
 from corda_lab.results.profiles import Event, Profile
 from support.profiler import JVM, commands, jvm_client

@@ -2,9 +2,8 @@
 
 import pytest
 
-from corda_lab.profile.components import short_frame, summarise
-from corda_lab.profile.events import KINDS
-from corda_lab.profile.stacks import Stack
+from corda_lab.profile.asprof import KINDS, Stack
+from corda_lab.profile.summary import short_frame, summarise
 from corda_lab.results.profiles import (
     TOP,
     Event,
