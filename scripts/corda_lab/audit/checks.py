@@ -31,23 +31,14 @@ EXCEPTIONS_SHARE_MAX = 0.1
 flows of this kind differ by nature, and no number says anything."""
 
 
-def judge(
-    ledgers: Ledgers,
-    requests: Collection[Request] | None,
-    scope: Scope,
-    loads: Scope | None = None,
-    unread: Iterable[str] = (),
-) -> Audit:
+def judge(ledgers: Ledgers, requests: Collection[Request] | None, scope: Scope, unread: Iterable[str] = ()) -> Audit:
     """Judge the ledgers of a network at rest. Without a run, ``requests`` is None and nothing is asked about rows.
 
-    ``loads`` is when the flows of the requests ran, if ``scope`` is more than that. ``unread`` says what could not be
-    read.
+    ``unread`` says what could not be read.
     """
-    view = View(ledgers, requests or (), scope, loads)
-    violations = sorted(
-        dict.fromkeys(_violations(view, of_run=requests is not None)),
-        key=lambda one: (one.kind.value, one.node or "", one.ids),
-    )
+    view = View(ledgers, requests or (), scope)
+    distinct = dict.fromkeys(_violations(view, of_run=requests is not None))
+    violations = sorted(distinct, key=lambda one: (one.kind.value, one.node or "", one.ids))
     reasons = [*_reasons(view), *unread]
     if len(violations) > VIOLATIONS_MAX:
         reasons.append(f"of {plural(len(violations), 'violation')}, the first {VIOLATIONS_MAX:,} are listed")
@@ -348,7 +339,7 @@ def conflicts(view: View, log: NotaryLog) -> Iterator[Violation]:
 
 def rows_without_transaction(view: View) -> Iterator[Violation]:
     """Acknowledged requests whose transaction no node has, or not the node that was asked, or is older than the run."""
-    since = min((window.since for window in view.loads.windows), default=None)
+    since = view.scope.span.since if view.scope.span else None
     for request in view.requests:
         identity, node = request.transaction, request.node
         if request.status != "acknowledged" or identity is None:
@@ -392,11 +383,11 @@ def unexplained(view: View) -> dict[str, frozenset[str]]:
     flows = {request.flow_id for request in view.requests if request.flow_id}
     flows |= {one.flow_id for identity in known for one in view.recorded(identity).values() if one.flow_id}
     made: dict[str, set[str]] = {}
-    for identity in view.recorded_within(view.loads) - known:
+    for identity in view.judged - known:
         recorded = view.recorded(identity).values()
         if any(one.flow_id in flows for one in recorded):
             continue
-        if not all(view.loads.contains(one.at) for one in recorded):
+        if not all(view.scope.contains(one.at) for one in recorded):
             # Older, and only fetched now as the backchain of another.
             continue
         first = min(recorded, key=lambda one: (one.at is None, one.at or 0.0))
@@ -430,26 +421,21 @@ class FlowKind:
 
     name: str
     made: Mapping[Flow, frozenset[str]]
-    acknowledged: tuple[Flow, ...]
-
-    @property
-    def numbers(self) -> Counter[int]:
-        """The acknowledged flows, by the number of transactions that they made."""
-        return Counter(len(self.made[flow]) for flow in self.acknowledged)
+    numbers: Counter[int]
+    """The acknowledged flows, by the number of transactions that they made."""
 
     @property
     def usual(self) -> int | None:
         """The number of transactions that a flow of this kind makes; None if there are too few flows, or it varies."""
-        if len(self.acknowledged) < FLOWS_MIN:
-            return None
-        number, flows = max(self.numbers.items(), key=lambda one: (one[1], -one[0]))
-        exceptions = len(self.acknowledged) - flows
-        return number if exceptions <= max(1, EXCEPTIONS_SHARE_MAX * len(self.acknowledged)) else None
+        flows = self.numbers.total()
+        number, alike = max(self.numbers.items(), key=lambda one: (one[1], -one[0]), default=(0, 0))
+        is_usual = flows - alike <= max(1, EXCEPTIONS_SHARE_MAX * flows)
+        return number if flows >= FLOWS_MIN and is_usual else None
 
     @property
     def varies(self) -> bool:
         """Whether there are enough flows, and they differ by nature."""
-        return len(self.acknowledged) >= FLOWS_MIN and self.usual is None
+        return self.numbers.total() >= FLOWS_MIN and self.usual is None
 
 
 def kinds_of(view: View) -> dict[tuple[int, str], FlowKind]:
@@ -457,20 +443,18 @@ def kinds_of(view: View) -> dict[tuple[int, str], FlowKind]:
     flows_of: dict[tuple[int, str], dict[Flow, bool]] = {}
     for request in view.requests:
         flow_id = request.flow_id
-        if flow_id is None and request.transaction is not None:
+        if not flow_id and request.transaction is not None:
             # Without an answer, it is the one that recorded its transaction.
             flow_id = view.recorded(request.transaction).get(request.node, Recorded()).flow_id
         if flow_id:
             flows, flow = flows_of.setdefault((request.load, request.part), {}), (request.node, flow_id)
             flows[flow] = flows.get(flow, False) or request.status == "acknowledged"
-    return {
-        (load, part): FlowKind(
-            part,
-            {flow: view.made_by_flows.get(flow, frozenset()) for flow in flows},
-            tuple(flow for flow, is_acknowledged in flows.items() if is_acknowledged),
-        )
-        for (load, part), flows in flows_of.items()
-    }
+    kinds = {}
+    for (load, part), flows in flows_of.items():
+        made = {flow: view.made_by_flows.get(flow, frozenset()) for flow in flows}
+        numbers = Counter(len(made[flow]) for flow, is_acknowledged in flows.items() if is_acknowledged)
+        kinds[load, part] = FlowKind(part, made, numbers)
+    return kinds
 
 
 def repeated_flows(view: View) -> Iterator[Violation]:

@@ -3,7 +3,6 @@
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -42,7 +41,7 @@ def audit_lab(
     damaged, or no container can be asked.
     """
     if run is None:
-        return _audit(_Asked(compose, None, Deadline(deadline_seconds), files))
+        return _audit(compose, None, deadline_seconds, files)
     judged = stored.read(run)
     slack = max(one.clocks_apart_seconds_max for one in judged.manifest.environments)
     loads = loads_of(judged.steps, judged.table("requests"), slack_seconds=slack)
@@ -51,7 +50,7 @@ def audit_lab(
     there = tuple(load for load in loads if load.window.since >= created_at)
     if loads and not there:
         return Audit(verdict="cannot tell", reasons=(REPLACED,))
-    audit = _audit(_Asked(compose, there, Deadline(deadline_seconds), files))
+    audit = _audit(compose, there, deadline_seconds, files)
     if len(there) == len(loads):
         return audit
     gone = f"of {plural(len(loads), 'step')}, {len(loads) - len(there):,} are older than the network"
@@ -76,60 +75,43 @@ def audit_load(
     if load is None:
         return Audit(verdict="cannot tell", reasons=("the load has no requests",))
     try:
-        return _audit(_Asked(compose, (load,), Deadline(deadline_seconds)))
+        return _audit(compose, (load,), deadline_seconds)
     except Exception as error:
         # What was measured is still true, and must not be lost with the audit.
         return Audit(verdict="cannot tell", reasons=(reason_of(error),))
 
 
-def audit_loads(compose: Deployed, loads: tuple[Load, ...], deadline_seconds: float = DEADLINE_SECONDS) -> Audit:
-    """Audit everything since the first of these loads began, also what was recorded between them and after the last.
+def _audit(
+    compose: Deployed, loads: tuple[Load, ...] | None, deadline_seconds: float, files: Mapping[str, str] | None = None
+) -> Audit:
+    """Read and judge; if something is wrong, again a little later: a node may still have been recording.
 
-    So what one of them was told of, and a later one lost, is found. There is at least one. Raises LabError if no
-    container can be asked.
+    ``loads`` is None for the whole ledgers.
     """
-    since = min(load.window.since for load in loads)
-    return _audit(_Asked(compose, loads, Deadline(deadline_seconds), judged=Scope((Window(since),))))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is read, and which part of it is judged."""
-
-    compose: Deployed
-    loads: tuple[Load, ...] | None
-    """None for the whole ledgers."""
-    deadline: Deadline
-    files: Mapping[str, str] | None = None
-    judged: Scope | None = None
-    """None for what the loads have recorded."""
-
-
-def _audit(asked: _Asked) -> Audit:
-    """Read and judge; if something is wrong, again a little later: a node may still have been recording."""
-    if reason := databases.unsupported(asked.compose.settings):
+    if reason := databases.unsupported(compose.settings):
         return Audit(verdict="cannot tell", reasons=(reason,))
-    started = time.monotonic()
-    audit = _audit_once(asked)
-    if audit.verdict == "violations" and asked.deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
+    started, deadline = time.monotonic(), Deadline(deadline_seconds)
+    audit = _audit_once(compose, loads, deadline, files)
+    if audit.verdict == "violations" and deadline.left > (time.monotonic() - started) + AGAIN_SECONDS:
         time.sleep(AGAIN_SECONDS)
-        again = _audit_once(asked)
+        again = _audit_once(compose, loads, deadline, files)
         audit = again if again.verdict != "cannot tell" else audit
     return audit.model_copy(update={"seconds": round(time.monotonic() - started, 3)})
 
 
-def _audit_once(asked: _Asked) -> Audit:
-    loads = Scope(tuple(load.window for load in asked.loads or ()))
-    scope = asked.judged or loads
+def _audit_once(
+    compose: Deployed, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
+) -> Audit:
+    scope = Scope(tuple(load.window for load in loads or ()))
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
-        reading = Reading(asked.compose, Path(folder), asked.deadline, asked.files)
+        reading = Reading(compose, Path(folder), deadline, files)
         ledgers = reading.ledgers(scope)
     if ledgers is None or reading.reasons:
         # What is missing at a node that was not read would look like a loss.
         counts = {} if ledgers is None else {"nodes": len(ledgers.nodes)}
         return Audit(verdict="cannot tell", counts=counts, reasons=tuple(reading.reasons))
-    requests = None if asked.loads is None else [request for load in asked.loads for request in load.requests]
-    return judge(ledgers, requests, scope, loads, reading.bytes.problems)
+    requests = None if loads is None else [request for load in loads for request in load.requests]
+    return judge(ledgers, requests, scope, reading.bytes.problems)
 
 
 def load_of(

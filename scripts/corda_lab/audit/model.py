@@ -192,19 +192,13 @@ class Ledgers:
 
 
 class View:
-    """The ledgers, the requests and the scope of an audit, with what follows from them.
+    """The ledgers, the requests and the scope of an audit, with what follows from them."""
 
-    ``loads`` is when the flows of the requests recorded transactions; what is in scope may be more.
-    """
-
-    def __init__(
-        self, ledgers: Ledgers, requests: Collection[Request], scope: Scope, loads: Scope | None = None
-    ) -> None:
+    def __init__(self, ledgers: Ledgers, requests: Collection[Request], scope: Scope) -> None:
         self.ledgers = ledgers
         self.known = ledgers.transactions
         self.requests = requests
         self.scope = scope
-        self.loads = loads or scope
 
     @cached_property
     def places(self) -> dict[str, frozenset[str]]:
@@ -222,14 +216,11 @@ class View:
     @cached_property
     def judged(self) -> frozenset[str]:
         """The transactions in scope: those that some node recorded in a window."""
-        return self.recorded_within(self.scope)
-
-    def recorded_within(self, scope: Scope) -> frozenset[str]:
         return frozenset(
             identity
             for node in self.ledgers.nodes.values()
             for identity, recorded in node.transactions.items()
-            if scope.contains(recorded.at)
+            if self.scope.contains(recorded.at)
         )
 
     @cached_property

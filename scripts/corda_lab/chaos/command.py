@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from corda_lab.audit import audit_loads
-from corda_lab.audit.model import Load
+from corda_lab.audit import audit_lab
 from corda_lab.chaos import trial
 from corda_lab.chaos.trial import Trial, audit_problems
 from corda_lab.errors import LabError, chosen, reason_of
@@ -28,7 +27,6 @@ from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
 from corda_lab.results import faults as stored_faults
-from corda_lab.results.audits import Audit
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
@@ -65,8 +63,6 @@ The parties share theirs."""
 WARM_UP_SECONDS = 2.0
 NAME = "chaos"
 TITLES = ("trials", "faults", "acknowledged", "violations", "stranded", "unexplained", "passed")
-TOGETHER_SECONDS_MAX = 600.0
-"""Time limit of the audit of all trials together."""
 
 
 @dataclass(frozen=True)
@@ -203,25 +199,21 @@ def options_of(folder: Path) -> LoadOptions:
 
 
 def run(loads: Sequence[LoadOptions], lab: RunningLab) -> bool:
-    """Make a trial of each load, and audit all of them together. Returns whether all passed. Raises LabError."""
+    """Make a trial of each load, then audit all of them again. Returns whether all passed. Raises LabError."""
     subject = checked(loads, lab)
     trials: list[Trial] = []
-    audited: list[Load] = []
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
         for number, options in enumerate(loads, start=1):
             faults = "; ".join(fault.words() for fault in options.faults)
             ui.note(f"trial {number} of {len(loads)}, seed {options.seed}, {options.total_seconds} s: {faults}")
-            made, load = trial.make(lab, subject, options, number)
-            trials.append(made)
-            ui.note(line(made))
-            if load is None:
-                if number < len(loads):
-                    ui.warn("Its flows were not audited, and later audits would not know them: no more trials are made")
+            trials.append(trial.make(lab, subject, options))
+            ui.note(line(trials[-1]))
+            if trials[-1].audit is None:
+                # The lab is not back, or its nodes do not say what they did.
                 break
-            audited.append(load)
-    problems = problems_together(trials, tuple(audited), lab) if 1 < len(trials) == len(audited) else []
-    show(trials, problems)
-    return not problems and not any(one.problems for one in trials)
+    lost = lost_later(trials[:-1], lab)
+    show(trials, lost)
+    return not lost and not any(one.problems for one in trials)
 
 
 def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
@@ -240,15 +232,20 @@ def checked(loads: Sequence[LoadOptions], lab: RunningLab) -> Subject:
     return subject
 
 
-def problems_together(trials: Sequence[Trial], loads: tuple[Load, ...], lab: RunningLab) -> list[str]:
-    """What an audit of everything since the first trial says: what one was told of, and a later one lost."""
-    try:
-        audit = audit_loads(lab.compose, loads, TOGETHER_SECONDS_MAX)
-    except Exception as error:
-        # What the trials have seen must not be lost with it.
-        audit = Audit(verdict="cannot tell", reasons=(reason_of(error),))
-    ui.note(f"all ledgers after {plural(len(trials), 'trial')}: {audit.summary}")
-    return audit_problems(audit, {identity for one in trials for identity in one.stranded})
+def lost_later(earlier: Sequence[Trial], lab: RunningLab) -> list[str]:
+    """What the ledgers lack now that trials with results were told of, and had when these passed."""
+    problems = []
+    for one in earlier:
+        if one.reason is None and not one.problems:
+            try:
+                audit = audit_lab(lab.compose, folders.find_run(one.run), trial.AUDIT_SECONDS_MAX)
+                problems += [
+                    f"seed {one.seed}: {text}" for text in audit_problems(one.model_copy(update={"audit": audit}))
+                ]
+            except Exception as error:
+                # What the trials have seen must not be lost with it.
+                problems.append(f"seed {one.seed}: {reason_of(error)}")
+    return problems
 
 
 def line(trial: Trial) -> str:
@@ -261,7 +258,7 @@ def line(trial: Trial) -> str:
         f"{trial.unrecorded} without a row" if trial.unrecorded else "",
         f"started again: {', '.join(trial.restarted)}" if trial.restarted else "",
         f"audit: {trial.audit.verdict}" if trial.audit else "",
-        f"stranded by Corda: {', '.join(sorted(trial.stranded))}" if trial.stranded else "",
+        f"stranded by Corda: {', '.join(trial.stranded)}" if trial.stranded else "",
         f"FAILED: {'; '.join(trial.problems)}" if trial.problems else "passed",
     ]
     return "; ".join(part for part in parts if part)
@@ -280,14 +277,14 @@ def sums(trials: Sequence[Trial]) -> tuple[int, ...]:
     )
 
 
-def show(trials: Sequence[Trial], together: Sequence[str]) -> None:
-    """Print the sums, the runs, which trials failed, and what the audit of all of them found."""
+def show(trials: Sequence[Trial], lost: Sequence[str]) -> None:
+    """Print the sums, the runs, which trials failed, and what was lost after they had passed."""
     table = tables.table(*TITLES, numbers=TITLES)
     table.add_row(*(f"{count:,}" for count in sums(trials)))
     ui.console.print()
     tables.show(table)
     failed = [line(one) for one in trials if one.problems]
-    failed += [f"all ledgers after the last trial: {problem}" for problem in together]
+    failed += [f"after the last trial: {problem}" for problem in lost]
     for problem in failed:
         ui.say(f"failed: {problem}", "red")
     if not failed:

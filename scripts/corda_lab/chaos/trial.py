@@ -5,7 +5,7 @@ It is stored as ``chaos.json`` in the folder of its run.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,9 +14,6 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.audit import audit_lab, audit_load
-from corda_lab.audit.command import load_of
-from corda_lab.audit.model import Load
-from corda_lab.chaos.stranded import failed_flows, is_left, is_notary_alone, stranded_by
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
@@ -25,13 +22,14 @@ from corda_lab.lab.deployed import is_here
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
 from corda_lab.results import faults as stored_faults
-from corda_lab.results.audits import Audit, Violation
+from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
 from corda_lab.runs.running import RunningLab
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.resolutions import COLUMNS, Resolution, with_resolutions
+from corda_lab.steps.reasons import Reason
+from corda_lab.steps.resolutions import COLUMNS, Resolution, has_succeeded, with_columns, with_resolutions
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.subject import Subject
@@ -39,7 +37,7 @@ from lab_workload.subject import Subject
 TRIAL = "chaos.json"
 AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. Ledgers grow from trial to trial."""
-LEFT = "no more than flows that failed had recorded before, by the logs"
+LEFT = "no more than flows that failed may have recorded before"
 """Why counts that differ do not fail a trial."""
 Answers = Mapping[str, FlowStatus]
 """What a node said, by client id."""
@@ -69,8 +67,8 @@ class Trial(BaseModel):
     restarted: tuple[str, ...] = ()
     """The nodes that were started again because flows stayed in flight without that."""
     audit: Audit | None = None
-    stranded: dict[str, list[str]] = Field(default_factory=dict)
-    """Transactions of violations of the audit that Corda has stranded, with the lines of the logs that show it."""
+    stranded: tuple[str, ...] = ()
+    """Transactions that only the notary has, and that nobody was told of: a flow that failed has left them."""
     warnings: list[str] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
     """Why the trial failed. Empty if it passed."""
@@ -86,20 +84,22 @@ class Trial(BaseModel):
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        return unexplained_by(self.stranded, self.audit) if self.audit else ()
+        """Those of the audit, without those of stranded transactions."""
+        violations = self.audit.violations if self.audit else ()
+        return tuple(one for one in violations if not (is_notary_alone(one) and one.ids[0] in self.stranded))
 
 
-def unexplained_by(stranded: Collection[str], audit: Audit) -> tuple[Violation, ...]:
-    """The violations of an audit, without those of transactions that Corda has stranded."""
-    return tuple(one for one in audit.violations if not (is_notary_alone(one) and one.ids[0] in stranded))
+def is_notary_alone(one: Violation) -> bool:
+    """Whether a violation is a transaction that only the notary has. Its id is the first one."""
+    return one.kind is ViolationKind.NOTARY_WITHOUT_TRANSACTION and bool(one.ids)
 
 
-def audit_problems(audit: Audit | None, stranded: Collection[str]) -> list[str]:
-    """What an audit found. One that cannot tell is a problem as well; a transaction that Corda has stranded is none."""
-    if audit is None:
+def audit_problems(trial: Trial) -> list[str]:
+    """What its audit found. One that cannot tell is a problem as well; a stranded transaction is none."""
+    if trial.audit is None:
         return ["the ledgers were not audited"]
-    untold = [f"the audit cannot tell: {'; '.join(audit.reasons)}"] if audit.reasons else []
-    return [*(one.text for one in unexplained_by(stranded, audit)), *untold]
+    untold = [f"the audit cannot tell: {'; '.join(trial.audit.reasons)}"] if trial.audit.reasons else []
+    return [*(one.text for one in trial.violations), *untold]
 
 
 def problems_of(trial: Trial) -> list[str]:
@@ -115,43 +115,39 @@ def problems_of(trial: Trial) -> list[str]:
         problems.append("the run looks complete, although its generator was killed")
     if trial.unexplained:
         problems.append(f"{plural(trial.unexplained, 'flow')} of which nobody can tell what became of them")
-    return [*problems, *audit_problems(trial.audit, trial.stranded)]
+    return [*problems, *audit_problems(trial)]
 
 
-def make(lab: RunningLab, subject: Subject, options: LoadOptions, number: int) -> tuple[Trial, Load | None]:
-    """Make one trial with the seed and the faults of ``options``, and store it. ``number`` tells trials apart.
+def make(lab: RunningLab, subject: Subject, options: LoadOptions) -> Trial:
+    """Make one trial with the seed and the faults of ``options``, and store it.
 
-    What cannot be counted or audited is a problem of the trial. Returns its load too, as the audit of all trials sees
-    it; None if its flows were not audited.
+    What cannot be counted or audited is a problem of the trial.
     """
     with silent():
         folder, reason = run_load(options, lab.settings)
     trial = Trial(seed=options.seed, reason=reason)
     if folder is None:
         trial.problems.append(f"the run left nothing: {reason}")
-        return trial, None
+        return trial
     trial.run = folder.name
-    load = None
     try:
         if (folder / folders.FAULTS).is_file():
             # A load that has ended before its begin has none.
             made = stored_faults.read(folder).loads[0]
             trial.faults, trial.restarted = made.faults, made.restarted
         if reason is None:
-            requests = judge_run(trial, folder)
+            judge_run(trial, folder)
         else:
-            requests = judge_rows(trial, folder, lab, subject, options.users)
+            judge_rows(trial, folder, lab, subject, options.users)
         trial.warnings += [f"{one.name}: {one.problem}" for one in trial.faults if is_unmade(one)]
         trial.problems += problems_of(trial)
-        stateful, slack = stateful_parts(subject), slack_seconds(lab)
-        load = load_of(requests, at_rest=time.time(), stateful=stateful, number=number, slack_seconds=slack)
     except LabError as error:
         trial.problems.append(error.message)
     try:
         folders.write_json(folder / TRIAL, trial.model_dump(mode="json"))
     except OSError as error:
         raise folders.unwritable(folder, error) from None
-    return trial, load
+    return trial
 
 
 def is_unmade(fault: FaultEntry) -> bool:
@@ -170,28 +166,48 @@ def run_load(options: LoadOptions, settings: Settings) -> tuple[Path | None, str
     return folder, None
 
 
-def judge_run(trial: Trial, folder: Path) -> pl.DataFrame:
-    """Enter what a run has counted and audited, and return its requests. Raises LabError if a file is damaged."""
+def judge_run(trial: Trial, folder: Path) -> None:
+    """Enter what a run has counted and audited. Raises LabError if a file is damaged."""
     run = stored.read(folder)
     step, requests = run.steps[0], run.table("requests")
     trial.audit = run.audits().get(step.index)
-    flows = failed_flows(folder, requests)
-    trial.stranded = stranded_by(flows, trial.audit)
+    trial.stranded = stranded_in(trial.audit, requests)
     trial.warnings += map(str, step.flags)
+    failed = Counter(failed_in(requests)["node"])
     for differing in step.counts.disagreements:
-        if is_left(differing, flows):
+        if is_left(differing, failed):
             trial.warnings.append(f"{differing}: {LEFT}")
         else:
             trial.problems.append(str(differing))
     count(trial, requests)
-    return requests
 
 
-def judge_rows(trial: Trial, folder: Path, lab: RunningLab, subject: Subject, users: int) -> pl.DataFrame:
-    """Enter what is known of a load without results, and return its requests.
+def failed_in(requests: pl.DataFrame) -> pl.DataFrame:
+    """The requests whose flow failed, as their callers were told or the nodes said later."""
+    return with_columns(requests).filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))
 
-    Its nodes are asked about open flows, and the ledgers audited. Raises LabError.
+
+def is_left(differing: Reason, failed: Mapping[str, int]) -> bool:
+    """Whether a vault has more than expected, by no more than the number of flows that failed on its node."""
+    if differing.code != "vault_differs":
+        return False
+    surplus = int(differing.values["counted"]) - int(differing.values["expected"])
+    return 0 < surplus <= failed[str(differing.values["node"])]
+
+
+def stranded_in(audit: Audit | None, requests: pl.DataFrame) -> tuple[str, ...]:
+    """The transactions that only the notary has because flows failed after it had committed them.
+
+    Nobody was told of them, and there are no more of them than flows that failed. Otherwise, something was lost.
     """
+    told = with_columns(requests).filter(has_succeeded()).select(pl.coalesce("tx_id", "resolved_tx_id"))
+    alone = {one.ids[0] for one in (audit.violations if audit else ()) if is_notary_alone(one)}
+    is_explained = len(alone) <= failed_in(requests).height and not alone & set(told.to_series().str.to_uppercase())
+    return tuple(sorted(alone)) if is_explained else ()
+
+
+def judge_rows(trial: Trial, folder: Path, lab: RunningLab, subject: Subject, users: int) -> None:
+    """Enter what is known of a load without results: ask its nodes about open flows, and audit. Raises LabError."""
     with silent():
         settled = faulty.settle(lab)
     if not settled.is_at_rest:
@@ -204,11 +220,12 @@ def judge_rows(trial: Trial, folder: Path, lab: RunningLab, subject: Subject, us
     written = rows.read_rows(paths) if paths else pl.DataFrame(schema={**rows.ROW_SCHEMA, **COLUMNS})
     requests = with_answers(written, ask(written, lab.bridge, subject, users))
     if requests.height:
-        stateful, slack = stateful_parts(subject), slack_seconds(lab)
+        stateful = frozenset(part.name for _, part in subject.starts if part.changes)
+        slack = 0.0 if is_here(lab.compose) else CLOCKS_APART_SECONDS_MAX
         trial.audit = audit_load(lab.compose, requests, AUDIT_SECONDS_MAX, stateful=stateful, slack_seconds=slack)
     else:
         trial.audit = audit_lab(lab.compose, deadline_seconds=AUDIT_SECONDS_MAX)
-    trial.stranded = stranded_by(failed_flows(folder, requests), trial.audit)
+    trial.stranded = stranded_in(trial.audit, requests)
     with silent():
         for node in subject.nodes:
             unknown.forget(lab.bridge, node, trial.run)
@@ -216,16 +233,6 @@ def judge_rows(trial: Trial, folder: Path, lab: RunningLab, subject: Subject, us
     further = Counter(requests.tail(requests.height - written.height)["resolved"])
     trial.unexplained += further["unknown"]
     trial.unrecorded = further["ok"]
-    return requests
-
-
-def stateful_parts(subject: Subject) -> frozenset[str]:
-    return frozenset(part.name for _, part in subject.starts if part.changes)
-
-
-def slack_seconds(lab: RunningLab) -> float:
-    """By how much a clock of the lab may differ from that of the load generator."""
-    return 0.0 if is_here(lab.compose) else CLOCKS_APART_SECONDS_MAX
 
 
 def count(trial: Trial, requests: pl.DataFrame) -> None:

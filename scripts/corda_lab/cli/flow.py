@@ -10,9 +10,9 @@ from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.report import waterfall
+from corda_lab.report.waterfall import Waterfall
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
 
 FORMATS = (".svg", ".html", ".json")

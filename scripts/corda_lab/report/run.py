@@ -34,7 +34,6 @@ from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import LOAD_OPTIONS, burst_words
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, Window, counted, grouped_errors, timed_within
-from corda_lab.steps.waterfall import label, self_times, waits
 from corda_lab.text.words import (
     STAGE_MEANINGS,
     count_words,
@@ -251,9 +250,11 @@ def traces(run: StoredRun, step: StepEntry) -> dict[str, Any]:
     spans = run.spans()
     return {
         # What one host waited for on another needs one clock.
-        "waits": [] if run.environment(step).placement else waits(requests, spans, step.judged_latency_column),
-        "self_times": self_times(requests, spans).to_dicts(),
-        "label": label,
+        "waits": []
+        if run.environment(step).placement
+        else waterfall.waits(requests, spans, step.judged_latency_column),
+        "self_times": waterfall.self_times(requests, spans).to_dicts(),
+        "label": waterfall.label,
     }
 
 

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from corda_lab.audit.command import load_of
-from corda_lab.audit.model import Load
 from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
 from corda_lab.chaos.trial import TRIAL, Trial
@@ -23,10 +22,9 @@ from corda_lab.faults.model import FaultEntry
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, faults, folders, node_logs
+from corda_lab.results import audits, evidence, faults, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
@@ -72,7 +70,7 @@ def lab_of(answers: Answers) -> RunningLab:
 
 
 def make(answers: Answers | None = None) -> Trial:
-    return chaos_trial.make(lab_of(answers or Answers()), SUBJECT, OPTIONS, 1)[0]
+    return chaos_trial.make(lab_of(answers or Answers()), SUBJECT, OPTIONS)
 
 
 def note_faults(folder: Path, *entries: FaultEntry) -> None:
@@ -141,13 +139,11 @@ def audited(monkeypatch: pytest.MonkeyPatch) -> list[pl.DataFrame]:
 
 
 def test_a_trial_has_the_faults_of_its_run_its_outcomes_and_its_audit(stored: Path) -> None:
-    found, load = chaos_trial.make(lab_of(Answers()), SUBJECT, OPTIONS, 1)
+    found = make()
     assert (found.seed, found.run, found.reason) == (7, stored.name, None)
     assert [one.name for one in found.made] == ["kill bridge"]
     assert found.outcomes == {"ok": len(SIMULATED)}
     assert (found.audit, found.restarted, found.problems) == (PASSED, ("PartyB",), [])
-    assert load is not None
-    assert len(load.requests) == len(SIMULATED)
     assert folders.read_model(stored / TRIAL, Trial) == found
 
 
@@ -170,37 +166,45 @@ def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: End) -> None:
     assert "the counts differ" in problem
 
 
-def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: End) -> None:
-    """Its last flow had recorded a transaction before the one that Corda stranded."""
+def with_failed_flow(tmp_path: Path, *, surplus: int, audit: Audit) -> Path:
+    """A run whose last flow failed, with some more states than expected in the vault of its node."""
     *succeeded, last = SIMULATED
     rows = [*succeeded, {**last, "outcome": "failed", "tx_id": None}]
     counts = simulation.agreeing_counts(rows)
-    surplus = tuple(
-        one.model_copy(update={"counted": one.expected + 1}) if one.node == "PartyA" else one for one in counts.vaults
+    vaults = tuple(
+        one.model_copy(update={"counted": one.expected + surplus}) if one.node == "PartyA" else one
+        for one in counts.vaults
     )
     end = simulation.end_words(rows, 2, 20)
-    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
-    audits.write(folder, {1: VIOLATED})
+    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=vaults))
+    audits.write(folder, {1: audit})
     note_faults(folder, KILLED)
-    ended(folder)
-    without = make()
-    assert len(without.problems) == 2
+    return folder
 
-    context = f"client_id={last['client_id']}, flow-id=a-flow"
-    lines = BoundedText()
-    for message, transaction in (
-        ("Recorded transaction locally successfully.", "CD"),
-        ("Sending transaction to notary: O=Notary, L=London, C=GB.", "AB"),
-        ("Flow error allowed to propagate", "AB"),
-    ):
-        lines.add(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
-    log = KeptLog(node="PartyA", file=node_logs.write_log(folder / "logs", "PartyA", lines), entries=3)
-    node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
+
+def test_what_a_failed_flow_has_left_does_not_fail_the_trial(tmp_path: Path, ended: End) -> None:
+    """It had recorded a transaction before the one that Corda stranded, which only the notary has."""
+    ended(with_failed_flow(tmp_path, surplus=1, audit=VIOLATED))
     found = make()
-    assert found.problems == []
-    assert found.stranded.keys() == {"AB"}
+    assert (found.problems, found.stranded) == ([], ("AB",))
     (warning,) = [one for one in found.warnings if "the counts differ" in one]
-    assert warning.endswith("no more than flows that failed had recorded before, by the logs")
+    assert warning.endswith("no more than flows that failed may have recorded before")
+    assert "stranded by Corda: AB" in command.line(found)
+
+
+def test_more_than_failed_flows_can_have_left_fails_the_trial(tmp_path: Path, ended: End) -> None:
+    another = ALONE.model_copy(update={"ids": ("CD",)})
+    ended(with_failed_flow(tmp_path, surplus=2, audit=Audit(verdict="violations", violations=(ALONE, another))))
+    found = make()
+    assert (len(found.problems), found.stranded) == (3, ())
+
+
+def test_a_transaction_that_only_the_notary_has_and_somebody_was_told_of_fails_the_trial(
+    tmp_path: Path, ended: End
+) -> None:
+    lost = ALONE.model_copy(update={"ids": (str(SIMULATED[0]["tx_id"]).upper(),)})
+    ended(with_failed_flow(tmp_path, surplus=0, audit=Audit(verdict="violations", violations=(lost,))))
+    assert make().problems == [lost.text]
 
 
 def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Path, audited: list[pl.DataFrame]) -> None:
@@ -259,37 +263,35 @@ def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
         raise LabError("The lab was not back")
 
     monkeypatch.setattr(faulty, "settle", away)
-    found, load = chaos_trial.make(lab_of(Answers()), SUBJECT, OPTIONS, 1)
-    assert (load, found.audit, found.problems) == (None, None, ["The lab was not back"])
+    found = make()
+    assert (found.audit, found.problems) == (None, ["The lab was not back"])
     assert [one.name for one in found.made] == ["kill generator"]
 
     monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), is_at_rest=False))
-    found, load = chaos_trial.make(lab_of(Answers()), SUBJECT, OPTIONS, 1)
-    assert load is None
+    found = make()
+    assert found.audit is None
     assert "still in flight" in found.problems[0]
 
     (unfinished / folders.FAULTS).write_text("{", encoding="utf-8")
     assert folders.FAULTS in make().problems[0]
 
 
-LOAD = cast(Load, object())
-
-
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Return a function that lets trials end in certain ways. It returns the seeds of those that are made."""
     monkeypatch.setattr(folders, "require_writable", lambda: None)
+    monkeypatch.setattr(folders, "find_run", Path)
     monkeypatch.setattr(preflight, "prepare", lambda options: options)
     monkeypatch.setattr(preflight, "plan", lambda *_: plan_of(OPTIONS))
 
-    def prepared(**unaudited: str) -> list[int]:
+    def prepared(**audits: Audit | None) -> list[int]:
         seeds: list[int] = []
 
-        def made(_lab: RunningLab, _subject: Subject, options: LoadOptions, _number: int) -> tuple[Trial, Load | None]:
+        def made(_lab: RunningLab, _subject: Subject, options: LoadOptions) -> Trial:
             seeds.append(options.seed)
-            problem = unaudited.get(f"seed_{options.seed}")
-            trial = Trial(seed=options.seed, run="r", problems=[problem] if problem else [])
-            return trial, None if problem else LOAD
+            audit = audits.get(f"seed_{options.seed}", PASSED)
+            problems = [] if audit is PASSED else ["failed"]
+            return Trial(seed=options.seed, run=f"run-{options.seed}", audit=audit, problems=problems)
 
         monkeypatch.setattr(chaos_trial, "make", made)
         return seeds
@@ -301,39 +303,43 @@ def loads(*seeds: int) -> list[LoadOptions]:
     return [replace(OPTIONS, seed=seed) for seed in seeds]
 
 
-def test_all_trials_are_audited_together_after_the_last(
+def test_what_an_earlier_trial_was_told_and_a_later_one_lost_is_found(
     trials: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one of them was told of, and a later one lost, is only seen then."""
-    audits: list[int] = []
+    audited: list[Path] = []
 
-    def audit(_compose: object, together: tuple[Load, ...], *_: object) -> Audit:
-        audits.append(len(together))
-        return found
+    def audit(_compose: object, run: Path, *_: object) -> Audit:
+        audited.append(run)
+        return VIOLATED if run == lost else PASSED
 
-    monkeypatch.setattr(command, "audit_loads", audit)
-    seeds, found = trials(), PASSED
+    monkeypatch.setattr(command, "audit_lab", audit)
+    lost = Path("none")
+    seeds = trials()
     assert command.run(loads(7, 8, 9), lab_of(Answers()))
-    assert (seeds, audits) == ([7, 8, 9], [3])
-    found = VIOLATED
+    assert (seeds, audited) == ([7, 8, 9], [Path("run-7"), Path("run-8")])
+    lost = Path("run-7")
     assert not command.run(loads(7, 8), lab_of(Answers()))
+    # One that has failed is known already.
+    trials(seed_7=VIOLATED)
+    audited.clear()
+    assert not command.run(loads(7, 8), lab_of(Answers()))
+    assert audited == []
 
     def broken(*_: object) -> Audit:
         raise KeyError("tx_id")
 
-    monkeypatch.setattr(command, "audit_loads", broken)
+    monkeypatch.setattr(command, "audit_lab", broken)
+    trials()
     assert not command.run(loads(7, 8), lab_of(Answers()))
 
 
 def test_no_trial_is_made_after_one_that_was_not_audited(
     trials: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An audit of all trials would take its transactions for those of a stranger."""
-    audits: list[object] = []
-    monkeypatch.setattr(command, "audit_loads", lambda *given: audits.append(given))
-    seeds = trials(seed_8="The lab was not back")
+    monkeypatch.setattr(command, "audit_lab", lambda *_: PASSED)
+    seeds = trials(seed_8=None)
     assert not command.run(loads(7, 8, 9), lab_of(Answers()))
-    assert (seeds, audits) == ([7, 8], [])
+    assert seeds == [7, 8]
 
 
 def test_nodes_without_client_ids_are_refused(trials: Callable[..., list[int]]) -> None:
