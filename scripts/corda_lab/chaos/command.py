@@ -26,7 +26,6 @@ from corda_lab.faults.model import (
 from corda_lab.lab.deployed import hosts_of
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
-from corda_lab.results import faults as stored_faults
 from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
@@ -189,12 +188,14 @@ def replay(identity: str, settings: Settings) -> bool:
 
 def options_of(folder: Path) -> LoadOptions:
     """The load of a run with faults. Raises LabError if it has none, or is a sweep."""
-    stored_faults.read(folder)
     if (folder / evidence.LOAD).is_file():
-        return folders.read_model(folder / evidence.LOAD, LoadFile).options
-    load = folders.read_model(folder / "run.json", Manifest).load
-    if load is None:
+        load = folders.read_model(folder / evidence.LOAD, LoadFile).options
+    elif (of_run := folders.read_model(folder / "run.json", Manifest).load) is not None:
+        load = of_run
+    else:
         raise LabError(f"{folder.name} is a sweep, whose faults are in its file", "Repeat the sweep, or name a run.")
+    if not load.faults:
+        raise LabError(f"{folder.name}: the run has no faults", "Choose one that `scripts/lab chaos` has made.")
     return load
 
 

@@ -17,11 +17,10 @@ from corda_lab.audit import audit_lab, audit_load
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
-from corda_lab.faults.model import GENERATOR, FaultEntry
+from corda_lab.faults.model import GENERATOR, FaultEntries, FaultEntry
 from corda_lab.lab.deployed import is_here
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
-from corda_lab.results import faults as stored_faults
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
@@ -131,10 +130,6 @@ def make(lab: RunningLab, subject: Subject, options: LoadOptions) -> Trial:
         return trial
     trial.run = folder.name
     try:
-        if (folder / folders.FAULTS).is_file():
-            # A load that has ended before its begin has none.
-            made = stored_faults.read(folder).loads[0]
-            trial.faults, trial.restarted = made.faults, made.restarted
         if reason is None:
             judge_run(trial, folder)
         else:
@@ -170,6 +165,7 @@ def judge_run(trial: Trial, folder: Path) -> None:
     """Enter what a run has counted and audited. Raises LabError if a file is damaged."""
     run = stored.read(folder)
     step, requests = run.steps[0], run.table("requests")
+    trial.faults, trial.restarted = step.faults, step.restarted_after_faults
     trial.audit = run.audits().get(step.index)
     trial.stranded = stranded_in(trial.audit, requests)
     trial.warnings += map(str, step.flags)
@@ -208,12 +204,15 @@ def stranded_in(audit: Audit | None, requests: pl.DataFrame) -> tuple[str, ...]:
 
 def judge_rows(trial: Trial, folder: Path, lab: RunningLab, subject: Subject, users: int) -> None:
     """Enter what is known of a load without results: ask its nodes about open flows, and audit. Raises LabError."""
+    if (folder / folders.FAULTS).is_file():
+        # A load that has ended before its begin has none.
+        trial.faults = folders.read_model(folder / folders.FAULTS, FaultEntries).root
     with silent():
         settled = faulty.settle(lab)
     if not settled.is_at_rest:
         # Flows would be missing that nothing has lost.
         raise LabError("flows were still in flight when their nodes had been started again, so nothing was audited")
-    trial.restarted = tuple(sorted({*trial.restarted, *settled.restarted}))
+    trial.restarted = settled.restarted
     if evidence.ended(folder).rows is None:
         trial.problems.append("the rows of the run were not collected")
     paths = evidence.rows_files(folder)

@@ -69,7 +69,7 @@ def profile(
     if taken.flows is not None and taken.flows.is_idle:
         ui.say(f"warning: {taken.node} was idle: no flow started or ended while it was profiled", "yellow")
     ui.say(f"flame graph: {path}")
-    ui.say(f"components:  {path.with_suffix('.md')}")
+    ui.say(f"components:  {path.with_suffix('.json')}")
 
 
 def heap(

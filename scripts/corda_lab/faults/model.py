@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, RootModel, StringConstraints
 
 from corda_lab.text.durations import format_duration
 from lab_workload.names import canonical, did_you_mean
@@ -107,6 +107,10 @@ class FaultEntry(Fault):
     @property
     def fault(self) -> Fault:
         return Fault(**{name: getattr(self, name) for name in Fault.model_fields})
+
+
+class FaultEntries(RootModel[tuple[FaultEntry, ...]]):
+    """The file ``faults.json`` in the evidence of a load."""
 
 
 def known_targets(nodes: Sequence[str], database: str) -> list[str]:

@@ -31,7 +31,6 @@ MORE_FILES = (
     "spans.parquet",
     "drops.parquet",
     "audit.json",
-    "faults.json",
     "logs/",
     "profiles/",
 )

@@ -1,7 +1,7 @@
 """Profiles as they are stored: in ``results/profiles/``, or in the folder of the run under whose load they were taken.
 
-The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), the
-components in words (``.md``) and as data (``.json``).
+The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), and the
+components (``.json``).
 """
 
 import shutil
@@ -127,7 +127,6 @@ def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     path = folder / f"{profile.name}.html"
     atomic.write_text(path, page)
     atomic.write_text(path.with_suffix(".collapsed"), collapsed)
-    atomic.write_text(path.with_suffix(".md"), markdown(profile))
     atomic.write_text(path.with_suffix(".json"), profile.model_dump_json(indent=2) + "\n")
     return path
 
@@ -190,16 +189,3 @@ def rest_words(profile: Profile) -> str:
     rest = profile.components[TOP:]
     share = sum(one.share_percent for one in rest)
     return f"{len(rest)} further components: {percent(share)}" if rest else ""
-
-
-def markdown(profile: Profile) -> str:
-    lines = [f"# {profile.name}", "", f"{headline(profile)}.", "", f"{load_words(profile.flows).capitalize()}.", ""]
-    if waiting := waiting_words(profile):
-        lines += [f"{waiting.capitalize()}.", ""]
-    lines += ["| share | component | value | what it does | hottest method |", "|---|---|---|---|---|"]
-    for *cells, method in rows(profile):
-        lines.append(f"| {' | '.join(cells)} | `{method}` |")
-    if rest := rest_words(profile):
-        lines += ["", f"{rest}."]
-    lines += ["", ", ".join(f"{name} {value}" for name, value in profile.versions.items() if value)]
-    return "\n".join(lines) + "\n"

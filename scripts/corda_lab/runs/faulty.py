@@ -9,11 +9,11 @@ from bare.commands import come_true
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
+from corda_lab.faults.model import FaultEntries
 from corda_lab.lab.deployed import is_here
 from corda_lab.lab.engine import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
-from corda_lab.results import faults, folders
-from corda_lab.results.faults import FaultsFile, LoadFaults
+from corda_lab.results import folders
 from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
 from corda_lab.runs.running import RunningLab
@@ -43,8 +43,12 @@ class Settled:
 def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
     planned = plan.options.faults
+
+    def note(injection: Injection) -> None:
+        recording.note(folders.FAULTS, FaultEntries, FaultEntries(injection.entries))
+
     if planned:
-        _note(recording, plan, Injection(lab.compose, planned, generator))
+        note(Injection(lab.compose, planned, generator))
     with inject.injecting(lab.compose, planned, generator) as injection:
         try:
             yield injection
@@ -52,19 +56,10 @@ def injecting(lab: RunningLab, plan: RunPlan, generator: Container, recording: R
             if planned:
                 # What was made by now. The rest is healed after the block.
                 injection.end()
-                _note(recording, plan, injection)
+                note(injection)
     for entry in injection.entries:
         if entry.problem:
             ui.warn(f"{entry.name}: {entry.problem}")
-
-
-def _note(recording: Recording, plan: RunPlan, injection: Injection) -> None:
-    """Store the faults of a load with its evidence. Raises LabError if that is impossible."""
-    load = LoadFaults(seed=plan.options.seed, faults=injection.entries)
-    try:
-        faults.write(recording.folder, FaultsFile(schema=faults.SCHEMA, loads=(load,)))
-    except OSError as error:
-        raise folders.unwritable(recording.folder, error) from None
 
 
 def settle(lab: RunningLab) -> Settled:

@@ -16,7 +16,6 @@ from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.results import evidence, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.evidence import LoadFile
-from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.steps.load import LoadOptions
 from lab_workload.subject import Subject
 from support import runs, simulation
@@ -158,25 +157,23 @@ def test_what_the_lab_cannot_have_is_refused(asked: command.Asked, says: str) ->
     assert says in refused.value.message
 
 
-def faults_file(folder: Path, *faults: FaultEntry) -> None:
-    content = FaultsFile(schema=SCHEMA, loads=(LoadFaults(seed=7, faults=faults),))
-    folders.write_json(folder / folders.FAULTS, content.model_dump(mode="json", by_alias=True))
-
-
 def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
-    load = replace(OPTIONS, faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
-    stored = LoadFile(
-        id="20260102T030405Z-chaos",
-        command="scripts/lab chaos",
-        began_at="2026-01-02T03:04:05+00:00",
-        workload="iou",
-        options=load,
-        subject=Subject("PartyA", ()),
-    )
-    folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
+    def store(load: LoadOptions) -> None:
+        stored = LoadFile(
+            id="20260102T030405Z-chaos",
+            command="scripts/lab chaos",
+            began_at="2026-01-02T03:04:05+00:00",
+            workload="iou",
+            options=load,
+            subject=Subject("PartyA", ()),
+        )
+        folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
+
+    store(OPTIONS)
     with pytest.raises(LabError, match="the run has no faults"):
         command.options_of(tmp_path)
-    faults_file(tmp_path, entry("kill", "generator"))
+    load = replace(OPTIONS, faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
+    store(load)
     assert command.options_of(tmp_path) == load
 
 
@@ -185,7 +182,6 @@ def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
     load = replace(OPTIONS, users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
     rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
     folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
-    faults_file(folder, entry("kill", "bridge"))
     assert command.options_of(folder) == load
 
 

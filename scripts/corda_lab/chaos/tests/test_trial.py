@@ -18,13 +18,12 @@ from corda_lab.chaos.trial import TRIAL, Trial
 from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.faults.model import FaultEntry
+from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, faults, folders
+from corda_lab.results import audits, evidence, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.running import RunningLab
@@ -74,8 +73,14 @@ def make(answers: Answers | None = None) -> Trial:
 
 
 def note_faults(folder: Path, *entries: FaultEntry) -> None:
-    loads = (LoadFaults(seed=7, faults=entries, restarted=("PartyB",)),)
-    faults.write(folder, FaultsFile(schema=SCHEMA, loads=loads))
+    """Enter faults in the step of a run, or in the evidence of a load."""
+    faults = FaultEntries(entries).model_dump(mode="json")
+    if not (folder / "steps.json").is_file():
+        folders.write_json(folder / folders.FAULTS, faults)
+        return
+    content = folders.read_object(folder / "steps.json")
+    content["steps"][0] |= {"faults": faults, "restarted_after_faults": ["PartyB"]}
+    folders.write_json(folder / "steps.json", content)
 
 
 End = Callable[..., None]

@@ -14,7 +14,7 @@ def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path:
     taken_in(tmp_path / "evidence", "Notary")
     copied = taken.copied_to(tmp_path)
     names = {path.name for path in (tmp_path / "profiles").iterdir()}
-    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "md", "json")}
+    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json")}
     assert copied.entry == taken.entry
     assert profiles.read(tmp_path, copied.entry) == profile_of()
 
