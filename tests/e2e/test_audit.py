@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from corda_lab.audit import Audit, ViolationKind, audit_lab, databases
-from corda_lab.audit.databases import LABEL, Deadline, Wanted
+from corda_lab.audit.databases import LABEL, Deadline, Extract
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -65,8 +65,8 @@ def payments(run: Path) -> list[str]:
 def forged(lab: Lab, payments: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
     """A payment of the run that pays more than it consumes: its id, and its bytes after that change."""
     settings, folder = shape.of_running(lab.settings), tmp_path_factory.mktemp("bytes")
-    wanted = Wanted(ids=tuple(payments[FIRST_FORGED:]))
-    answers = databases.read(Compose(settings), wanted, folder, Deadline(60))
+    extract = Extract(ids=tuple(payments[FIRST_FORGED:]))
+    answers = databases.read(Compose(settings), extract, folder, Deadline(60))
     rows = [row for file in answers.files for table in databases.tables_in(file) for row in table.rows]
     for row in rows:
         identity, data = row["tx_id"].upper(), bytes.fromhex(row["bytes"])

@@ -20,8 +20,6 @@ _DATA, _ENCODED = 0, 2
 _DEFLATE, _SNAPPY = 0, 1
 _COMPOSITE, _RESTRICTED, _REFERENCE = (0xC562_0000_0000_0000 + code for code in (5, 6, 8))
 
-Value = object
-"""None, a boolean, number, text or bytes, a list of values, a mapping, or one of the two below."""
 Kind = TypeVar("Kind")
 
 
@@ -60,8 +58,11 @@ class _Type(NamedTuple):
     """None if a value of this type is no object, such as a list."""
 
 
-def load(data: bytes) -> Value:
-    """Return the object that was serialised. Raises UnreadableError."""
+def load(data: bytes) -> object:
+    """Return the object that was serialised. Raises UnreadableError.
+
+    It is None, a boolean, number, text or bytes, a list, the pairs of a map, a ``Described`` or a ``Record``.
+    """
     try:
         raw = expanded(data)
         reader = _Reader(raw, 1)
@@ -81,7 +82,13 @@ def expanded(data: bytes) -> bytes:
     if section[0] == _ENCODED:
         encoding, packed = section[1], section[2:]
         if encoding == _SNAPPY:
-            section = _unsnapped(packed)
+            # Imported here, because every verb that runs a load imports this module, and only an audit expands.
+            import cramjam
+
+            try:
+                section = bytes(cramjam.snappy.decompress(packed))
+            except cramjam.DecompressionError as error:
+                raise UnreadableError(str(error)) from None
         elif encoding == _DEFLATE:
             section = zlib.decompressobj().decompress(packed, SIZE_MAX)
         else:
@@ -89,16 +96,6 @@ def expanded(data: bytes) -> bytes:
     if not section or section[0] != _DATA:
         raise UnreadableError("it has no section with data")
     return section
-
-
-def _unsnapped(packed: bytes) -> bytes:
-    # Imported here, because every verb that runs a load imports this module, and only an audit expands anything.
-    import cramjam
-
-    try:
-        return bytes(cramjam.snappy.decompress(packed))
-    except cramjam.DecompressionError as error:
-        raise UnreadableError(str(error)) from None
 
 
 _FIXED: Mapping[int, struct.Struct] = {
@@ -163,7 +160,7 @@ class _Reader:
         self.at = before
         return end
 
-    def value(self) -> Value:
+    def value(self) -> object:
         code = self.data[self.at]
         if code in _CONSTANT:
             self.at += 1
@@ -183,11 +180,11 @@ class _Reader:
             return content.decode() if is_text else content
         return self._nested(code)
 
-    def _nested(self, code: int) -> Value:
+    def _nested(self, code: int) -> object:
         if self.depth >= DEPTH_MAX:
             raise UnreadableError("its values are nested too deeply")
         self.depth += 1
-        nested: Value
+        nested: object
         if code == 0x00:
             self.at += 1
             descriptor = self.value()
@@ -245,7 +242,7 @@ class _Resolver:
         self.types = types
         self.objects: list[object] = []
 
-    def resolve(self, value: object) -> Value:
+    def resolve(self, value: object) -> object:
         if isinstance(value, Described):
             if value.descriptor == _REFERENCE:
                 number = expect(int, value.value)
@@ -260,7 +257,7 @@ class _Resolver:
             return [self.resolve(each) for each in value]
         return value
 
-    def _object(self, value: Described) -> Value:
+    def _object(self, value: Described) -> object:
         kind = self.types.get(value.descriptor) if isinstance(value.descriptor, str) else None
         if kind is None:
             # A class with a serialiser of its own, such as a key: its value is text, bytes or an object.

@@ -74,7 +74,7 @@ class Deadline:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Extract:
     """What is read: a window of the ledgers, None for all of them; or only the bytes of the transactions ``ids``."""
 
     window: Window | None = None
@@ -83,23 +83,20 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database writes what differs."""
+    """How a database writes a column as milliseconds since 1970, the reverse, and bytes in hexadecimal."""
 
     milliseconds: str
-    """A time as milliseconds since 1970; ``{}`` is the column."""
     moment: str
-    """A time from milliseconds since 1970."""
     bytes: str
-    """Bytes in hexadecimal."""
 
     def within(self, column: str, window: Window | None) -> str:
         """Whether a time is in a window."""
-        parts = []
-        if window is not None:
-            parts.append(f"{column} >= {self.moment.format(int(window.since * 1000))}")
-            if window.until is not None:
-                parts.append(f"{column} <= {self.moment.format(int(window.until * 1000) + 1)}")
-        return " and ".join(parts) or "1 = 1"
+        if window is None:
+            return "1 = 1"
+        since = f"{column} >= {self.moment.format(int(window.since * 1000))}"
+        if window.until is None:
+            return since
+        return f"{since} and {column} <= {self.moment.format(int(window.until * 1000) + 1)}"
 
 
 H2 = Dialect(
@@ -122,15 +119,15 @@ _BYTES_OF = (
 """Sets the variable ``transaction_value`` of psql: large objects in most versions, bytes in others."""
 
 
-def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
+def queries(dialect: Dialect, extract: Extract) -> dict[str, str]:
     """The queries by the names of their tables."""
     of_bytes = f"select tx_id, {dialect.bytes} as bytes from node_transactions where"
-    if wanted.ids:
-        names = ", ".join(f"'{identity}'" for identity in wanted.ids[:IDS_MAX] if identity.isalnum())
+    if extract.ids:
+        names = ", ".join(f"'{identity}'" for identity in extract.ids[:IDS_MAX] if identity.isalnum())
         return {"bytes": f"{of_bytes} tx_id in ({names})"}
     milliseconds = dialect.milliseconds.format
-    recorded, consumed = (dialect.within(f"v.{name}_timestamp", wanted.window) for name in ("recorded", "consumed"))
-    within = dialect.within("timestamp", wanted.window)
+    recorded, consumed = (dialect.within(f"v.{name}_timestamp", extract.window) for name in ("recorded", "consumed"))
+    within = dialect.within("timestamp", extract.window)
     committed = "select output_index, transaction_id, consuming_transaction_id from"
     tables = {
         "parties": "select party_name, owning_key_hash from node_info_party_cert",
@@ -155,8 +152,8 @@ def queries(dialect: Dialect, wanted: Wanted) -> dict[str, str]:
         "from node_notary_request_log",
         "bytes": f"{of_bytes} {within}",
     }
-    if wanted.window is not None:
-        spent = dialect.within("consumed_timestamp", wanted.window)
+    if extract.window is not None:
+        spent = dialect.within("consumed_timestamp", extract.window)
         spent = f"select transaction_id from vault_states where {spent}"
         tables["bytes_spent"] = f"{of_bytes} not ({within}) and tx_id in ({spent})"
     return tables
@@ -207,23 +204,22 @@ class Answers:
 
 
 def read(
-    compose: Deployed, wanted: Wanted, folder: Path, deadline: Deadline, *, files: Mapping[str, str] | None = None
+    compose: Deployed, extract: Extract, folder: Path, deadline: Deadline, *, files: Mapping[str, str] | None = None
 ) -> Answers:
     """Ask the databases of all nodes of the lab, into ``folder``. Raises LabError if there is no lab.
 
-    ``files`` has the name of another H2 file on the volume of some nodes, or of another schema in PostgreSQL. If a
-    database does not answer, its reason is in the answers.
+    ``files`` has the name of another H2 file on the volume of some nodes, or of another schema in PostgreSQL.
     """
     nodes, engines = compose.settings.nodes, present(compose)
     if compose.settings.values.get("DATABASE") == "postgres":
-        return _read_postgres(compose, wanted, folder, deadline, files or {})
+        return _read_postgres(compose, extract, folder, deadline, files or {})
     files_on: dict[Engine, dict[str, str]] = {}
     for node in nodes:
         if node.lower() in engines:
             files_on.setdefault(engines[node.lower()], {})[node] = (files or {}).get(node, NODE_FILE)
 
     def read_on(engine: Engine) -> Answers:
-        return _read_h2(compose, engine, files_on[engine], wanted, folder, deadline)
+        return _read_h2(compose, engine, files_on[engine], extract, folder, deadline)
 
     if len(files_on) < 2:
         # Without a thread, Ctrl-C ends the command at once.
@@ -240,7 +236,7 @@ def read(
 
 
 def _read_h2(
-    compose: Deployed, engine: Engine, files: Mapping[str, str], wanted: Wanted, folder: Path, deadline: Deadline
+    compose: Deployed, engine: Engine, files: Mapping[str, str], extract: Extract, folder: Path, deadline: Deadline
 ) -> Answers:
     """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""
     answers: list[Path] = []
@@ -248,7 +244,7 @@ def _read_h2(
 
     def ask() -> None:
         path = folder / "-".join(filter(None, ("h2", engine.name, f"{len(answers)}.csv")))
-        command = engine.arguments(*h2_command(compose, left, wanted, max(1, int(deadline.left))))
+        command = engine.arguments(*h2_command(compose, left, extract, max(1, int(deadline.left))))
         shown = "docker run … " + " ".join(left)
         run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
         answers.append(path)
@@ -264,12 +260,11 @@ def _read_h2(
     return Answers(tuple(answers), tuple(reasons))
 
 
-def h2_command(compose: Deployed, files: Mapping[str, str], wanted: Wanted, seconds: int) -> list[str]:
+def h2_command(compose: Deployed, files: Mapping[str, str], extract: Extract, seconds: int) -> list[str]:
     """The arguments of ``docker`` that read the H2 files of nodes, in one container on the lab's own image of a node.
 
-    The bootstrapper has that image in every lab. An image that the lab has not built has H2's classes in its capsule.
-    The container sees the volumes of the nodes read-only, and no network. It is apart from the nodes, so it takes
-    nothing of their memory, and works on those that have stopped.
+    It is apart from the nodes, so it takes nothing of their memory, and works on those that have stopped. An image that
+    the lab has not built has H2's classes in its capsule.
     """
     volumes = [f"--volume={compose.project}_{node.lower()}-persistence:{LEDGERS}/{node}:ro" for node in files]
     return [
@@ -279,24 +274,24 @@ def h2_command(compose: Deployed, files: Mapping[str, str], wanted: Wanted, seco
         "--log-driver=none",
         *volumes,
         *("--entrypoint=timeout", compose.reader_image, "--kill-after=5", str(seconds)),
-        *("bash", "-c", H2_SCRIPT, "audit", h2_statements(wanted)),
+        *("bash", "-c", H2_SCRIPT, "audit", h2_statements(extract)),
         *(f"{node}={LEDGERS}/{node}/{file}" for node, file in files.items()),
     ]
 
 
-def h2_statements(wanted: Wanted) -> str:
+def h2_statements(extract: Extract) -> str:
     """Statements that each write a table."""
-    tables = {name: query.replace("'", "''") for name, query in queries(H2, wanted).items()}
+    tables = {name: query.replace("'", "''") for name, query in queries(H2, extract).items()}
     return "\n".join(f"call csvwrite('{name}.csv', '{query}');" for name, query in tables.items())
 
 
 def _read_postgres(
-    compose: Deployed, wanted: Wanted, folder: Path, deadline: Deadline, schemas: Mapping[str, str]
+    compose: Deployed, extract: Extract, folder: Path, deadline: Deadline, schemas: Mapping[str, str]
 ) -> Answers:
     path = folder / "postgres.csv"
 
     def ask() -> None:
-        commands = postgres_commands(compose.settings.nodes, wanted, seconds_max=deadline.left, schemas=schemas)
+        commands = postgres_commands(compose.settings.nodes, extract, seconds_max=deadline.left, schemas=schemas)
         command = ["exec", "-T", "postgres", "sh", "-c", POSTGRES_SCRIPT, "audit"]
         compose.run_to_file(path, *command, *in_pieces(commands), seconds_max=deadline.left)
 
@@ -305,7 +300,7 @@ def _read_postgres(
 
 
 def postgres_commands(
-    nodes: Iterable[str], wanted: Wanted, *, seconds_max: float, schemas: Mapping[str, str] | None = None
+    nodes: Iterable[str], extract: Extract, *, seconds_max: float, schemas: Mapping[str, str] | None = None
 ) -> str:
     """The queries of several nodes as one script for psql.
 
@@ -320,7 +315,7 @@ def postgres_commands(
     for node in nodes:
         schema = (schemas or {}).get(node, node.lower())
         lines += [f'SET LOCAL search_path = "{schema}";', _BYTES_OF.format(schema=schema)]
-        for name, query in queries(POSTGRES, wanted).items():
+        for name, query in queries(POSTGRES, extract).items():
             lines += [
                 f"\\echo {MARK} {node}/{name}",
                 f"COPY ({query}) TO STDOUT WITH (FORMAT csv, HEADER);",

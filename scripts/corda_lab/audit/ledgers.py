@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
-from corda_lab.audit.databases import FAILED, IDS_MAX, Deadline, Row, Wanted, read, tables_in
+from corda_lab.audit.databases import FAILED, IDS_MAX, Deadline, Extract, Row, read, tables_in
 from corda_lab.audit.model import (
     Flow,
     FlowStatus,
@@ -60,7 +60,7 @@ class Reading:
     def ledgers(self, scope: Scope) -> Ledgers | None:
         """Read all nodes; None if no ledger can be put together. Raises LabError if there is no lab."""
         settings = self.compose.settings
-        answers = self._ask(Wanted(scope.span), "first")
+        answers = self._ask(Extract(scope.span), "first")
         try:
             nodes = read_tables(answers)
             if not self.reasons and (absent := set(settings.nodes) - nodes.keys()):
@@ -71,16 +71,16 @@ class Reading:
             ledgers = ledgers_of(nodes, self.bytes.transactions, people, settings.notaries, kind)
             # A vault that does not know that a state was consumed does not name its transaction either.
             if missing := self._missing_inputs(ledgers, scope):
-                self.bytes.read(self._ask(Wanted(ids=missing), "further"), people, self.deadline)
+                self.bytes.read(self._ask(Extract(ids=missing), "further"), people, self.deadline)
         except LabError as error:
             self.reasons.append(error.message)
             return None
         return ledgers
 
-    def _ask(self, wanted: Wanted, name: str) -> tuple[Path, ...]:
+    def _ask(self, extract: Extract, name: str) -> tuple[Path, ...]:
         folder = self.folder / name
         folder.mkdir()
-        answers = read(self.compose, wanted, folder, self.deadline, files=self.files)
+        answers = read(self.compose, extract, folder, self.deadline, files=self.files)
         self.reasons += answers.reasons
         return answers.files
 

@@ -172,10 +172,9 @@ class Scope:
     @property
     def span(self) -> Window | None:
         """The one window around all of them; None for the whole."""
-        if not self.windows:
-            return None
         ends = [window.until for window in self.windows]
-        return Window(min(window.since for window in self.windows), None if None in ends else max(filter(None, ends)))
+        until = None if None in ends else max(filter(None, ends), default=None)
+        return Window(min(window.since for window in self.windows), until) if self.windows else None
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ def make(lab: RunningLab, subject: Subject, options: LoadOptions) -> Trial:
             judge_run(trial, folder)
         else:
             judge_rows(trial, folder, lab, subject, options.users)
-        trial.warnings += [f"{one.name}: {one.problem}" for one in trial.faults if is_unmade(one)]
+        unmade = (one for one in trial.faults if not one.was_made and one.problem != TOO_LATE)
+        trial.warnings += [f"{one.name}: {one.problem}" for one in unmade]
         trial.problems += problems_of(trial)
     except LabError as error:
         trial.problems.append(error.message)
@@ -143,11 +144,6 @@ def make(lab: RunningLab, subject: Subject, options: LoadOptions) -> Trial:
     except OSError as error:
         raise folders.unwritable(folder, error) from None
     return trial
-
-
-def is_unmade(fault: FaultEntry) -> bool:
-    """Whether a fault could not be made; one that came too late is none."""
-    return not fault.was_made and fault.problem != TOO_LATE
 
 
 def run_load(options: LoadOptions, settings: Settings) -> tuple[Path | None, str | None]:
@@ -183,7 +179,7 @@ def failed_in(requests: pl.DataFrame) -> pl.DataFrame:
     return with_columns(requests).filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))
 
 
-def is_left(differing: Reason, failed: Mapping[str, int]) -> bool:
+def is_left(differing: Reason, failed: Counter[str]) -> bool:
     """Whether a vault has more than expected, by no more than the number of flows that failed on its node."""
     if differing.code != "vault_differs":
         return False

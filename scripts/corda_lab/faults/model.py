@@ -131,22 +131,22 @@ def problems(
 
     A host that has the name of a target has its faults with it.
     """
-    found = []
+    wrong = []
     if len(faults) > FAULTS_MAX:
-        found.append(Problem(f"has {len(faults)} faults, more than {FAULTS_MAX}", ("faults",)))
+        wrong.append(Problem(f"has {len(faults)} faults, more than {FAULTS_MAX}", ("faults",)))
     places = [*targets, *(host for host in hosts if host not in targets)]
     for place, fault in enumerate(faults):
         where: Location = ("faults", place)
-        found += [Problem(text, (*where, field), remedy) for field, text, remedy in _wrong(fault, places, links)]
-        found += [
+        wrong += [Problem(text, (*where, field), remedy) for field, text, remedy in _wrong(fault, places, links)]
+        wrong += [
             Problem(f"{fault.name} begins while {other.name} lasts", (*where, "at"), "One target has one at a time.")
             for other in faults[:place]
             if _meet(fault, other)
         ]
         if fault.target in hosts and fault.target not in targets and fault.kind not in HOST_KINDS:
             remedy = "A host can have partition, kill and restart. Or name a service of the host."
-            found.append(Problem(f"{fault.target} is a host, not a service", (*where, "target"), remedy))
-    return found
+            wrong.append(Problem(f"{fault.target} is a host, not a service", (*where, "target"), remedy))
+    return wrong
 
 
 def _meet(one: Fault, other: Fault) -> bool:

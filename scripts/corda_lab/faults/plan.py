@@ -241,21 +241,21 @@ def partition(target: Target) -> Treatment:
     if len(ends) == 1:
         return routes(compose, {target.container: compose.neighbours(target.container)})
     one, other = (target.container_of(end) for end in ends)
-    lost, found = routes(compose, {one: addresses_of(other), other: addresses_of(one)})
+    lost, restored = routes(compose, {one: addresses_of(other), other: addresses_of(one)})
     if not any(set(link.split("-")) == set(ends) for link in links_of(compose.settings.values.get("LINKS", ""))):
-        return lost, found
+        return lost, restored
     # A link that loses everything tells nobody.
-    silenced, heard = toxics(target.container_of(LINKS), target.fault.target, {"timeout": {"timeout": 0}})
-    return [*lost, *silenced], [*found, *heard]
+    silenced, opened = toxics(target.container_of(LINKS), target.fault.target, {"timeout": {"timeout": 0}})
+    return [*lost, *silenced], [*restored, *opened]
 
 
 def addresses_of(container: Container) -> list[str]:
-    return addresses_in(_inspected(container, "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
+    return addresses_in(container.checked("{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
 
 
 def full_disk(target: Target) -> Treatment:
     """Let no process of a container write to a file. Processes that start afterwards, from outside, have no limit."""
-    user = _inspected(target.container, "{{.Config.User}}") or "0:0"
+    user = target.container.checked("{{.Config.User}}").strip() or "0:0"
     namespace = (f"--pid=container:{target.container.name}", f"--user={user}", "--network=none")
     forbid, allow = (helper(target.compose, target.container, namespace, "files", verb) for verb in ("forbid", "allow"))
     return [forbid], [allow]
@@ -264,7 +264,7 @@ def full_disk(target: Target) -> Treatment:
 def memory_limit(target: Target) -> Treatment:
     """Give a container no more memory than it uses, or than the fault says. The kernel ends it if it needs more."""
     container = target.container
-    memory, swap = _inspected(container, "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}").split()
+    memory, swap = container.checked("{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}").split()
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
     used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.engine)
@@ -378,7 +378,3 @@ def helper(compose: Deployed, container: Container, namespace: Sequence[str], sc
 
 def text_of(script: str) -> str:
     return resources.files("corda_lab.faults.inside").joinpath(f"{script}.py").read_text(encoding="utf-8")
-
-
-def _inspected(container: Container, form: str) -> str:
-    return docker("container", "inspect", "--format", form, container.name, on=container.engine)

@@ -1,6 +1,5 @@
 """One profile of one JVM, from its start to its files: the flame graph, its stacks and what they say in words."""
 
-import os
 import re
 import time
 from collections.abc import Callable
@@ -19,8 +18,7 @@ from corda_lab.paths import RESULTS
 from corda_lab.profile import asprof, jvm
 from corda_lab.profile.jvm import Jvm, script
 from corda_lab.profile.summary import Totals, summarise
-from corda_lab.results import profiles
-from corda_lab.results.folders import run_id
+from corda_lab.results import folders, profiles
 from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
 
 PROGRESS_SECONDS = 1.0
@@ -163,9 +161,12 @@ def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callabl
     """
     lifecycle.require_engine()
     name = jvm.find_name(name, compose.settings)
-    folder = _require_writable(RESULTS / FOLDER)
+    # Now, and not after the profile.
+    folders.require_writable()
+    folder = RESULTS / FOLDER
+    folder.mkdir(exist_ok=True)
     session = Session(jvm.find(name, compose), event, compose.settings)
-    identity = run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))
+    identity = folders.run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))
     tell(f"attaching to {name}")
     try:
         # An interrupt while it starts must not leave it running.
@@ -186,14 +187,3 @@ def take(name: str, event: Event, seconds: int, compose: Deployed, tell: Callabl
                 path.unlink()
         raise
     return folder / f"{identity}.html", profile
-
-
-def _require_writable(folder: Path) -> Path:
-    """Create the folder of the profiles. Raises LabError now, and not after the profile, if it cannot be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"{folder}: cannot be created ({error.strerror})", "Make its parent writable.") from None
-    if not os.access(folder, os.W_OK):
-        raise LabError(f"{folder}: cannot be written", "Make it writable for you.")
-    return folder

@@ -131,11 +131,11 @@ class Waterfall:
     @property
     def largest(self) -> list[tuple[str, float]]:
         """What the client waited for, by name and in ms, the longest first. Together it is the latency."""
-        found: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         for piece in self.path:
             name = f"{piece.actor}: {piece.name}"
-            found[name] = found.get(name, 0.0) + piece.end_ms - piece.start_ms
-        return sorted(found.items(), key=lambda one: -one[1])
+            by_name[name] = by_name.get(name, 0.0) + piece.end_ms - piece.start_ms
+        return sorted(by_name.items(), key=lambda one: -one[1])
 
 
 def of_request(request: Row, spans: pl.DataFrame) -> Waterfall:
@@ -155,10 +155,10 @@ class _Scene:
     def __init__(self, request: Row, spans: pl.DataFrame) -> None:
         trace, flow_id = text(request, "trace_id") or "", text(request, "flow_id") or ""
         own = spans.filter((pl.col("trace_id") == trace) | (pl.col("flow_id") == flow_id))
-        at = {span.node: span for _, found in flows_of(outside(request)) for span in found}
+        at = {span.node: span for _, spans_there in flows_of(outside(request)) for span in spans_there}
         client, self.bridge = at[CLIENT], at.get(BRIDGE)
         self.request, self.client = request, client
-        self.flows = [flow for _, found in flows_of(own) for flow in found]
+        self.flows = [flow for _, flows in flows_of(own) for flow in flows]
         self.main = next((one for one in self.flows if one.created and one.flow_id == flow_id), None)
         self.wholes = {one.id for one in (*at.values(), *self.flows)}
         self.caused: dict[str | None, list[FlowSpan]] = {client.id: [self.bridge] if self.bridge else []}
@@ -266,12 +266,12 @@ def waits(requests: pl.DataFrame, spans: pl.DataFrame, latency: str) -> list[Wai
 
 def _means(band: pl.DataFrame, spans: pl.DataFrame) -> dict[str, float]:
     chosen = band.slice(max(0, (band.height - REQUESTS_MAX) // 2), REQUESTS_MAX)
-    found: dict[str, float] = defaultdict(float)
+    means: dict[str, float] = defaultdict(float)
     own = spans.filter(pl.col("trace_id").is_in(chosen["trace_id"].implode()))
     for request in chosen.iter_rows(named=True):
         for name, length in of_request(request, own).largest:
-            found[name] += length / chosen.height
-    return found
+            means[name] += length / chosen.height
+    return means
 
 
 def self_times(requests: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -317,10 +317,10 @@ def headline_of(waterfall: Waterfall) -> str:
 def largest_words(waterfall: Waterfall) -> str:
     """What the client waited for most, with its share of the latency, as a sentence; empty if nothing is known."""
     total = waterfall.latency_ms
-    found = [(name, length) for name, length in waterfall.largest if length > 0][:LARGEST_SHOWN]
-    if not found or not total:
+    longest = [(name, length) for name, length in waterfall.largest if length > 0][:LARGEST_SHOWN]
+    if not longest or not total:
         return ""
-    parts = ", ".join(f"{name} {ms(length)} ({100 * length / total:.0f} %)" for name, length in found)
+    parts = ", ".join(f"{name} {ms(length)} ({100 * length / total:.0f} %)" for name, length in longest)
     return f"Most of it: {parts}."
 
 
@@ -347,13 +347,13 @@ def ticks(low: float, high: float) -> list[float]:
 
 def labels(waterfall: Waterfall) -> list[str]:
     """What each row is called. A span whose actor is not that of the span around it begins with it."""
-    found, around = [], list[str]()
+    names, around = [], list[str]()
     for span in waterfall.spans:
         del around[span.depth :]
         is_other = span.kind == "whole" or not around or around[-1] != span.actor
-        found.append(f"{span.actor}: {span.name}" if is_other else span.name)
+        names.append(f"{span.actor}: {span.name}" if is_other else span.name)
         around.append(span.actor)
-    return found
+    return names
 
 
 def svg(waterfall: Waterfall, title: str, *, is_alone: bool = False) -> str:
@@ -373,20 +373,22 @@ def table(waterfall: Waterfall) -> Table:
     """The rows in the terminal. The bars of whole requests and flows are dim."""
     low, whole = waterfall.start_ms, max(waterfall.end_ms - waterfall.start_ms, 0.001)
     times = (Column(name, justify="right", no_wrap=True) for name in ("start, ms", "length, ms"))
-    found = Table(Column(no_wrap=True, max_width=LABEL_LENGTH_MAX), *times, "", box=None, pad_edge=False)
+    table = Table(Column(no_wrap=True, max_width=LABEL_LENGTH_MAX), *times, "", box=None, pad_edge=False)
     for span, label in zip(waterfall.spans, labels(waterfall), strict=True):
         begin, end = span.start_ms - low, max(span.end_ms, span.start_ms + whole / BAR_WIDTH) - low
         bar = Bar(whole, begin, end, width=BAR_WIDTH, color="bright_black" if span.kind == "whole" else "default")
-        found.add_row(Text("  " * span.depth + label), f"{span.start_ms:,.1f}", f"{span.length_ms:,.1f}", bar)
-    return found
+        table.add_row(Text("  " * span.depth + label), f"{span.start_ms:,.1f}", f"{span.length_ms:,.1f}", bar)
+    return table
 
 
 def of_requests(run: StoredRun, spans: pl.DataFrame, rows: Sequence[Row], step: int) -> list[Waterfall]:
     """The waterfalls of requests of one step. ``spans`` are those of the run."""
     own = spans.filter(pl.col("step") == step) if spans.height else spans
-    found = [of_request(row, own) for row in rows]
+    waterfalls = [of_request(row, own) for row in rows]
     is_placed = any(run.environment(one).placement for one in run.steps if one.index == step)
-    return [replace(one, path=(), notes=(*one.notes, SEVERAL_CLOCKS)) for one in found] if is_placed else found
+    return (
+        [replace(one, path=(), notes=(*one.notes, SEVERAL_CLOCKS)) for one in waterfalls] if is_placed else waterfalls
+    )
 
 
 def by_identity(run: StoredRun, identity: str) -> Waterfall:
@@ -402,16 +404,16 @@ def as_otlp(run: StoredRun, requests: Iterable[Row] | None = None) -> str:
     return json.dumps(otlp.document(rows, run.spans())) + "\n"
 
 
-def view(found: Waterfall, title: str) -> dict[str, object]:
-    headline = headline_of(found)
+def view(waterfall: Waterfall, title: str) -> dict[str, object]:
+    headline = headline_of(waterfall)
     return {
         "title": title,
         "headline": headline,
-        "largest": largest_words(found),
-        "identity": identity_of(found),
-        "svg": svg(found, f"{title}: {headline}"),
-        "spans": found.spans,
-        "notes": found.notes,
+        "largest": largest_words(waterfall),
+        "identity": identity_of(waterfall),
+        "svg": svg(waterfall, f"{title}: {headline}"),
+        "spans": waterfall.spans,
+        "notes": waterfall.notes,
     }
 
 
@@ -424,16 +426,16 @@ def title_of(one: Chosen) -> str:
 def of_run(run: StoredRun, step: StepEntry) -> list[dict[str, object]]:
     window = Window(step.window.started_at, step.window.ended_at)
     rows = run.table("requests")
-    found = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
-    waterfalls = of_requests(run, run.spans(), [one.row for one in found], step.index)
-    return [view(each, title_of(one)) for each, one in zip(waterfalls, found, strict=True)]
+    requests = chosen(rows, window, step.judged_latency_column, step.load.flows_after)
+    waterfalls = of_requests(run, run.spans(), [one.row for one in requests], step.index)
+    return [view(each, title_of(one)) for each, one in zip(waterfalls, requests, strict=True)]
 
 
-def page(found: Waterfall, title: str, run: str) -> str:
+def page(waterfall: Waterfall, title: str, run: str) -> str:
     return rendering.template("flow.html").render(
         run=run,
-        view=view(found, title),
-        error=found.text("error"),
+        view=view(waterfall, title),
+        error=waterfall.text("error"),
         clock=CLOCK,
         style=palette.css_of_system() + rendering.text_of("report.css"),
     )

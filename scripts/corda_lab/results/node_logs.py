@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -63,13 +64,9 @@ class LogEntry:
     logger: str = ""
 
     @property
-    def has_exception(self) -> bool:
-        return any(_FRAME.match(line) for line in self.lines[1:])
-
-    @property
     def is_error(self) -> bool:
         """Whether it is a warning or an error, or tells an exception: nodes log those of flows at the level INFO."""
-        return self.level in ERROR_LEVELS or self.has_exception
+        return self.level in ERROR_LEVELS or any(_FRAME.match(line) for line in self.lines[1:])
 
     def names(self, identity: str) -> bool:
         """Whether an id, or the beginning of one, is in the entry: in its context or its text."""
@@ -232,8 +229,7 @@ class BoundedText:
     _tail_bytes: int = 0
 
     def add(self, line: str) -> None:
-        encoded = line.encode("utf-8", errors="replace") + b"\n"
-        half = self.bytes_max // 2
+        encoded, half = line.encode("utf-8", errors="replace") + b"\n", self.bytes_max // 2
         if not self._tail and self._head_bytes + len(encoded) <= half:
             self._head.append(encoded)
             self._head_bytes += len(encoded)
@@ -294,37 +290,32 @@ def of_run(folder: Path) -> Iterator[tuple[int, Path, KeptLogs]]:
 class FileOfLog:
     step: int
     path: str
+    """In the folder of the run."""
     log: KeptLog
 
 
-@dataclass(frozen=True)
-class Section:
-    """Everything that a report shows of the kept logs. ``why`` has the reasons, by step, for which they were kept."""
+class Section(NamedTuple):
+    """Everything that a report shows of the kept logs."""
 
     why: list[tuple[int, str]]
+    """The reasons, by step, for which they were kept."""
     errors: list[tuple[FileOfLog, ErrorKind]]
     """Most frequent first."""
     files: list[FileOfLog]
     missing: list[tuple[str, str]]
+    """The nodes whose log could not be read, and why."""
 
 
 def section(folder: Path) -> Section | None:
     """The kept logs of a run; None if it has none. Raises LabError if ``logs.json`` is damaged."""
-    of_steps = list(of_run(folder))
-    if not of_steps:
-        return None
-    files = [
-        FileOfLog(step, (path.relative_to(folder) / log.file).as_posix(), log)
-        for step, path, kept in of_steps
-        for log in kept.logs
-    ]
+    why, files, missing = [], list[FileOfLog](), list[tuple[str, str]]()
+    for step, path, kept in of_run(folder):
+        why.append((step, kept.why))
+        files += [FileOfLog(step, (path.relative_to(folder) / log.file).as_posix(), log) for log in kept.logs]
+        missing += kept.missing.items()
     errors = [(file, kind) for file in files for kind in file.log.errors]
-    return Section(
-        why=[(step, kept.why) for step, _, kept in of_steps],
-        errors=sorted(errors, key=lambda error: (-error[1].count, error[1].first_at)),
-        files=files,
-        missing=[(node, why) for _, _, kept in of_steps for node, why in kept.missing.items()],
-    )
+    errors.sort(key=lambda error: (-error[1].count, error[1].first_at))
+    return Section(why, errors, files, missing) if why else None
 
 
 def clock(at: float) -> str:
@@ -334,10 +325,8 @@ def clock(at: float) -> str:
 
 def lines(folder: Path) -> list[str]:
     """What ``lab report`` says of the logs of a run without results: the files, and the most frequent errors."""
-    found = section(folder)
-    if found is None:
+    kept = section(folder)
+    if kept is None:
         return []
-    words = [f"{len(found.files)} in {folder / FOLDER}"]
-    for file, kind in found.errors[:3]:
-        words.append(f"{kind.count:,} × {file.log.node} {kind.level} {kind.words}")
-    return words
+    most = [f"{kind.count:,} × {file.log.node} {kind.level} {kind.words}" for file, kind in kept.errors[:3]]
+    return [f"{len(kept.files)} in {folder / FOLDER}", *most]

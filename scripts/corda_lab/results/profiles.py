@@ -176,12 +176,12 @@ def load_words(flows: Flows | None) -> str:
 
 
 def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
-    found = []
+    table = []
     for share in profile.components[:TOP]:
         inner = "" if share.innermost in {"", share.method} else f" → {share.innermost}"
         value = value_words(profile.unit, share.value)
-        found.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
-    return found
+        table.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
+    return table
 
 
 def rest_words(profile: Profile) -> str:

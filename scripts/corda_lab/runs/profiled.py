@@ -65,20 +65,20 @@ def span_of(options: LoadOptions) -> Span:
 
 def targets(options: LoadOptions, initiators: Sequence[str], settings: Settings) -> list[str]:
     """Return the names of the JVMs to profile, each once. Raises LabError for an unknown one, or for too many."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in options.profile:
         if word.casefold() == INITIATORS:
-            found |= dict.fromkeys(initiators)
+            names |= dict.fromkeys(initiators)
         elif word.casefold() == ALL:
-            found |= dict.fromkeys(settings.nodes)
+            names |= dict.fromkeys(settings.nodes)
         else:
-            found[jvm.find_name(word, settings, option=OPTION)] = None
-    if len(found) > PROFILED_MAX:
+            names[jvm.find_name(word, settings, option=OPTION)] = None
+    if len(names) > PROFILED_MAX:
         raise LabError(
-            f"{OPTION}: {len(found)} nodes are more than {PROFILED_MAX}",
+            f"{OPTION}: {len(names)} nodes are more than {PROFILED_MAX}",
             "Name fewer: every profile costs CPU time that the other nodes then lack.",
         )
-    return list(found)
+    return list(names)
 
 
 def check(options: LoadOptions, settings: Settings) -> None:
@@ -179,9 +179,8 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
     with ui.phase("Loading the profiler"):
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
-            found = jvm.find(name, lab.compose)
-            asprof.attach(found)
-            sessions.append(Session(found, Event.CPU, lab.settings))
+            sessions.append(Session(jvm.find(name, lab.compose), Event.CPU, lab.settings))
+            asprof.attach(sessions[-1].jvm)
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
     profiling = Profiling(tuple(sessions), span)

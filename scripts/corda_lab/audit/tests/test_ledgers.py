@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.audit import databases, ledgers
-from corda_lab.audit.databases import Deadline, Row, Wanted
+from corda_lab.audit.databases import Deadline, Extract, Row
 from corda_lab.audit.ledgers import Bytes, Tables
 from corda_lab.audit.model import Flow, StateRef
 from corda_lab.audit.tests.test_transactions import BYTES
@@ -144,11 +144,11 @@ def test_what_a_cluster_keeps_elsewhere_is_not_an_empty_log(notary: str, consume
 
 
 def test_the_commands_for_the_largest_network_fit_into_arguments() -> None:
-    wanted = Wanted(ids=tuple(f"{number:064X}" for number in range(databases.IDS_MAX)))
+    extract = Extract(ids=tuple(f"{number:064X}" for number in range(databases.IDS_MAX)))
     nodes = [f"Party{number}" for number in range(15)]
-    pieces = databases.in_pieces(databases.postgres_commands(nodes, wanted, seconds_max=60))
+    pieces = databases.in_pieces(databases.postgres_commands(nodes, extract, seconds_max=60))
     assert "".join(pieces).count(f"{999:064X}") == len(nodes)
-    assert max(map(len, [*pieces, databases.h2_statements(wanted)])) < 128 * 1024
+    assert max(map(len, [*pieces, databases.h2_statements(extract)])) < 128 * 1024
     assert sum(map(len, pieces)) < 2 * 1024**2
 
 
