@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from corda_lab.audit import Audit, ViolationKind, audit_lab, databases
-from corda_lab.audit.databases import LABEL, Deadline, Extract
+from corda_lab.audit.databases import LABEL, Databases, Deadline, Extract
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -66,8 +66,8 @@ def forged(lab: Lab, payments: list[str], tmp_path_factory: pytest.TempPathFacto
     """A payment of the run that pays more than it consumes: its id, and its bytes after that change."""
     settings, folder = shape.of_running(lab.settings), tmp_path_factory.mktemp("bytes")
     extract = Extract(ids=tuple(payments[FIRST_FORGED:]))
-    answers = databases.read(Compose(settings), extract, folder, Deadline(60))
-    rows = [row for file in answers.files for table in databases.tables_in(file) for row in table.rows]
+    answers = Databases(Compose(settings), folder, Deadline(60)).read(extract)
+    rows = [row for file in answers for table in databases.tables_in(file) for row in table.rows]
     for row in rows:
         identity, data = row["tx_id"].upper(), bytes.fromhex(row["bytes"])
         paid = read_transaction(identity, data, People()).outputs[0]

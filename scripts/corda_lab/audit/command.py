@@ -9,8 +9,8 @@ import polars as pl
 
 from corda_lab.audit import databases
 from corda_lab.audit.checks import judge
-from corda_lab.audit.databases import Deadline
-from corda_lab.audit.ledgers import Reading
+from corda_lab.audit.databases import Databases, Deadline
+from corda_lab.audit.ledgers import Bytes, read_ledgers
 from corda_lab.audit.model import Load, Request, RequestStatus, Scope, Window
 from corda_lab.errors import reason_of
 from corda_lab.lab.deployed import Deployed
@@ -103,15 +103,16 @@ def _audit_once(
     compose: Deployed, loads: tuple[Load, ...] | None, deadline: Deadline, files: Mapping[str, str] | None
 ) -> Audit:
     scope = Scope(tuple(load.window for load in loads or ()))
+    read = Bytes()
     with tempfile.TemporaryDirectory(prefix="corda-lab-audit-") as folder:
-        reading = Reading(compose, Path(folder), deadline, files)
-        ledgers = reading.ledgers(scope)
-    if ledgers is None or reading.reasons:
+        asked = Databases(compose, Path(folder), deadline, files)
+        ledgers = read_ledgers(asked, scope, read)
+    if ledgers is None or asked.reasons:
         # What is missing at a node that was not read would look like a loss.
         counts = {} if ledgers is None else {"nodes": len(ledgers.nodes)}
-        return Audit(verdict="cannot tell", counts=counts, reasons=tuple(reading.reasons))
+        return Audit(verdict="cannot tell", counts=counts, reasons=tuple(asked.reasons))
     requests = None if loads is None else [request for load in loads for request in load.requests]
-    return judge(ledgers, requests, scope, reading.bytes.problems)
+    return judge(ledgers, requests, scope, read.problems)
 
 
 def load_of(

@@ -6,7 +6,7 @@ different tables. Times come as milliseconds since 1970, bytes in hexadecimal. N
 
 import csv
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,69 +195,80 @@ def network_created_at(compose: Deployed) -> float:
         raise LabError(f"when the network was made cannot be read: {why}", exit_code=1) from None
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What was read: a file for each answer, and for every database that did not answer, why."""
-
-    files: tuple[Path, ...]
-    reasons: tuple[str, ...]
-
-
-def read(
-    compose: Deployed, extract: Extract, folder: Path, deadline: Deadline, *, files: Mapping[str, str] | None = None
-) -> Answers:
-    """Ask the databases of all nodes of the lab, into ``folder``. Raises LabError if there is no lab.
+class Databases:
+    """The databases of all nodes of a lab. What they answer is written into files in ``folder``.
 
     ``files`` has the name of another H2 file on the volume of some nodes, or of another schema in PostgreSQL.
     """
-    nodes, engines = compose.settings.nodes, present(compose)
-    if compose.settings.values.get("DATABASE") == "postgres":
-        return _read_postgres(compose, extract, folder, deadline, files or {})
-    files_on: dict[Engine, dict[str, str]] = {}
-    for node in nodes:
-        if node.lower() in engines:
-            files_on.setdefault(engines[node.lower()], {})[node] = (files or {}).get(node, NODE_FILE)
 
-    def read_on(engine: Engine) -> Answers:
-        return _read_h2(compose, engine, files_on[engine], extract, folder, deadline)
+    def __init__(
+        self, compose: Deployed, folder: Path, deadline: Deadline, files: Mapping[str, str] | None = None
+    ) -> None:
+        self.compose = compose
+        self.folder = folder
+        self.deadline = deadline
+        self.files = files or {}
+        self.reasons: list[str] = []
+        """For every database that did not answer, why."""
+        self._answers = 0
 
-    if len(files_on) < 2:
-        # Without a thread, Ctrl-C ends the command at once.
-        answers = [read_on(engine) for engine in files_on]
-    else:
+    def read(self, extract: Extract) -> list[Path]:
+        """Ask all of them. Raises LabError if there is no lab."""
+        nodes, engines = self.compose.settings.nodes, present(self.compose)
+        if self.compose.settings.values.get("DATABASE") == "postgres":
+            return self._read_postgres(extract)
+        self.reasons += [f"{node} has no container" for node in nodes if node.lower() not in engines]
+        nodes_on: dict[Engine, list[str]] = {}
+        for node in nodes:
+            if node.lower() in engines:
+                nodes_on.setdefault(engines[node.lower()], []).append(node)
+        if len(nodes_on) < 2:
+            # Without a thread, Ctrl-C ends the command at once.
+            return [file for engine in nodes_on for file in self._read_h2(engine, nodes_on[engine], extract)]
         # All engines at once: they have the same deadline.
-        with ThreadPoolExecutor(max_workers=len(files_on)) as pool:
-            answers = list(pool.map(read_on, files_on))
-    absent = [f"{node} has no container" for node in nodes if node.lower() not in engines]
-    return Answers(
-        tuple(file for one in answers for file in one.files),
-        (*absent, *(reason for one in answers for reason in one.reasons)),
-    )
+        with ThreadPoolExecutor(max_workers=len(nodes_on)) as pool:
+            answers = pool.map(lambda engine: self._read_h2(engine, nodes_on[engine], extract), nodes_on)
+            return [file for files in answers for file in files]
 
+    def _read_h2(self, engine: Engine, nodes: Sequence[str], extract: Extract) -> list[Path]:
+        """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""
+        answers: list[Path] = []
+        left = {node: self.files.get(node, NODE_FILE) for node in nodes}
 
-def _read_h2(
-    compose: Deployed, engine: Engine, files: Mapping[str, str], extract: Extract, folder: Path, deadline: Deadline
-) -> Answers:
-    """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""
-    answers: list[Path] = []
-    left = dict(files)
+        def ask() -> None:
+            answer = self._new_file("-".join(filter(None, ("h2", engine.name))))
+            command = engine.arguments(*h2_command(self.compose, left, extract, max(1, int(self.deadline.left))))
+            shown = "docker run … " + " ".join(left)
+            run_docker_to_file(answer, command, shown=shown, seconds_max=self.deadline.left + ENDING_SECONDS)
+            answers.append(answer)
+            failed = failures(answer)
+            for node in left.keys() - failed.keys():
+                del left[node]
+            if failed:
+                why = "; ".join(f"{node}: {text}" for node, text in failed.items())
+                raise LabError(f"`{shown}` failed: {why}", exit_code=1)
 
-    def ask() -> None:
-        path = folder / "-".join(filter(None, ("h2", engine.name, f"{len(answers)}.csv")))
-        command = engine.arguments(*h2_command(compose, left, extract, max(1, int(deadline.left))))
-        shown = "docker run … " + " ".join(left)
-        run_docker_to_file(path, command, shown=shown, seconds_max=deadline.left + ENDING_SECONDS)
-        answers.append(path)
-        failed = failures(path)
-        for node in left.keys() - failed.keys():
-            del left[node]
-        if failed:
-            why = "; ".join(f"{node}: {text}" for node, text in failed.items())
-            raise LabError(f"`{shown}` failed: {why}", exit_code=1)
+        if problem := _tried(ask, self.deadline):
+            self.reasons.append(f"the ledgers of {', '.join(left)} could not be read: {problem}")
+        return answers
 
-    problem = _tried(ask, deadline)
-    reasons = [f"the ledgers of {', '.join(left)} could not be read: {problem}"] if problem else []
-    return Answers(tuple(answers), tuple(reasons))
+    def _read_postgres(self, extract: Extract) -> list[Path]:
+        answer = self._new_file("postgres")
+
+        def ask() -> None:
+            nodes, left = self.compose.settings.nodes, self.deadline.left
+            commands = postgres_commands(nodes, extract, seconds_max=left, schemas=self.files)
+            command = ["exec", "-T", "postgres", "sh", "-c", POSTGRES_SCRIPT, "audit"]
+            self.compose.run_to_file(answer, *command, *in_pieces(commands), seconds_max=self.deadline.left)
+
+        if problem := _tried(ask, self.deadline):
+            self.reasons.append(f"PostgreSQL could not be read: {problem}")
+            return []
+        return [answer]
+
+    def _new_file(self, name: str) -> Path:
+        self._answers += 1
+        return self.folder / f"{name}-{self._answers}.csv"
 
 
 def h2_command(compose: Deployed, files: Mapping[str, str], extract: Extract, seconds: int) -> list[str]:
@@ -283,20 +294,6 @@ def h2_statements(extract: Extract) -> str:
     """Statements that each write a table."""
     tables = {name: query.replace("'", "''") for name, query in queries(H2, extract).items()}
     return "\n".join(f"call csvwrite('{name}.csv', '{query}');" for name, query in tables.items())
-
-
-def _read_postgres(
-    compose: Deployed, extract: Extract, folder: Path, deadline: Deadline, schemas: Mapping[str, str]
-) -> Answers:
-    path = folder / "postgres.csv"
-
-    def ask() -> None:
-        commands = postgres_commands(compose.settings.nodes, extract, seconds_max=deadline.left, schemas=schemas)
-        command = ["exec", "-T", "postgres", "sh", "-c", POSTGRES_SCRIPT, "audit"]
-        compose.run_to_file(path, *command, *in_pieces(commands), seconds_max=deadline.left)
-
-    problem = _tried(ask, deadline)
-    return Answers((), (f"PostgreSQL could not be read: {problem}",)) if problem else Answers((path,), ())
 
 
 def postgres_commands(

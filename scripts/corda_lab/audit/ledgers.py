@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.audit.amqp import UnreadableError
-from corda_lab.audit.databases import FAILED, IDS_MAX, Deadline, Extract, Row, read, tables_in
+from corda_lab.audit.databases import FAILED, IDS_MAX, Databases, Deadline, Extract, Row, tables_in
 from corda_lab.audit.model import (
     Flow,
     FlowStatus,
@@ -21,7 +21,6 @@ from corda_lab.audit.model import (
 )
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.errors import LabError
-from corda_lab.lab.deployed import Deployed
 from corda_lab.text.words import plural
 
 # Ordinals of net.corda.node.services.statemachine.Checkpoint.FlowStatus. A failed, completed or killed flow is kept
@@ -46,53 +45,40 @@ Tables = dict[str, list[Row]]
 """The tables of a node by name, without the bytes of its transactions."""
 
 
-class Reading:
-    """The ledgers of a lab, and why some could not be read."""
+def read_ledgers(databases: Databases, scope: Scope, read: "Bytes") -> Ledgers | None:
+    """Read all nodes; None if no ledger can be put together. Raises LabError if there is no lab.
 
-    def __init__(self, compose: Deployed, folder: Path, deadline: Deadline, files: Mapping[str, str] | None) -> None:
-        self.compose = compose
-        self.deadline = deadline
-        self.folder = folder
-        self.files = files
-        self.reasons: list[str] = []
-        self.bytes = Bytes()
+    ``read`` gets the transactions whose bytes were read.
+    """
+    settings = databases.compose.settings
+    answers = databases.read(Extract(scope.span))
+    try:
+        nodes = read_tables(answers)
+        if not databases.reasons and (absent := set(settings.nodes) - nodes.keys()):
+            raise LabError(f"the databases did not answer for {', '.join(sorted(absent))}", exit_code=1)
+        people = people_of(nodes)
+        read.add(answers, people, databases.deadline)
+        kind = settings.values.get("NOTARY", "simple")
+        ledgers = ledgers_of(nodes, read.transactions, people, settings.notaries, kind)
+        # A vault that does not know that a state was consumed does not name its transaction either.
+        if missing := missing_inputs(ledgers, scope) - read.unreadable.keys():
+            further = databases.read(Extract(ids=tuple(sorted(missing))[:IDS_MAX]))
+            read.add(further, people, databases.deadline)
+    except LabError as error:
+        databases.reasons.append(error.message)
+        return None
+    return ledgers
 
-    def ledgers(self, scope: Scope) -> Ledgers | None:
-        """Read all nodes; None if no ledger can be put together. Raises LabError if there is no lab."""
-        settings = self.compose.settings
-        answers = self._ask(Extract(scope.span), "first")
-        try:
-            nodes = read_tables(answers)
-            if not self.reasons and (absent := set(settings.nodes) - nodes.keys()):
-                raise LabError(f"the databases did not answer for {', '.join(sorted(absent))}", exit_code=1)
-            people = people_of(nodes)
-            self.bytes.read(answers, people, self.deadline)
-            kind = settings.values.get("NOTARY", "simple")
-            ledgers = ledgers_of(nodes, self.bytes.transactions, people, settings.notaries, kind)
-            # A vault that does not know that a state was consumed does not name its transaction either.
-            if missing := self._missing_inputs(ledgers, scope):
-                self.bytes.read(self._ask(Extract(ids=missing), "further"), people, self.deadline)
-        except LabError as error:
-            self.reasons.append(error.message)
-            return None
-        return ledgers
 
-    def _ask(self, extract: Extract, name: str) -> tuple[Path, ...]:
-        folder = self.folder / name
-        folder.mkdir()
-        answers = read(self.compose, extract, folder, self.deadline, files=self.files)
-        self.reasons += answers.reasons
-        return answers.files
-
-    def _missing_inputs(self, ledgers: Ledgers, scope: Scope) -> tuple[str, ...]:
-        """Transactions that some node has, whose outputs are consumed in scope, and whose bytes were not read."""
-        known, held, parents = ledgers.transactions, set[str](), set[str]()
-        for node in ledgers.nodes.values():
-            held |= node.transactions.keys()
-            for identity, recorded in node.transactions.items():
-                if identity in known and scope.contains(recorded.at):
-                    parents |= known[identity].parents
-        return tuple(sorted((parents & held) - known.keys() - self.bytes.unreadable.keys()))[:IDS_MAX]
+def missing_inputs(ledgers: Ledgers, scope: Scope) -> set[str]:
+    """Transactions that some node has, whose outputs are consumed in scope, and whose bytes were not read."""
+    known, held, parents = ledgers.transactions, set[str](), set[str]()
+    for node in ledgers.nodes.values():
+        held |= node.transactions.keys()
+        for identity, recorded in node.transactions.items():
+            if identity in known and scope.contains(recorded.at):
+                parents |= known[identity].parents
+    return (parents & held) - known.keys()
 
 
 @dataclass
@@ -102,7 +88,7 @@ class Bytes:
     transactions: dict[str, Transaction] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
 
-    def read(self, answers: Iterable[Path], people: People, deadline: Deadline) -> None:
+    def add(self, answers: Iterable[Path], people: People, deadline: Deadline) -> None:
         """Read the transactions of all answers, each once. Raises LabError, also at the deadline."""
         tables = (table for answer in answers for table in tables_in(answer) if table.name.startswith("bytes"))
         for row in (row for table in tables for row in table.rows):

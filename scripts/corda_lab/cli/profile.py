@@ -46,7 +46,7 @@ def profile(
 
     Example: `scripts/lab profile PartyA --seconds 30 --event cpu`
     """
-    kind = Event(chosen("--event: unknown event", event, [*Event]))
+    kind = Event(chosen("--event: unknown event", event, [kind.value for kind in Event]))
     if not SECONDS_MIN <= seconds <= SECONDS_MAX:
         raise LabError(f"--seconds: {seconds} is out of range", f"Use {SECONDS_MIN} to {SECONDS_MAX}.")
     lab = deployed(load_settings())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.audit import Audit, audit_lab, databases
-from corda_lab.audit.databases import Answers, Deadline, Extract
+from corda_lab.audit.databases import Databases, Deadline, Extract
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.engine import HERE
 from corda_lab.lab.settings import load_settings
@@ -19,14 +19,14 @@ def test_an_interrupt_ends_the_reading_on_one_machine(tmp_path: Path, monkeypatc
     """Ctrl-C arrives in the main thread. One that waits for another thread would wait until everything is read."""
     threads = []
 
-    def read(*_: object) -> Answers:
+    def read(*_: object) -> list[Path]:
         threads.append(threading.current_thread())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(databases, "present", lambda _: dict.fromkeys(("notary", "partya", "partyb"), HERE))
-    monkeypatch.setattr(databases, "_read_h2", read)
+    monkeypatch.setattr(Databases, "_read_h2", read)
     with pytest.raises(KeyboardInterrupt):
-        databases.read(Compose(SETTINGS), Extract(), tmp_path, Deadline(30))
+        Databases(Compose(SETTINGS), tmp_path, Deadline(30)).read(Extract())
     assert threads == [threading.main_thread()]
 
 

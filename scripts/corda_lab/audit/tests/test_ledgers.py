@@ -85,7 +85,7 @@ def test_only_a_notary_that_verifies_stores_transactions() -> None:
 
 def test_bytes_are_read_once_and_what_is_not_understood_is_kept_with_its_reason(tmp_path: Path) -> None:
     found = Bytes()
-    found.read([source(tmp_path, WHOLE)] * 2, People(), Deadline(60))
+    found.add([source(tmp_path, WHOLE)] * 2, People(), Deadline(60))
     assert list(found.transactions) == [IDENTITY]
     assert list(found.unreadable) == ["AB"]
 
@@ -94,7 +94,7 @@ def test_decoding_ends_at_the_deadline(tmp_path: Path) -> None:
     deadline = Deadline(0.01)
     time.sleep(0.02)
     with pytest.raises(LabError, match="only 0 transactions could be read within 0 s"):
-        Bytes().read([source(tmp_path, WHOLE)], People(), deadline)
+        Bytes().add([source(tmp_path, WHOLE)], People(), deadline)
 
 
 @pytest.mark.parametrize("length", [0, 40, len(WHOLE) // 2, len(WHOLE) - 8])

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab import lifecycle
+from corda_lab.lab.deployed import Deployed
 from corda_lab.lab.settings import Settings
 from corda_lab.profile import asprof, jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.runs.running import RunningLab, deployed
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import ALL, INITIATORS, LoadOptions
 from corda_lab.steps.plan import RunPlan
@@ -81,14 +80,10 @@ def targets(options: LoadOptions, initiators: Sequence[str], settings: Settings)
     return list(names)
 
 
-def check(options: LoadOptions, settings: Settings) -> None:
+def check(options: LoadOptions, compose: Deployed) -> None:
     """Check what can be checked before anything is put on the lab. Raises LabError if a JVM cannot be profiled."""
-    if not options.profile:
-        return
-    lifecycle.require_engine()
-    lab = deployed(settings)
-    for name in targets(options, (), lab.settings):
-        jvm.find(name, lab)
+    for name in targets(options, (), compose.settings):
+        jvm.find(name, compose)
 
 
 @dataclass
@@ -170,7 +165,7 @@ class Profiling:
 
 
 @contextmanager
-def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
+def prepared(compose: Deployed, plan: RunPlan) -> Iterator[Profiling]:
     """Get ready to profile the nodes of a planned load. After the block, no profiler runs. Raises LabError."""
     options = plan.options
     if not options.profile:
@@ -178,8 +173,8 @@ def prepared(lab: RunningLab, plan: RunPlan) -> Iterator[Profiling]:
         return
     with ui.phase("Loading the profiler"):
         sessions = []
-        for name in targets(options, plan.subject.nodes, lab.settings):
-            sessions.append(Session(jvm.find(name, lab.compose), Event.CPU, lab.settings))
+        for name in targets(options, plan.subject.nodes, compose.settings):
+            sessions.append(Session(jvm.find(name, compose), Event.CPU, compose.settings))
             asprof.attach(sessions[-1].jvm)
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
