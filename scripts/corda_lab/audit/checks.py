@@ -411,7 +411,7 @@ def doubled_flows(view: View) -> Iterator[Violation]:
 # client id. If it makes a transaction again, that has another id, and a request accounts for both. Only the number of
 # them tells: it recorded more than the other flows of its kind.
 
-Flow = tuple[str, str]
+FlowKey = tuple[str, str]
 """A node, and the id of a flow on it."""
 
 
@@ -420,7 +420,7 @@ class FlowKind:
     """The flows of one kind of request in one load, with the transactions that each of them made."""
 
     name: str
-    made: Mapping[Flow, frozenset[str]]
+    made: Mapping[FlowKey, frozenset[str]]
     numbers: Counter[int]
     """The acknowledged flows, by the number of transactions that they made."""
 
@@ -440,7 +440,7 @@ class FlowKind:
 
 def kinds_of(view: View) -> dict[tuple[int, str], FlowKind]:
     """The kinds of flows, by load and part of the workload."""
-    flows_of: dict[tuple[int, str], dict[Flow, bool]] = {}
+    flows_of: dict[tuple[int, str], dict[FlowKey, bool]] = {}
     for request in view.requests:
         flow_id = request.flow_id
         if not flow_id and request.transaction is not None:

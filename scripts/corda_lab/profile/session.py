@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
 from corda_lab.profile import asprof, jvm
 from corda_lab.profile.jvm import Jvm, script
-from corda_lab.profile.summary import Totals, summarise
+from corda_lab.profile.summary import summarise
 from corda_lab.results import folders, profiles
 from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
 
@@ -63,13 +63,11 @@ class Session:
     _before: Reading | None = None
     _flows: Flows | None = None
     _collapsed: str = ""
-    _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def start(self, seconds: int) -> None:
         """Start to take samples. The JVM stops by itself some time after so many seconds."""
         self._engine = asprof.start(self.jvm, self.event, seconds)
         self._is_clean, self._is_sampling = False, True
-        self._started_at = datetime.now(UTC)
         self.began_at, self.began = time.time(), time.monotonic()
         self._before = read_flows(self.jvm, self.settings)
 
@@ -83,34 +81,26 @@ class Session:
 
     def store(self, folder: Path, name: str) -> Profile:
         """Read what was sampled, and write the files of the profile. Nothing of it stays in the container."""
-        names = asprof.thread_names(self.jvm)
+        kind, names = asprof.KINDS[self.event], asprof.thread_names(self.jvm)
         page = asprof.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
-        page = asprof.with_unit(asprof.with_thread_names(page, names), asprof.KINDS[self.event].counted_in)
         stacks = list(asprof.parse(self._collapsed, names))
-        profile = self._profile(name, summarise(self.event, stacks))
-        profiles.write(folder, profile, page, asprof.collapse(stacks))
-        self._is_clean = True
-        return profile
-
-    def _profile(self, name: str, totals: Totals) -> Profile:
-        return Profile(
+        shape = {name: self.settings.values.get(name, "") for name in SHAPE}
+        profile = Profile(
             name=name,
             node=self.jvm.node,
             event=self.event,
             engine=self._engine,
-            started_at=self._started_at.isoformat(timespec="seconds"),
+            started_at=datetime.fromtimestamp(self.began_at or 0.0, UTC).isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             flows=self._flows,
-            unit=asprof.KINDS[self.event].unit,
-            total=totals.total,
-            idle_percent=totals.idle_percent,
-            components=totals.components,
-            states=totals.states,
-            versions={
-                "async-profiler": self.jvm.profiler_version,
-                **{name: self.settings.values.get(name, "") for name in SHAPE},
-            },
+            unit=kind.unit,
+            versions={"async-profiler": self.jvm.profiler_version, **shape},
+            **dict(summarise(self.event, stacks)),
         )
+        page = asprof.with_unit(asprof.with_thread_names(page, names), kind.counted_in)
+        profiles.write(folder, profile, page, asprof.collapse(stacks))
+        self._is_clean = True
+        return profile
 
     def abandon(self) -> None:
         """Stop what still runs, and remove what lies in the container. Does nothing after ``store``."""

@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from corda_lab.profile.asprof import KINDS, Stack
-from corda_lab.results.profiles import ComponentShare, Event
+from corda_lab.results.profiles import ComponentShare, Event, Totals
 
 FILE = Path(__file__).parent / "components.yaml"
 STATE_FRAMES_MAX = 8
@@ -118,16 +117,6 @@ def is_idle(thread: str, frames: Sequence[str]) -> bool:
     if thread in table().idle_threads or of_thread(thread) is not None or not any(map(is_java, frames)):
         return True
     return any(frame.startswith(table().idle_frames) for frame in frames)
-
-
-@dataclass(frozen=True)
-class Totals:
-    """The sums of a profile's stacks."""
-
-    total: float
-    idle_percent: float
-    components: tuple[ComponentShare, ...]
-    states: dict[str, float]
 
 
 def summarise(event: Event, stacks: Iterable[Stack]) -> Totals:

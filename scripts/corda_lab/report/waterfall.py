@@ -290,7 +290,7 @@ def self_times(requests: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         .group_by("node", "name")
         .agg(pl.len().alias("count"), alone.sum().alias("total_ms"))
         .with_columns((100 * pl.col("total_ms") / pl.col("total_ms").sum().over("node")).alias("share_percent"))
-        .sort("node", "total_ms", descending=[False, True])
+        .sort("node", "total_ms", "name", descending=[False, True, False])
         .group_by("node", maintain_order=True)
         .head(SPANS_SHOWN)
     )

@@ -77,7 +77,20 @@ class Flows(_Stored):
         return not self.started and not self.ended
 
 
-class Profile(_Stored):
+class Totals(_Stored):
+    """The sums of a profile's stacks."""
+
+    total: float
+    """CPU time, bytes, the time of waiting for locks, or of all threads together."""
+    idle_percent: float
+    """The part of ``total`` in which threads waited for something to do. It belongs to no component."""
+    components: tuple[ComponentShare, ...]
+    """Largest first. Their shares are of what was not idle."""
+    states: dict[str, float]
+    """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
+
+
+class Profile(Totals):
     """A profile in words. It is stored as JSON beside the flame graph."""
 
     schema_version: int = SCHEMA
@@ -91,14 +104,6 @@ class Profile(_Stored):
     seconds: float
     flows: Flows | None
     unit: Unit
-    total: float
-    """CPU time, bytes, the time of waiting for locks, or of all threads together."""
-    idle_percent: float
-    """The part of ``total`` in which threads waited for something to do. It belongs to no component."""
-    components: tuple[ComponentShare, ...]
-    """Largest first. Their shares are of what was not idle."""
-    states: dict[str, float]
-    """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
     versions: dict[str, str]
     """Of Corda, Java and the shape of the lab."""
 
