@@ -45,7 +45,39 @@ Tables = dict[str, list[Row]]
 """The tables of a node by name, without the bytes of its transactions."""
 
 
-def read_ledgers(databases: Databases, scope: Scope, read: "Bytes") -> Ledgers | None:
+@dataclass
+class Bytes:
+    """The transactions whose bytes were read, and the ids of those whose bytes are not understood, with why."""
+
+    transactions: dict[str, Transaction] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+    def add(self, answers: Iterable[Path], people: People, deadline: Deadline) -> None:
+        """Read the transactions of all answers, each once. Raises LabError, also at the deadline."""
+        tables = (table for answer in answers for table in tables_in(answer) if table.name.startswith("bytes"))
+        for row in (row for table in tables for row in table.rows):
+            identity = row["tx_id"].upper()
+            if identity in self.transactions or identity in self.unreadable:
+                continue
+            if deadline.left == 0:
+                read = plural(len(self.transactions), "transaction")
+                raise LabError(f"only {read} could be read within {deadline.seconds:.0f} s", exit_code=1)
+            try:
+                self.transactions[identity] = read_transaction(identity, bytes.fromhex(row["bytes"]), people)
+            except (UnreadableError, ValueError) as error:
+                self.unreadable[identity] = str(error)
+
+    @property
+    def problems(self) -> list[str]:
+        """Why transactions were not understood, with an example of each reason."""
+        examples: dict[str, str] = {}
+        for identity, why in self.unreadable.items():
+            examples.setdefault(why, identity)
+        shown = list(examples.items())[:UNREADABLE_SHOWN_MAX]
+        return [f"transaction {identity} is not understood: {why}" for why, identity in shown]
+
+
+def read_ledgers(databases: Databases, scope: Scope, read: Bytes) -> Ledgers | None:
     """Read all nodes; None if no ledger can be put together. Raises LabError if there is no lab.
 
     ``read`` gets the transactions whose bytes were read.
@@ -79,38 +111,6 @@ def missing_inputs(ledgers: Ledgers, scope: Scope) -> set[str]:
             if identity in known and scope.contains(recorded.at):
                 parents |= known[identity].parents
     return (parents & held) - known.keys()
-
-
-@dataclass
-class Bytes:
-    """The transactions whose bytes were read, and the ids of those whose bytes are not understood, with why."""
-
-    transactions: dict[str, Transaction] = field(default_factory=dict)
-    unreadable: dict[str, str] = field(default_factory=dict)
-
-    def add(self, answers: Iterable[Path], people: People, deadline: Deadline) -> None:
-        """Read the transactions of all answers, each once. Raises LabError, also at the deadline."""
-        tables = (table for answer in answers for table in tables_in(answer) if table.name.startswith("bytes"))
-        for row in (row for table in tables for row in table.rows):
-            identity = row["tx_id"].upper()
-            if identity in self.transactions or identity in self.unreadable:
-                continue
-            if deadline.left == 0:
-                read = plural(len(self.transactions), "transaction")
-                raise LabError(f"only {read} could be read within {deadline.seconds:.0f} s", exit_code=1)
-            try:
-                self.transactions[identity] = read_transaction(identity, bytes.fromhex(row["bytes"]), people)
-            except (UnreadableError, ValueError) as error:
-                self.unreadable[identity] = str(error)
-
-    @property
-    def problems(self) -> list[str]:
-        """Why transactions were not understood, with an example of each reason."""
-        examples: dict[str, str] = {}
-        for identity, why in self.unreadable.items():
-            examples.setdefault(why, identity)
-        shown = list(examples.items())[:UNREADABLE_SHOWN_MAX]
-        return [f"transaction {identity} is not understood: {why}" for why, identity in shown]
 
 
 def read_tables(answers: Iterable[Path]) -> dict[str, Tables]:
