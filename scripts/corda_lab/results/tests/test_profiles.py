@@ -22,7 +22,7 @@ def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path:
 def test_a_damaged_profile_is_one_error_that_names_its_file(tmp_path: Path) -> None:
     taken = taken_in(tmp_path)
     (tmp_path / "profiles" / "partya-cpu.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(LabError, match=r"partya-cpu\.json: name: Field required"):
+    with pytest.raises(LabError, match=r"partya-cpu\.json: total: Field required"):
         profiles.read(tmp_path, taken.entry)
 
 
