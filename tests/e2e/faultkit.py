@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from corda_lab.faults import inject
+from corda_lab.faults.model import Fault, FaultKind
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
-from corda_lab.steps.faults import Fault, FaultKind
 
 MADE_SECONDS_MAX = 60
 HEALTHY_SECONDS_MAX = 90

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from corda_lab.faults.model import Fault, FaultKind
 from corda_lab.lab.compose import Compose
-from corda_lab.steps.faults import Fault, FaultKind
 
 SERVICES = ("notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus", "links")
 LOAD = "my-lab-load-1"

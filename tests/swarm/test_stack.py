@@ -17,6 +17,7 @@ import yaml
 from bare.commands import come_true
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault, FaultKind
 from corda_lab.host import engine as host_engine
 from corda_lab.lab import images
 from corda_lab.lab.docker import Container, ask, docker
@@ -26,7 +27,6 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.steps.load import LoadOptions
 from corda_lab.steps.plan import RunPlan
 from corda_lab.swarm import hosts as swarm_hosts

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault
 from corda_lab.knobs.options import Kind, Option
-from corda_lab.steps.faults import Fault
 from corda_lab.text.words import listed, plural
 from lab_workload.load import (
     ARRIVALS,

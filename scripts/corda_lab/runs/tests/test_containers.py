@@ -15,6 +15,7 @@ from prometheus_client.samples import Sample
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Fault
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
@@ -23,7 +24,6 @@ from corda_lab.results.manifest import Image
 from corda_lab.runs import collect, containers, spans
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import Conditioning, LoadOptions
 from corda_lab.steps.plan import RunPlan
 from support import simulation

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.faults.model import Fault
 from corda_lab.lab.settings import Settings
 from corda_lab.results.sweep import Fresh, SweepPlan
 from corda_lab.results.sweep_parts import BurstCount
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN, LoadOptions
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SWEEPS, SweepRequest, show_plan
