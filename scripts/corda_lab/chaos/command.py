@@ -259,7 +259,7 @@ def line(trial: Trial) -> str:
         f"{trial.unrecorded} without a row" if trial.unrecorded else "",
         f"started again: {', '.join(trial.restarted)}" if trial.restarted else "",
         f"audit: {trial.audit.verdict}" if trial.audit else "",
-        f"stranded by Corda: {', '.join(trial.stranded)}" if trial.stranded else "",
+        f"stranded by Corda: {', '.join(sorted(trial.stranded_ids))}" if trial.stranded else "",
         f"FAILED: {'; '.join(trial.problems)}" if trial.problems else "passed",
     ]
     return "; ".join(part for part in parts if part)

@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.audit import audit_lab, audit_load
+from corda_lab.chaos.stranded import Logs, StrandedTransaction, explained_by, is_notary_alone
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
@@ -21,13 +22,12 @@ from corda_lab.faults.model import GENERATOR, FaultEntries, FaultEntry
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
-from corda_lab.results.audits import Audit, Violation, ViolationKind
+from corda_lab.results.audits import Audit, Violation
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
 from corda_lab.steps import rows
 from corda_lab.steps.load import LoadOptions
-from corda_lab.steps.reasons import Reason
-from corda_lab.steps.resolutions import COLUMNS, Resolution, has_succeeded, with_columns, with_resolutions
+from corda_lab.steps.resolutions import COLUMNS, Resolution, with_resolutions
 from corda_lab.text import ui
 from corda_lab.text.words import plural
 from lab_workload.subject import Subject
@@ -35,7 +35,7 @@ from lab_workload.subject import Subject
 TRIAL = "chaos.json"
 AUDIT_SECONDS_MAX = 180.0
 """Time limit of an audit. Ledgers grow from trial to trial."""
-LEFT = "no more than flows that failed may have recorded before"
+LEFT = "no more than flows that failed had recorded before, by the logs"
 """Why counts that differ do not fail a trial."""
 Answers = Mapping[str, FlowStatus]
 """What a node said, by client id."""
@@ -65,8 +65,8 @@ class Trial(BaseModel):
     restarted: tuple[str, ...] = ()
     """The nodes that were started again because flows stayed in flight without that."""
     audit: Audit | None = None
-    stranded: tuple[str, ...] = ()
-    """Transactions that only the notary has, and that nobody was told of: a flow that failed has left them."""
+    stranded: tuple[StrandedTransaction, ...] = ()
+    """Transactions of violations of the audit of which the logs show that Corda has stranded them."""
     warnings: list[str] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
     """Why the trial failed. Empty if it passed."""
@@ -81,15 +81,14 @@ class Trial(BaseModel):
         return tuple(fault for fault in self.faults if fault.was_made)
 
     @property
+    def stranded_ids(self) -> frozenset[str]:
+        return frozenset(one.transaction for one in self.stranded)
+
+    @property
     def violations(self) -> tuple[Violation, ...]:
-        """Those of the audit, without those of stranded transactions."""
+        """Those of the audit, without those of transactions that Corda has stranded."""
         violations = self.audit.violations if self.audit else ()
-        return tuple(one for one in violations if not (is_notary_alone(one) and one.ids[0] in self.stranded))
-
-
-def is_notary_alone(one: Violation) -> bool:
-    """Whether a violation is a transaction that only the notary has. Its id is the first one."""
-    return one.kind is ViolationKind.NOTARY_WITHOUT_TRANSACTION and bool(one.ids)
+        return tuple(one for one in violations if not (is_notary_alone(one) and one.ids[0] in self.stranded_ids))
 
 
 def audit_problems(trial: Trial) -> list[str]:
@@ -162,39 +161,15 @@ def judge_run(trial: Trial, folder: Path) -> None:
     step, requests = run.steps[0], run.table("requests")
     trial.faults, trial.restarted = step.faults, step.restarted_after_faults
     trial.audit = run.audits().get(step.index)
-    trial.stranded = stranded_in(trial.audit, requests)
+    explained = explained_by(Logs.of(folder), requests, trial.audit, step.counts.disagreements)
+    trial.stranded = explained.stranded
     trial.warnings += map(str, step.flags)
-    failed = Counter(failed_in(requests)["node"])
     for differing in step.counts.disagreements:
-        if is_left(differing, failed):
+        if differing in explained.left:
             trial.warnings.append(f"{differing}: {LEFT}")
         else:
             trial.problems.append(str(differing))
     count(trial, requests)
-
-
-def failed_in(requests: pl.DataFrame) -> pl.DataFrame:
-    """The requests whose flow failed, as their callers were told or the nodes said later."""
-    return with_columns(requests).filter((pl.col("outcome") == "failed") | (pl.col("resolved") == "failed"))
-
-
-def is_left(differing: Reason, failed: Counter[str]) -> bool:
-    """Whether a vault has more than expected, by no more than the number of flows that failed on its node."""
-    if differing.code != "vault_differs":
-        return False
-    surplus = int(differing.values["counted"]) - int(differing.values["expected"])
-    return 0 < surplus <= failed[str(differing.values["node"])]
-
-
-def stranded_in(audit: Audit | None, requests: pl.DataFrame) -> tuple[str, ...]:
-    """The transactions that only the notary has because flows failed after it had committed them.
-
-    Nobody was told of them, and there are no more of them than flows that failed. Otherwise, something was lost.
-    """
-    told = with_columns(requests).filter(has_succeeded()).select(pl.coalesce("tx_id", "resolved_tx_id"))
-    alone = {one.ids[0] for one in (audit.violations if audit else ()) if is_notary_alone(one)}
-    is_explained = len(alone) <= failed_in(requests).height and not alone & set(told.to_series().str.to_uppercase())
-    return tuple(sorted(alone)) if is_explained else ()
 
 
 def judge_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: int) -> None:
@@ -219,7 +194,7 @@ def judge_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: in
         trial.audit = audit_load(lab, requests, AUDIT_SECONDS_MAX, stateful=stateful, slack_seconds=slack)
     else:
         trial.audit = audit_lab(lab, deadline_seconds=AUDIT_SECONDS_MAX)
-    trial.stranded = stranded_in(trial.audit, requests)
+    trial.stranded = explained_by(Logs.of(folder), requests, trial.audit, ()).stranded
     with silent():
         for node in subject.nodes:
             unknown.forget(lab.bridge, node, trial.run)

@@ -8,6 +8,7 @@ import pytest
 
 from corda_lab.chaos import command
 from corda_lab.chaos.command import choices_among, drawn
+from corda_lab.chaos.stranded import StrandedTransaction
 from corda_lab.chaos.trial import Trial, problems_of
 from corda_lab.errors import LabError
 from corda_lab.faults.model import KINDS, PARAMETERS, Fault, FaultEntry, FaultKind, known_targets, problems
@@ -88,7 +89,8 @@ def test_a_trial_is_one_line_with_the_seed_that_repeats_it() -> None:
 def test_the_sums_count_violations_that_nothing_explains() -> None:
     alone = Violation(kind=ViolationKind.NOTARY_WITHOUT_TRANSACTION, ids=("AB",), text="only the notary has AB")
     wrong = Audit(verdict="violations", violations=(MISSING, alone))
-    trials = [trial(), trial(audit=wrong, stranded=("AB",), problems=["wrong"])]
+    stranded = StrandedTransaction(transaction="AB", node="PartyA", flow="f", client_id="c", told="failed", log=())
+    trials = [trial(), trial(audit=wrong, stranded=(stranded,), problems=["wrong"])]
     sums = dict(zip(command.TITLES, command.sums(trials), strict=True))
     assert {name: sums[name] for name in ("trials", "acknowledged", "violations", "stranded", "passed")} == {
         "trials": 2,

@@ -23,8 +23,9 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, folders
+from corda_lab.results import audits, evidence, folders, node_logs
 from corda_lab.results.audits import Audit, Violation, ViolationKind
+from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from corda_lab.steps.load import LoadOptions
@@ -172,45 +173,38 @@ def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: End) -> None:
     assert "the counts differ" in problem
 
 
-def with_failed_flow(tmp_path: Path, *, surplus: int, audit: Audit) -> Path:
-    """A run whose last flow failed, with some more states than expected in the vault of its node."""
+def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: End) -> None:
+    """Its last flow had recorded a transaction before the one that Corda stranded."""
     *succeeded, last = SIMULATED
     rows = [*succeeded, {**last, "outcome": "failed", "tx_id": None}]
     counts = simulation.agreeing_counts(rows)
-    vaults = tuple(
-        one.model_copy(update={"counted": one.expected + surplus}) if one.node == "PartyA" else one
-        for one in counts.vaults
+    surplus = tuple(
+        one.model_copy(update={"counted": one.expected + 1}) if one.node == "PartyA" else one for one in counts.vaults
     )
     end = simulation.end_words(rows, 2, 20)
-    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=vaults))
-    audits.write(folder, {1: audit})
+    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
+    audits.write(folder, {1: VIOLATED})
     note_faults(folder, KILLED)
-    return folder
+    ended(folder)
+    without = make()
+    assert len(without.problems) == 2
 
-
-def test_what_a_failed_flow_has_left_does_not_fail_the_trial(tmp_path: Path, ended: End) -> None:
-    """It had recorded a transaction before the one that Corda stranded, which only the notary has."""
-    ended(with_failed_flow(tmp_path, surplus=1, audit=VIOLATED))
+    context = f"client_id={last['client_id']}, flow-id=a-flow"
+    lines = BoundedText()
+    for message, transaction in (
+        ("Recorded transaction locally successfully.", "CD"),
+        ("Sending transaction to notary: O=Notary, L=London, C=GB.", "AB"),
+        ("Flow error allowed to propagate", "AB"),
+    ):
+        lines.add(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
+    log = KeptLog(node="PartyA", file=node_logs.write_log(folder / "logs", "PartyA", lines), entries=3)
+    node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
     found = make()
-    assert (found.problems, found.stranded) == ([], ("AB",))
+    assert found.problems == []
+    assert found.stranded_ids == {"AB"}
     (warning,) = [one for one in found.warnings if "the counts differ" in one]
-    assert warning.endswith("no more than flows that failed may have recorded before")
-    assert "stranded by Corda: AB" in command.line(found)
-
-
-def test_more_than_failed_flows_can_have_left_fails_the_trial(tmp_path: Path, ended: End) -> None:
-    another = ALONE.model_copy(update={"ids": ("CD",)})
-    ended(with_failed_flow(tmp_path, surplus=2, audit=Audit(verdict="violations", violations=(ALONE, another))))
-    found = make()
-    assert (len(found.problems), found.stranded) == (3, ())
-
-
-def test_a_transaction_that_only_the_notary_has_and_somebody_was_told_of_fails_the_trial(
-    tmp_path: Path, ended: End
-) -> None:
-    lost = ALONE.model_copy(update={"ids": (str(SIMULATED[0]["tx_id"]).upper(),)})
-    ended(with_failed_flow(tmp_path, surplus=0, audit=Audit(verdict="violations", violations=(lost,))))
-    assert make().problems == [lost.text]
+    assert warning.endswith("no more than flows that failed had recorded before, by the logs")
+    assert folders.read_model(folder / TRIAL, Trial) == found
 
 
 def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Path, audited: list[pl.DataFrame]) -> None:
