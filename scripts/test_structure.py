@@ -36,6 +36,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "loadgen/locust/lab_workload/yaml_source.py",
         "nodes/links/links.py",
         "scripts/corda_lab/clients/bridge.py",
+        "scripts/corda_lab/figures/claims.py",
         "scripts/corda_lab/results/folders.py",
         "scripts/corda_lab/runs/spans.py",
         "scripts/corda_lab/steps/otlp.py",
@@ -54,6 +55,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "rows on their way into a table": ("scripts/corda_lab/clients/prometheus.py",),
     "variables of a template, rows of a frame, and specifications of Vega-Lite": (
+        "scripts/corda_lab/figures/curves.py",
         "scripts/corda_lab/report/charts_sweep.py",
         "scripts/corda_lab/report/comparison.py",
         "scripts/corda_lab/report/drawing.py",
