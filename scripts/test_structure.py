@@ -114,5 +114,5 @@ def test_the_guide_draws_the_layers_that_are_held() -> None:
     picture = re.search(r"```text\n(\d+ .*?)```", guide, re.DOTALL)
     assert picture is not None
     rows = re.split(r"(?m)^ ?\d+ ", picture[1])[1:]
-    drawn = [set(re.findall(r"(?m)(?:^ +|  )(\w+)(?=  )", row)) & set().union(*held) for row in rows]
+    drawn = [set(re.findall(r"(?m)(?:^ +|  )([\w.]+)(?=  )", row)) & set().union(*held) for row in rows]
     assert drawn == held

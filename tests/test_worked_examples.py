@@ -11,13 +11,14 @@ import polars as pl
 import pytest
 
 from corda_lab.analysis.detection import repeats_needed
+from corda_lab.report import waterfall
 from corda_lab.results.sweep import SearchAnswer
 from corda_lab.results.sweep_parts import FindMaxFields
 from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, repeats_interval, t_quantile
 from corda_lab.stats.slope import slope_of
-from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage, waterfall
+from corda_lab.steps import bursts, costs, counts, open_load, resolutions, rows, stages, usage
 from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import SPAN_SCHEMA
 from corda_lab.sweeps import search

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from corda_lab.faults import inject
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
-from corda_lab.steps.faults import Fault, FaultKind
+from lab_workload.faults import Fault, FaultKind
 
 MADE_SECONDS_MAX = 60
 HEALTHY_SECONDS_MAX = 90

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from corda_lab.profile import histogram, jvm
+from corda_lab.profile import jvm
 from e2e import hostile, ledger_rows
 from e2e.labkit import Lab
 
@@ -26,7 +26,7 @@ class Counted:
 def counted(lab: Lab, bridge: httpx.Client) -> Counted:
     """Count it now. The heap is collected for it."""
     rows, (_, flows) = ledger_rows.count(lab), hostile.started(bridge)
-    return Counted(rows, flows, histogram.count(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
+    return Counted(rows, flows, jvm.histogram(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
 
 
 def require_unchanged(before: Counted, lab: Lab, bridge: httpx.Client) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import polars as pl
 import pytest
 
-from corda_lab.audit import sources
+from corda_lab.audit import databases
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES, KEYS, PARTY_A
 from corda_lab.errors import LabError
@@ -159,7 +159,7 @@ class Ledger:
 
     def audit(self, rows: pl.DataFrame = ROWS, deadline_seconds: float = 60) -> Audit:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sources, "docker_to_file", self.compose.docker_to_file)
+            patch.setattr(databases, "docker_to_file", self.compose.docker_to_file)
             return audit_load(self.compose, rows, deadline_seconds)
 
 

@@ -13,9 +13,8 @@ import httpx
 import polars as pl
 import pytest
 
-from corda_lab.audit import Audit, ViolationKind, audit_lab, dumps, sources
-from corda_lab.audit.queries import Deadline, Wanted
-from corda_lab.audit.sources import LABEL
+from corda_lab.audit import Audit, ViolationKind, audit_lab, databases
+from corda_lab.audit.databases import LABEL, Databases, Deadline, Extract
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
@@ -66,9 +65,9 @@ def payments(run: Path) -> list[str]:
 def forged(lab: Lab, payments: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
     """A payment of the run that pays more than it consumes: its id, and its bytes after that change."""
     settings, folder = shape.of_running(lab.settings), tmp_path_factory.mktemp("bytes")
-    wanted = Wanted(ids=tuple(payments[FIRST_FORGED:]), only_ids=True)
-    answers = sources.read(Compose(settings), wanted, folder, Deadline(60))
-    rows = [row for source in answers.sources for section in dumps.sections(source) for row in section.rows]
+    extract = Extract(ids=tuple(payments[FIRST_FORGED:]))
+    answers = Databases(Compose(settings), folder, Deadline(60)).read(extract)
+    rows = [row for file in answers for table in databases.tables_in(file) for row in table.rows]
     for row in rows:
         identity, data = row["tx_id"].upper(), bytes.fromhex(row["bytes"])
         paid = read_transaction(identity, data, People()).outputs[0]

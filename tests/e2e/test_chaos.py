@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from corda_lab.chaos.model import TRIAL
+from corda_lab.chaos.trial import TRIAL
 from corda_lab.faults import inject
-from corda_lab.faults.wound import HELPER
-from corda_lab.results import folders
+from corda_lab.faults.plan import HELPER
 from e2e.faultkit import await_healthy, inspected, lasting
 from e2e.labkit import Lab
 
@@ -114,7 +113,6 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, kil
     assert (fault["kind"], fault["target"], fault["problem"]) == ("kill", "bridge", None)
     assert fault["began_at"] < fault["healed_at"]
     assert step["requests"]["ok"] > 0
-    assert (folder / folders.FAULTS).is_file()
     trial = read(folder, TRIAL)
     assert (trial["audit"]["verdict"], trial["problems"]) == ("passed", [])
     assert trial["outcomes"]["ok"] == step["requests"]["ok"]
@@ -138,10 +136,10 @@ def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
     finally:
         shutil.rmtree(copy)
     assert "all trials passed" in done.stdout
-    made = read(lab.results()[-1], folders.FAULTS)["loads"][0]
-    assert [(one["kind"], one["target"], one["at_seconds"]) for one in made["faults"]] == [("restart", "bridge", 4.0)]
-    assert made["faults"][0]["began_at"] < made["faults"][0]["healed_at"]
-    assert made["seed"] == int(SEED)
+    (made,) = read(lab.results()[-1], "steps.json")["steps"][0]["faults"]
+    assert (made["kind"], made["target"], made["at_seconds"]) == ("restart", "bridge", 4.0)
+    assert made["began_at"] < made["healed_at"]
+    assert read(lab.results()[-1], TRIAL)["seed"] == int(SEED)
 
 
 def test_no_helper_is_left(lab: Lab) -> None:

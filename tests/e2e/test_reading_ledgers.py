@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.audit import command, queries, sources
+from corda_lab.audit import command, databases
 from corda_lab.audit.command import audit_load
 from corda_lab.audit.tests.test_transactions import BYTES
 from corda_lab.lab.images import image_name
@@ -217,7 +217,7 @@ def test_a_node_that_cannot_be_read_is_named(servers: Servers, tmp_path: Path) -
     assert found.verdict == "cannot tell"
     assert found.reasons[0].startswith("the ledgers of PartyB could not be read: PartyB: ")
     assert "IO Exception" in found.reasons[0]
-    assert ledger.compose.containers == sources.TRIES_MAX, "a copy may have been taken in the middle of a change"
+    assert ledger.compose.containers == databases.TRIES_MAX, "a copy may have been taken in the middle of a change"
 
 
 def test_a_node_without_a_container_is_named(servers: Servers, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_query_that_failed_is_no_empty_table(
 ) -> None:
     """A missing table is normal; any other failure may have cut a table off."""
     for name in ("H2", "POSTGRES"):
-        monkeypatch.setattr(queries, name, replace(getattr(queries, name), milliseconds="1 / 0"))
+        monkeypatch.setattr(databases, name, replace(getattr(databases, name), milliseconds="1 / 0"))
     found = made(servers, database, tmp_path).audit()
     assert (found.verdict, found.violations) == ("cannot tell", ())
     assert re.search("Division by zero|SQLSTATE 22012", found.reasons[0])
@@ -275,7 +275,7 @@ def test_a_query_that_failed_is_no_empty_table(
 def test_a_database_that_leaves_out_a_node_is_named(servers: Servers, tmp_path: Path) -> None:
     ledger = made(servers, "h2", tmp_path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
+        patch.setattr(databases, "docker_to_file", lambda path, *_, **__: path.write_text("@@ end\n"))
         found = audit_load(ledger.compose, ROWS)
     assert found.verdict == "cannot tell"
     assert found.reasons == ("the databases did not answer for Notary, PartyA, PartyB",)

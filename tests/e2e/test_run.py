@@ -15,7 +15,7 @@ import panel_check
 import signal_table
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.lab import node_logs
-from corda_lab.steps.node_log import entries
+from corda_lab.results.node_logs import entries
 from e2e.labkit import Browser, Lab
 
 pytestmark = pytest.mark.lab("standard")

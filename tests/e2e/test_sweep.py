@@ -100,13 +100,11 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
 
 
 def assert_only_the_second_step_had_the_fault(run: Path, steps: list[dict[str, Any]]) -> None:
-    """It is in the step, in the file of faults and in the report."""
+    """It is in the step and in the report."""
     first, second = (step["faults"] for step in steps)
     assert first == []
     assert [(fault["kind"], fault["target"], fault["problem"]) for fault in second] == [("pause", "partyb", None)]
     assert second[0]["began_at"] < second[0]["healed_at"]
-    stored = json.loads((run / folders.FAULTS).read_text(encoding="utf-8"))
-    assert [load["step"] for load in stored["loads"]] == [2]
     assert "pause partyb" in (run / "report.html").read_text(encoding="utf-8")
     assert {audit.verdict for audit in audits.read(run).values()} == {"passed"}
 

@@ -22,6 +22,8 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import Estimate, Point, best, measured_metrics, points, searched
 from corda_lab.analysis.significance import PointComparison
 from corda_lab.clients.prometheus import METRICS_SCHEMA
+from corda_lab.faults.effects import with_effects
+from corda_lab.faults.model import FaultEntry
 from corda_lab.figures import measure, repeats
 from corda_lab.figures.figure import Places
 from corda_lab.figures.judge import ClaimVerdict, judge
@@ -41,8 +43,6 @@ from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
-from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.parameters import AT, STEP
 from corda_lab.steps.usage import ALL, NO_SAMPLES
 from corda_lab.sweeps import store as kept_sweeps

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.chaos.model import TRIAL, Trial
+from corda_lab.chaos.trial import TRIAL, Trial
 from corda_lab.paths import CACHE, ROOT
 from corda_lab.results import folders
 from support import own_lab
@@ -72,7 +72,7 @@ def read(path: Path) -> Trial:
 def test_nothing_acknowledged_is_lost_doubled_or_made(use: Callable[[str], object], database: str, name: str) -> None:
     use(database)
     status, (trial,) = chaos(*TRIALS[database, name])
-    assert trial.problems == (), f"seed {trial.seed}, run {trial.run}"
+    assert not trial.problems, f"seed {trial.seed}, run {trial.run}"
     assert status == 0
     assert trial.made, "a fault took place"
     assert trial.acknowledged > 0

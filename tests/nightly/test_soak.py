@@ -21,7 +21,7 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CACHE, CONFIGS, ROOT
-from corda_lab.profile import histogram, jvm
+from corda_lab.profile import jvm
 from corda_lab.results import stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.slope import POINTS_MIN, slope_of
@@ -59,7 +59,7 @@ def counting_heaps(settings: Settings) -> Iterator[Heaps]:
             for place, counts in found.items():
                 # Also as long as the lab starts. Too few counts fail the test.
                 with suppress(LabError, OSError, subprocess.SubprocessError):
-                    counts.append((time.time(), histogram.count(jvm.find(place, Compose(settings))).bytes))
+                    counts.append((time.time(), jvm.histogram(jvm.find(place, Compose(settings))).bytes))
 
     thread = threading.Thread(target=count, name="heaps")
     thread.start()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from corda_lab.lab.compose import Compose
-from corda_lab.steps.faults import Fault, FaultKind
+from lab_workload.faults import Fault, FaultKind
 
 SERVICES = ("notary", "partya", "partyb", "partyc", "bridge", "locust", "prometheus", "links")
 LOAD = "my-lab-load-1"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from corda_lab.audit import amqp
-from corda_lab.audit.tables import (
+from corda_lab.audit.model import (
     Asset,
     Flow,
     Ledgers,

@@ -26,13 +26,13 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import audits, folders, stored
 from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.swarm import hosts as swarm_hosts
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.deploy import tasks_of
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
+from lab_workload.faults import Fault, FaultKind
 from lab_workload.load import Load
 from lab_workload.plan import Plan
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from lab_workload.durations import format_duration
 
@@ -39,7 +39,7 @@ class Fault(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: FaultKind
-    target: str
+    target: Annotated[str, StringConstraints(to_lower=True)]
     """A service, such as ``partya`` or ``bridge``; ``generator``; or two ends, such as ``partya-partyb``."""
     at_seconds: float
     for_seconds: float
@@ -58,20 +58,21 @@ class Fault(BaseModel):
 
     @property
     def ends_load(self) -> bool:
-        return ends_load(self.kind, self.target)
+        """Whether it ends the generator, and the load with it."""
+        return self.target == GENERATOR and self.kind in ENDING_KINDS
 
     def parameter(self, name: str) -> float:
         return self.parameters.get(name, PARAMETERS[self.kind][name][0])
 
+    @property
+    def given(self) -> str:
+        """``latency_ms 200, jitter_ms 5``: the parameters that are given."""
+        return ", ".join(f"{name} {value:g}" for name, value in self.parameters.items())
+
     def words(self) -> str:
         """``kill bridge at 10s for 5s``, with the parameters that are given."""
-        given = "".join(f", {name} {value:g}" for name, value in self.parameters.items())
-        return f"{self.name} at {format_duration(self.at_seconds)} for {format_duration(self.for_seconds)}{given}"
-
-
-def ends_load(kind: FaultKind, target: str) -> bool:
-    """Whether such a fault ends the generator, and the load with it."""
-    return target == GENERATOR and kind in ENDING_KINDS
+        at, lasts = format_duration(self.at_seconds), format_duration(self.for_seconds)
+        return f"{self.name} at {at} for {lasts}{', ' if self.given else ''}{self.given}"
 
 
 FAULTS_FILE = ".faults"

@@ -8,7 +8,7 @@ Source of the form: ``net.corda.serialization.internal.amqp`` of Corda 3.3 to 4.
 import struct
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 MAGIC = b"corda\x01\x00"
 DEPTH_MAX = 200
@@ -20,12 +20,18 @@ _DATA, _ENCODED = 0, 2
 _DEFLATE, _SNAPPY = 0, 1
 _COMPOSITE, _RESTRICTED, _REFERENCE = (0xC562_0000_0000_0000 + code for code in (5, 6, 8))
 
-Value = object
-"""None, a boolean, number, text or bytes, a list of values, a mapping, or one of the two below."""
+Kind = TypeVar("Kind")
 
 
 class UnreadableError(Exception):
     """The bytes are not what Corda writes, or not in a form that is known here."""
+
+
+def expect(kind: type[Kind], value: object) -> Kind:
+    """A value that has to be of a type. Raises UnreadableError."""
+    if not isinstance(value, kind):
+        raise UnreadableError(f"{kind.__name__} is missing; there is {type(value).__name__}")
+    return value
 
 
 class Described(NamedTuple):
@@ -38,27 +44,12 @@ class Described(NamedTuple):
 class Record(NamedTuple):
     """An object: the class that wrote it, and its properties."""
 
-    type: str
+    class_name: str
     fields: Mapping[str, object]
 
-
-def as_record(value: object) -> Record:
-    if not isinstance(value, Record):
-        raise UnreadableError(f"an object is missing; there is {type(value).__name__}")
-    return value
-
-
-def as_list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise UnreadableError(f"a list is missing; there is {type(value).__name__}")
-    return value
-
-
-def described(value: object) -> object:
-    """What a value with a type of its own is, without the type."""
-    if not isinstance(value, Described):
-        raise UnreadableError(f"a described value is missing; there is {type(value).__name__}")
-    return value.value
+    def get(self, name: str, kind: type[Kind]) -> Kind:
+        """A property that has to be of a type. Raises UnreadableError."""
+        return expect(kind, self.fields.get(name))
 
 
 class _Type(NamedTuple):
@@ -67,8 +58,11 @@ class _Type(NamedTuple):
     """None if a value of this type is no object, such as a list."""
 
 
-def load(data: bytes) -> Value:
-    """Return the object that was serialised. Raises UnreadableError."""
+def load(data: bytes) -> object:
+    """Return the object that was serialised. Raises UnreadableError.
+
+    It is None, a boolean, number, text or bytes, a list, the pairs of a map, a ``Described`` or a ``Record``.
+    """
     try:
         raw = expanded(data)
         reader = _Reader(raw, 1)
@@ -84,30 +78,24 @@ def expanded(data: bytes) -> bytes:
     """The bytes from the section on that has the envelope, without compression."""
     if not data.startswith(MAGIC):
         raise UnreadableError("it does not begin as Corda's serialised objects do")
-    section = data[len(MAGIC)]
-    if section == _ENCODED:
-        encoding, packed = data[len(MAGIC) + 1], data[len(MAGIC) + 2 :]
+    section = data[len(MAGIC) :]
+    if section[0] == _ENCODED:
+        encoding, packed = section[1], section[2:]
         if encoding == _SNAPPY:
-            found = _unsnapped(packed)
+            # Imported here, because every verb that runs a load imports this module, and only an audit expands.
+            import cramjam
+
+            try:
+                section = bytes(cramjam.snappy.decompress(packed))
+            except cramjam.DecompressionError as error:
+                raise UnreadableError(str(error)) from None
         elif encoding == _DEFLATE:
-            found = zlib.decompressobj().decompress(packed, SIZE_MAX)
+            section = zlib.decompressobj().decompress(packed, SIZE_MAX)
         else:
             raise UnreadableError(f"its encoding {encoding} is not known")
-    else:
-        found = data[len(MAGIC) :]
-    if not found or found[0] != _DATA:
+    if not section or section[0] != _DATA:
         raise UnreadableError("it has no section with data")
-    return found
-
-
-def _unsnapped(packed: bytes) -> bytes:
-    # Imported here, because every verb that runs a load imports this module, and only an audit expands anything.
-    import cramjam
-
-    try:
-        return bytes(cramjam.snappy.decompress(packed))
-    except cramjam.DecompressionError as error:
-        raise UnreadableError(str(error)) from None
+    return section
 
 
 _FIXED: Mapping[int, struct.Struct] = {
@@ -172,7 +160,7 @@ class _Reader:
         self.at = before
         return end
 
-    def value(self) -> Value:
+    def value(self) -> object:
         code = self.data[self.at]
         if code in _CONSTANT:
             self.at += 1
@@ -188,27 +176,28 @@ class _Reader:
             self.at = begin + length
             if self.at > len(self.data):
                 raise UnreadableError("it ends within a value")
-            found = self.data[begin : self.at]
-            return found.decode() if is_text else found
+            content = self.data[begin : self.at]
+            return content.decode() if is_text else content
         return self._nested(code)
 
-    def _nested(self, code: int) -> Value:
+    def _nested(self, code: int) -> object:
         if self.depth >= DEPTH_MAX:
             raise UnreadableError("its values are nested too deeply")
         self.depth += 1
+        nested: object
         if code == 0x00:
             self.at += 1
             descriptor = self.value()
-            found: Value = Described(descriptor, self.value())
+            nested = Described(descriptor, self.value())
         else:
             count, _ = self._compound()
             # A value takes at least one byte.
             if count > len(self.data):
                 raise UnreadableError("it announces more values than it has bytes")
             values = [self.value() for _ in range(count)]
-            found = values if code not in (0xC1, 0xD1) else _Pairs(zip(values[::2], values[1::2], strict=True))
+            nested = values if code not in (0xC1, 0xD1) else _Pairs(zip(values[::2], values[1::2], strict=True))
         self.depth -= 1
-        return found
+        return nested
 
 
 class _Pairs(list[tuple[object, object]]):
@@ -221,22 +210,26 @@ _TYPES_MAX = 1_000
 
 
 def _types(schema: bytes) -> Mapping[str, _Type]:
-    found = _TYPES.get(schema)
-    if found is None:
-        found = dict(map(_type, as_list(as_list(described(_Reader(schema, 0).value()))[0])))
+    if schema not in _TYPES:
         if len(_TYPES) >= _TYPES_MAX:
             _TYPES.clear()
-        _TYPES[schema] = found
-    return found
+        types = expect(list, expect(Described, _Reader(schema, 0).value()).value)[0]
+        _TYPES[schema] = dict(map(_type, expect(list, types)))
+    return _TYPES[schema]
 
 
 def _type(raw: object) -> tuple[str, _Type]:
+    """A type of a schema, by its fingerprint."""
     if not isinstance(raw, Described) or raw.descriptor not in (_COMPOSITE, _RESTRICTED):
         raise UnreadableError("its schema has a type of an unknown kind")
-    values, is_object = as_list(raw.value), raw.descriptor == _COMPOSITE
-    fingerprint = as_list(described(values[3 if is_object else 4]))[0]
-    fields = tuple(str(as_list(described(one))[0]) for one in as_list(values[4])) if is_object else None
-    return str(fingerprint), _Type(str(values[0]), fields)
+
+    def first_of(value: object) -> str:
+        return str(expect(list, expect(Described, value).value)[0])
+
+    values = expect(list, raw.value)
+    if raw.descriptor == _RESTRICTED:
+        return first_of(values[4]), _Type(str(values[0]), None)
+    return first_of(values[3]), _Type(str(values[0]), tuple(map(first_of, expect(list, values[4]))))
 
 
 class _Resolver:
@@ -247,29 +240,29 @@ class _Resolver:
 
     def __init__(self, types: Mapping[str, _Type]) -> None:
         self.types = types
-        self.seen: list[object] = []
+        self.objects: list[object] = []
 
-    def resolve(self, value: object) -> Value:
+    def resolve(self, value: object) -> object:
         if isinstance(value, Described):
             if value.descriptor == _REFERENCE:
-                if not isinstance(value.value, int) or not 0 <= value.value < len(self.seen):
+                number = expect(int, value.value)
+                if not 0 <= number < len(self.objects):
                     raise UnreadableError("it refers to an object that it does not have")
-                return self.seen[value.value]
-            found = self._object(value)
-            self.seen.append(found)
-            return found
+                return self.objects[number]
+            self.objects.append(resolved := self._object(value))
+            return resolved
         if isinstance(value, _Pairs):
-            return _Pairs((self.resolve(key), self.resolve(one)) for key, one in value)
+            return _Pairs((self.resolve(key), self.resolve(each)) for key, each in value)
         if isinstance(value, list):
-            return [self.resolve(one) for one in value]
+            return [self.resolve(each) for each in value]
         return value
 
-    def _object(self, value: Described) -> Value:
+    def _object(self, value: Described) -> object:
         kind = self.types.get(value.descriptor) if isinstance(value.descriptor, str) else None
         if kind is None:
             # A class with a serialiser of its own, such as a key: its value is text, bytes or an object.
             return Described(value.descriptor, self.resolve(value.value))
         if kind.fields is None:
             return self.resolve(value.value)
-        values = as_list(value.value)
-        return Record(kind.name, {name: self.resolve(one) for name, one in zip(kind.fields, values, strict=True)})
+        values = zip(kind.fields, expect(list, value.value), strict=True)
+        return Record(kind.name, {name: self.resolve(each) for name, each in values})

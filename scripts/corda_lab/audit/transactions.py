@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from corda_lab.audit import amqp
-from corda_lab.audit.amqp import Described, Record, UnreadableError, as_list, as_record, described
-from corda_lab.audit.tables import Asset, Output, StateRef, Transaction
+from corda_lab.audit.amqp import Described, Record, UnreadableError, expect
+from corda_lab.audit.model import Asset, Output, StateRef, Transaction
 
 # Ordinals of net.corda.core.contracts.ComponentGroupEnum.
 _INPUTS, _OUTPUTS, _TIME_WINDOW, _SIGNERS, _REFERENCES = 0, 1, 5, 6, 7
@@ -58,34 +58,37 @@ def read_transaction(identity: str, data: bytes, people: People) -> Transaction:
 
     Those are changes of notary and explicit upgrades of contracts, which the lab never makes.
     """
-    signed = as_record(amqp.load(data))
-    wire = as_record(amqp.load(_bytes(signed.fields.get("txBits"))))
-    if wire.type != WIRE_TRANSACTION:
-        raise UnreadableError(f"{wire.type} is no usual transaction")
+    signed = expect(Record, amqp.load(data))
+    wire = expect(Record, amqp.load(_bytes(signed.fields.get("txBits"))))
+    if wire.class_name != WIRE_TRANSACTION:
+        raise UnreadableError(f"{wire.class_name} is no usual transaction")
     components = _components(wire)
-    groups = {ordinal: [amqp.load(one) for one in components[ordinal]] for ordinal in _READ if ordinal in components}
-    inputs, references = (tuple(map(_state_ref, groups.get(ordinal, ()))) for ordinal in (_INPUTS, _REFERENCES))
-    keys = {short_key(_bytes(described(key))) for command in groups.get(_SIGNERS, ()) for key in as_list(command)}
+    groups = {ordinal: [amqp.load(each) for each in components.get(ordinal, ())] for ordinal in _READ}
+    inputs, references = (tuple(map(_state_ref, groups[ordinal])) for ordinal in (_INPUTS, _REFERENCES))
+    signers = (expect(Described, key).value for command in groups[_SIGNERS] for key in expect(list, command))
+    keys = {short_key(_bytes(signer)) for signer in signers}
     return Transaction(
         id=identity,
         inputs=inputs,
-        outputs=tuple(_output(as_record(each), people) for each in groups.get(_OUTPUTS, ())),
+        outputs=tuple(_output(expect(Record, each), people) for each in groups[_OUTPUTS]),
         signers=frozenset(people.nodes[key] for key in keys if key in people.nodes),
         signing_parties=frozenset(map(people.name, keys)),
         references=references,
-        is_notarised=bool(inputs or references or groups.get(_TIME_WINDOW)),
+        is_notarised=bool(inputs or references or groups[_TIME_WINDOW]),
         has_own_id=_has_id(wire, components, identity),
     )
 
 
 def _components(wire: Record) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = {}
-    for group in map(as_record, as_list(wire.fields.get("componentGroups"))):
-        ordinal = group.fields.get("groupIndex")
-        if not isinstance(ordinal, int) or ordinal < 0:
-            raise UnreadableError("a group of components has no ordinal")
-        found[ordinal] = [_bytes(each) for each in as_list(group.fields.get("components"))]
-    return found
+    """The serialised components by the ordinal of their group."""
+    components: dict[int, list[bytes]] = {}
+    for each in wire.get("componentGroups", list):
+        group = expect(Record, each)
+        ordinal = group.get("groupIndex", int)
+        if ordinal < 0:
+            raise UnreadableError(f"a group of components has the ordinal {ordinal}")
+        components[ordinal] = [_bytes(component) for component in group.get("components", list)]
+    return components
 
 
 def _has_id(wire: Record, components: Mapping[int, list[bytes]], expected: str) -> bool | None:
@@ -98,20 +101,18 @@ def _has_id(wire: Record, components: Mapping[int, list[bytes]], expected: str) 
 
 def _output(state: Record, people: People) -> Output:
     """An output, from its ``TransactionState``."""
-    data = as_record(state.fields.get("data"))
+    data = state.get("data", Record)
     owner = _party_key(data.fields.get("owner"))
-    parties = [owner] if owner else []
-    if data.type.startswith(LAB_STATES):
-        parties += [
-            key for name, value in data.fields.items() if name != "issuer" and (key := _party_key(value)) is not None
-        ]
-    found = _value(data, people)
+    keys: list[str | None] = [owner]
+    if data.class_name.startswith(LAB_STATES):
+        keys += [_party_key(value) for name, value in data.fields.items() if name != "issuer"]
+    asset, quantity = _value(data, people) or (None, 0)
     return Output(
-        state_class=data.type,
-        holders=frozenset(people.nodes[key] for key in parties if key in people.nodes),
-        asset=found[0] if found else None,
-        quantity=found[1] if found else 0,
-        owner=people.nodes.get(owner) if owner and found else None,
+        state_class=data.class_name,
+        holders=frozenset(people.nodes[key] for key in keys if key is not None and key in people.nodes),
+        asset=asset,
+        quantity=quantity,
+        owner=people.nodes.get(owner) if owner and asset else None,
     )
 
 
@@ -135,7 +136,7 @@ def _value(data: Record, people: People) -> tuple[Asset, int] | None:
     if key is None or product is None or not isinstance(quantity, int):
         return None
     text = product.value if isinstance(product, Described) else product
-    return Asset(data.type, people.name(key), str(text)), quantity
+    return Asset(data.class_name, people.name(key), str(text)), quantity
 
 
 def _party_key(value: object) -> str | None:
@@ -144,20 +145,13 @@ def _party_key(value: object) -> str | None:
 
 
 def _state_ref(value: object) -> StateRef:
-    fields = as_record(value).fields
-    index = fields.get("index")
-    if not isinstance(index, int):
-        raise UnreadableError("a reference to a state has no index")
-    return StateRef(_bytes(fields.get("txhash")).hex().upper(), index)
+    ref = expect(Record, value)
+    return StateRef(_bytes(ref.fields.get("txhash")).hex().upper(), ref.get("index", int))
 
 
 def _bytes(value: object) -> bytes:
     """The content of an object that wraps bytes, such as a hash."""
-    if isinstance(value, Record):
-        value = value.fields.get("bytes")
-    if not isinstance(value, bytes):
-        raise UnreadableError("bytes are missing")
-    return value
+    return expect(bytes, value.fields.get("bytes") if isinstance(value, Record) else value)
 
 
 def identity_of(groups: Mapping[int, Sequence[bytes]], salt: bytes) -> str:
@@ -188,7 +182,3 @@ def _root(leaves: Iterable[bytes]) -> bytes:
 
 def _twice(data: bytes) -> bytes:
     return hashlib.sha256(hashlib.sha256(data).digest()).digest()
-
-
-def inputs_of(transactions: Iterable[Transaction]) -> set[str]:
-    return {state.transaction for one in transactions for state in (*one.inputs, *one.references)}

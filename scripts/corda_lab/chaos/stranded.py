@@ -15,11 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from corda_lab.chaos.model import StrandedTransaction, is_notary_alone
 from corda_lab.errors import LabError
+from corda_lab.faults.model import Part
 from corda_lab.results import folders, node_logs
-from corda_lab.results.audits import Audit
-from corda_lab.steps.node_log import LogEntry, entries
+from corda_lab.results.audits import Audit, Violation, ViolationKind
+from corda_lab.results.node_logs import LogEntry, entries
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.resolutions import with_columns
 
@@ -34,6 +34,20 @@ TEXT_MAX = 200
 
 _VALUE = r"=([^,}]+)"
 _FLOW, _CLIENT, _TRANSACTION = (re.compile(name + _VALUE) for name in ("flow-id", "client_id", "tx_id"))
+
+
+class StrandedTransaction(Part):
+    """A transaction that only the notary has, with what shows that its flow ended before it was recorded."""
+
+    transaction: str
+    node: str
+    """The node on which its flow ran."""
+    flow: str
+    client_id: str
+    told: str
+    """What the caller of the flow was told."""
+    log: tuple[str, ...]
+    """What the nodes have logged of it, in order of time: ``14:34:08.060 PartyA: Notary responded (…)``."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +126,11 @@ def explained_by(logs: Logs, rows: pl.DataFrame, audit: Audit | None, differing:
     alone = [one.ids[0] for one in (audit.violations if audit else ()) if is_notary_alone(one)]
     stranded = [_described(one, flow, logs) for one in alone for flow in flows if one in flow.stranded]
     return Explained(tuple(stranded), tuple(one for one in differing if _is_left(one, flows)))
+
+
+def is_notary_alone(one: Violation) -> bool:
+    """Whether a violation is a transaction that only the notary has. Its id is the first one."""
+    return one.kind is ViolationKind.NOTARY_WITHOUT_TRANSACTION and bool(one.ids)
 
 
 def _is_left(one: Reason, flows: Sequence[FailedFlow]) -> bool:

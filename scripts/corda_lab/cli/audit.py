@@ -20,22 +20,9 @@ DEADLINE_SECONDS = 60.0
 DEADLINE_SECONDS_MAX = 3600.0
 
 
-def verdict_words(found: Audit) -> str:
+def verdict_words(audit: Audit) -> str:
     """The verdict in one line, with markup."""
-    return f"[{COLOURS[found.verdict]}]{escape(found.summary)}[/]"
-
-
-def _show(found: Audit) -> None:
-    table = tables.table("counted", "number", numbers=["number"])
-    for name, count in found.counts.items():
-        table.add_row(name.replace("_", " "), f"{count:,}")
-    if found.counts:
-        tables.show(table)
-    for one in found.violations:
-        ui.console.print(f"[red]{one.kind}[/red] {escape(one.text)}", soft_wrap=True)
-    for reason in found.reasons:
-        ui.console.print(f"[yellow]cannot tell[/yellow] {escape(reason)}", soft_wrap=True)
-    ui.console.print(f"{verdict_words(found)}, in {found.seconds:.1f} s", soft_wrap=True)
+    return f"[{COLOURS[audit.verdict]}]{escape(audit.summary)}[/]"
 
 
 @locks_lab
@@ -72,10 +59,20 @@ def audit(
     end(audit_lab(lab, run, deadline), as_json=as_json)
 
 
-def end(found: Audit, *, as_json: bool) -> None:
+def end(result: Audit, *, as_json: bool) -> None:
+    """Print an audit, and exit with 1 unless it passed."""
     if as_json:
-        ui.print_json(found.model_dump(mode="json"))
+        ui.print_json(result.model_dump(mode="json"))
     else:
-        _show(found)
-    if found.verdict != "passed":
+        table = tables.table("counted", "number", numbers=["number"])
+        for name, count in result.counts.items():
+            table.add_row(name.replace("_", " "), f"{count:,}")
+        if result.counts:
+            tables.show(table)
+        for one in result.violations:
+            ui.console.print(f"[red]{one.kind}[/red] {escape(one.text)}", soft_wrap=True)
+        for reason in result.reasons:
+            ui.console.print(f"[yellow]cannot tell[/yellow] {escape(reason)}", soft_wrap=True)
+        ui.console.print(f"{verdict_words(result)}, in {result.seconds:.1f} s", soft_wrap=True)
+    if result.verdict != "passed":
         raise typer.Exit(1)

@@ -10,9 +10,9 @@ from corda_lab import atomic
 from corda_lab.cli.options import JsonOption
 from corda_lab.errors import LabError
 from corda_lab.report import waterfall
+from corda_lab.report.waterfall import Waterfall
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.waterfall import Waterfall
 from corda_lab.text import ui
 
 FORMATS = (".svg", ".html", ".json")
@@ -48,43 +48,38 @@ def flow(
             f"--output: {output.name} is none of .svg, .html and .json", "Give a name with one of these endings."
         )
     run = stored.read(folders.find_run(run_name))
-    found = waterfall.by_identity(run, identity)
+    chosen = waterfall.by_identity(run, identity)
     if output is not None:
-        _write(output, suffix, found, run)
+        _write(output, suffix, chosen, run)
     if as_json:
-        ui.print_json({"run": run.identity, **asdict(found), "largest": found.largest})
+        ui.print_json({"run": run.identity, **asdict(chosen), "largest": chosen.largest})
         return
-    _show(found, run.identity, run.is_sweep)
+    step = f", step {chosen.request['step']}" if run.is_sweep else ""
+    ui.say(f"{waterfall.headline_of(chosen)}  ({run.identity}{step})", "bold")
+    if words := waterfall.largest_words(chosen):
+        ui.say(words)
+    if error := chosen.text("error"):
+        ui.say(f"error: {error}", "red")
+    for name, value in waterfall.identity_of(chosen):
+        ui.say(f"{name:<12} {value}")
+    ui.console.print()
+    ui.console.print(waterfall.table(chosen), soft_wrap=False)
+    for note in (*chosen.notes, waterfall.CLOCK):
+        ui.say(note, "dim")
     if output is not None:
         ui.say(f"written: {output}")
 
 
-def _write(output: Path, suffix: str, found: Waterfall, run: StoredRun) -> None:
-    title = f"{run.identity}: {waterfall.headline_of(found)}"
+def _write(output: Path, suffix: str, chosen: Waterfall, run: StoredRun) -> None:
+    title = f"{run.identity}: {waterfall.headline_of(chosen)}"
     if suffix == ".json":
-        text = waterfall.as_otlp(run, [found.request])
+        text = waterfall.as_otlp(run, [chosen.request])
     elif suffix == ".svg":
-        text = waterfall.svg(found, title, is_alone=True) + "\n"
+        text = waterfall.svg(chosen, title, is_alone=True) + "\n"
     else:
-        text = waterfall.page(found, title, run.identity)
+        text = waterfall.page(chosen, title, run.identity)
     try:
         atomic.write_text(output, text)
     except OSError as error:
-        raise LabError(
-            f"--output: {output} cannot be written ({error.strerror})", "Choose a folder that you can write."
-        ) from None
-
-
-def _show(found: Waterfall, run: str, is_sweep: bool) -> None:
-    step = f", step {found.request['step']}" if is_sweep else ""
-    ui.say(f"{waterfall.headline_of(found)}  ({run}{step})", "bold")
-    if words := waterfall.largest_words(found):
-        ui.say(words)
-    if error := found.text("error"):
-        ui.say(f"error: {error}", "red")
-    for name, value in waterfall.identity_of(found):
-        ui.say(f"{name:<12} {value}")
-    ui.console.print()
-    ui.console.print(waterfall.table(found), soft_wrap=False)
-    for note in (*found.notes, waterfall.CLOCK):
-        ui.say(note, "dim")
+        problem = f"--output: {output} cannot be written ({error.strerror})"
+        raise LabError(problem, "Choose a folder that you can write.") from None

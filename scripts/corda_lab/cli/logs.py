@@ -11,8 +11,8 @@ import typer
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, node_logs, project
 from corda_lab.lab.settings import load_settings
+from corda_lab.results.node_logs import LogEntry, entries
 from corda_lab.runs.running import deployed
-from corda_lab.steps.node_log import LogEntry, begins_entry, entry_of
 from corda_lab.text import ui
 from corda_lab.text.durations import parse_duration
 from corda_lab.text.redaction import Redactor
@@ -61,7 +61,7 @@ def logs(
     if follow and not place.is_running:
         ui.complain(f"{place.node} is not running, so nothing follows.", "yellow")
     with closing(node_logs.chunks(place, about, after, follow=follow)) as chunks:
-        for entry in _entries(chunks, about.secrets):
+        for entry in entries(_lines(chunks, about.secrets)):
             if _is_wanted(entry, wanted, after, errors):
                 for line in entry.lines:
                     print(line)
@@ -104,21 +104,14 @@ def _is_wanted(entry: LogEntry, identity: str | None, since: float | None, error
     return identity is None or entry.names(identity)
 
 
-def _entries(chunks: Iterable[bytes], secrets: frozenset[str]) -> Iterator[LogEntry]:
-    """The entries of a log as its bytes come. After a moment in which nothing came, the last entry is complete."""
-    redactor, torn, pending = Redactor(secrets), b"", list[str]()
+def _lines(chunks: Iterable[bytes], secrets: frozenset[str]) -> Iterator[str | None]:
+    """The lines of a log as its bytes come, without secrets; None when nothing has come for a moment."""
+    redactor, torn = Redactor(secrets), b""
     for chunk in chunks:
-        if not chunk and pending and not torn:
-            yield entry_of(pending)
-            pending = []
+        if not chunk and not torn:
+            yield None
         *whole, torn = (torn + chunk).split(b"\n")
         for raw in whole:
-            line = redactor.line(raw.decode("utf-8", errors="replace").rstrip("\r"))
-            if pending and begins_entry(line):
-                yield entry_of(pending)
-                pending = []
-            pending.append(line)
+            yield redactor.line(raw.decode("utf-8", errors="replace").rstrip("\r"))
     if torn:
-        pending.append(redactor.line(torn.decode("utf-8", errors="replace")))
-    if pending:
-        yield entry_of(pending)
+        yield redactor.line(torn.decode("utf-8", errors="replace"))

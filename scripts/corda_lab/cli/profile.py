@@ -2,26 +2,26 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from corda_lab.cli.options import JsonOption
-from corda_lab.errors import LabError
+from corda_lab.errors import LabError, chosen
 from corda_lab.lab import lifecycle, lock, project
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile import histogram, jvm
-from corda_lab.profile.events import check_seconds, find_event
-from corda_lab.profile.histogram import Histogram
+from corda_lab.profile import jvm
+from corda_lab.profile.jvm import Histogram
 from corda_lab.profile.session import take
 from corda_lab.results import profiles
-from corda_lab.results.profiles import Event, Profile
+from corda_lab.results.profiles import Event
 from corda_lab.runs.running import deployed
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural, size
 
+SECONDS_MIN, SECONDS_MAX = 1, 600
+"""How long samples can be taken."""
 TOP_DEFAULT = 20
 TOP_MAX = 100_000
 
@@ -46,34 +46,30 @@ def profile(
 
     Example: `scripts/lab profile PartyA --seconds 30 --event cpu`
     """
-    chosen = find_event(event)
-    check_seconds(seconds)
+    kind = Event(chosen("--event: unknown event", event, [kind.value for kind in Event]))
+    if not SECONDS_MIN <= seconds <= SECONDS_MAX:
+        raise LabError(f"--seconds: {seconds} is out of range", f"Use {SECONDS_MIN} to {SECONDS_MAX}.")
     lab = deployed(load_settings())
     if as_json:
-        _, found = take(node, chosen, seconds, lab, lambda _: None)
-        print(found.model_dump_json(indent=2))
+        _, taken = take(node, kind, seconds, lab, lambda _: None)
+        print(taken.model_dump_json(indent=2))
         return
     with ui.Ticker(every_seconds=10) as ticker:
-        path, found = take(node, chosen, seconds, lab, ticker.show)
-    _show_profile(found, path)
-
-
-def _show_profile(found: Profile, path: Path) -> None:
-    ui.say(profiles.headline(found), "bold")
-    ui.say(profiles.load_words(found.flows))
-    if waiting := profiles.waiting_words(found):
+        path, taken = take(node, kind, seconds, lab, ticker.show)
+    ui.say(profiles.headline(taken), "bold")
+    ui.say(profiles.load_words(taken.flows))
+    if waiting := profiles.waiting_words(taken):
         ui.say(waiting)
     ui.console.print()
     table = tables.table("share", "component", "value", "hottest method", numbers=["share", "value"])
-    for share, name, value, _, method in profiles.rows(found):
+    for share, name, value, _, method in profiles.rows(taken):
         table.add_row(*map(escape, (share, name, value, method)))
     tables.show(table)
     ui.console.print()
-    if found.flows is not None and found.flows.is_idle:
-        text = f"warning: {found.node} was idle: no flow started or ended while it was profiled"
-        ui.say(text, "yellow")
+    if taken.flows is not None and taken.flows.is_idle:
+        ui.say(f"warning: {taken.node} was idle: no flow started or ended while it was profiled", "yellow")
     ui.say(f"flame graph: {path}")
-    ui.say(f"components:  {path.with_suffix('.md')}")
+    ui.say(f"components:  {path.with_suffix('.json')}")
 
 
 def heap(
@@ -103,10 +99,12 @@ def heap(
             _hold(stack, settings)
         lifecycle.require_engine()
         lab = deployed(settings)
-        name = jvm.find_name(node, lab.settings)
-        found = jvm.find(name, lab)
-        counted = histogram.count(found, histogram.ALL if everything else histogram.LIVE)
-        _show_heap(counted, top, as_json=as_json)
+        found = jvm.find(jvm.find_name(node, lab.settings), lab)
+        counted = jvm.histogram(found, jvm.ALL if everything else jvm.LIVE)
+    if as_json:
+        ui.print_json(asdict(counted))
+    else:
+        _show(counted, top)
 
 
 def _hold(stack: ExitStack, settings: Settings) -> None:
@@ -118,10 +116,7 @@ def _hold(stack: ExitStack, settings: Settings) -> None:
         raise LabError(error.message, f"{error.remedy} {remedy}") from None
 
 
-def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
-    if as_json:
-        ui.print_json(asdict(counted))
-        return
+def _show(counted: Histogram, top: int) -> None:
     what = "live objects, after a full collection" if counted.is_live else "objects, garbage included"
     ui.say(f"{counted.node}: {counted.instances:,} {what}, {size(counted.bytes)}", "bold")
     ui.console.print()
@@ -132,7 +127,6 @@ def _show_heap(counted: Histogram, top: int, *, as_json: bool) -> None:
     tables.show(table)
     if rest := counted.classes[top:]:
         ui.console.print()
+        objects, length = sum(one.instances for one in rest), sum(one.bytes for one in rest)
         further = f"{len(rest):,} further {'class' if len(rest) == 1 else 'classes'}"
-        ui.say(
-            f"{further}: {plural(sum(one.instances for one in rest), 'object')}, {size(sum(one.bytes for one in rest))}"
-        )
+        ui.say(f"{further}: {plural(objects, 'object')}, {size(length)}")

@@ -46,37 +46,7 @@ CHUNK_BYTES = 64 * 1024
 _DAMAGED = (OSError, EOFError, zlib.error)
 """What reading an older log raises if it is damaged, or was cut off."""
 
-ABOUT_SCRIPT = f"""\
-cd "$1" || exit 3
-if [ $# = 1 ]; then
-  cat node.conf || exit 4
-fi
-echo
-echo {MARK}
-ls logs/archive 2> /dev/null
-exit 0
-"""
-"""Prints the settings of the node, which have its passwords, and the names of its older logs.
-
-With a further argument, it prints the names only.
-"""
-CURRENT_SCRIPT = 'cd "$1/logs" && cat node-*.log'
-ARCHIVE_SCRIPT = 'cd "$1/logs/archive" && shift && cat -- "$@"'
-ROOT_SCRIPT = """\
-cat "$1"/logs/node-*.log | awk -v since="$2" '
-  match($0, /^\\[[A-Z]+ *\\] [0-9T:,-]+Z/) { is_new = substr($0, index($0, "] ") + 2, 19) >= since }
-  is_new && /^Caused by: / { root = $0 }
-  END { print root }'
-"""
-"""Prints the last cause of an error since a time, of which the second is the smallest part."""
-# The command ends when its input does. So nothing goes on in the container when this process has ended, however.
-FOLLOW_SCRIPT = """\
-cd "$1/logs" || exit 3
-tail -n +1 -F node-*.log 2> /dev/null &
-follower=$!
-cat > /dev/null
-kill "$follower"
-"""
+SCRIPT = (Path(__file__).parent / "inside" / "node_log.sh").read_text(encoding="utf-8")
 
 _ARCHIVE = re.compile(r"node-.*\.(\d{4}-\d\d-\d\d)-(\d+)\.log\.gz")
 """An older log: its day, and its number on that day."""
@@ -94,9 +64,10 @@ class NodeLog:
     settings: str | None = None
     """The node's ``node.conf``, with its passwords. None if the node is running: then its own container sees it."""
 
-    def command(self, script: str, *words: str) -> list[str]:
-        """The arguments of docker that run a script. Its arguments are the base directory and ``words``."""
-        return [*self.prefix, "sh", "-c", script, "logs", self.base, *words]
+    def command(self, *words: str, is_open: bool = False) -> list[str]:
+        """The arguments of docker that run the script with these words; with its input if it ``is_open``."""
+        prefix = ("exec", "--interactive", *self.prefix[1:]) if is_open else self.prefix
+        return [*prefix, "sh", "-c", SCRIPT, "logs", self.base, *words]
 
     @property
     def shown(self) -> str:
@@ -150,7 +121,7 @@ def root_cause(compose: Lab, node: str, services: Sequence[Service], since: str)
     The node has stopped. Corda prints only the outermost error. Raises LabError.
     """
     log = find(compose, node, services)
-    printed = docker(*log.command(ROOT_SCRIPT, since[:19]), on=log.context, seconds_max=READ_SECONDS_MAX).stdout
+    printed = docker(*log.command("root", since[:19]), on=log.context, seconds_max=READ_SECONDS_MAX).stdout
     return Redactor(values_in(log.settings or "")).line(printed).strip().removeprefix("Caused by: ")
 
 
@@ -159,14 +130,12 @@ def about(log: NodeLog, known: frozenset[str] = frozenset(), *, deadline: float 
 
     It is read until ``deadline`` on the monotonic clock, but not for longer than ``READ_SECONDS_MAX``.
     """
-    command = log.command(ABOUT_SCRIPT, *(() if log.settings is None else ("names only",)))
+    command = log.command("about" if log.settings is None else "names")
     done = docker(*command, on=log.context, seconds_max=_seconds_left(log, deadline))
     printed, _, names = output_of(done, f"{log.node}: its log cannot be read").rpartition(f"\n{MARK}")
     archives = [(match[1], int(match[2]), name) for name in names.split() if (match := _ARCHIVE.fullmatch(name))]
-    return About(
-        values_in(printed if log.settings is None else log.settings) | known,
-        tuple(name for _, _, name in sorted(archives)),
-    )
+    secrets = values_in(printed if log.settings is None else log.settings) | known
+    return About(secrets, tuple(name for _, _, name in sorted(archives)))
 
 
 def _seconds_left(log: NodeLog, deadline: float) -> float:
@@ -191,13 +160,13 @@ def copied(log: NodeLog, known: About, since: float, folder: Path, *, deadline: 
         docker_to_file(path, *log.command(*command), on=log.context, shown=log.shown, seconds_max=seconds_max)
 
     if names := known.archives_since(since):
-        fetch(older, ARCHIVE_SCRIPT, *names)
+        fetch(older, "archive", *names)
         try:
             with gzip.open(older, "rt", encoding="utf-8", errors="replace") as stream:
                 yield from map(redactor.line, stream)
         except _DAMAGED as error:
             raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-    fetch(current, CURRENT_SCRIPT)
+    fetch(current, "current")
     with current.open(encoding="utf-8", errors="replace") as stream:
         yield from map(redactor.line, stream)
 
@@ -209,15 +178,15 @@ def chunks(log: NodeLog, known: About, since: float | None, *, follow: bool) -> 
     for a moment. Closing the iterator ends what runs in the container.
     """
     if names := known.archives_since(since):
-        with _output(log, log.command(ARCHIVE_SCRIPT, *names)) as output, gzip.GzipFile(fileobj=output) as older:
+        with _output(log, log.command("archive", *names)) as output, gzip.GzipFile(fileobj=output) as older:
             try:
                 while chunk := older.read(CHUNK_BYTES):
                     yield chunk
             except _DAMAGED as error:
                 raise LabError(f"{log.node}: an older log cannot be read ({error})", exit_code=1) from None
-    command, statuses = log.command(CURRENT_SCRIPT), [0]
+    command, statuses = log.command("current"), [0]
     if follow and log.is_running:
-        command = ["exec", "--interactive", *log.prefix[1:], "sh", "-c", FOLLOW_SCRIPT, "logs", log.base]
+        command = log.command("follow", is_open=True)
         statuses += KILLED
     with _output(log, command, statuses) as output:
         while True:

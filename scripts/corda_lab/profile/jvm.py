@@ -1,13 +1,13 @@
-"""Finds the JVM of a node or of the bridge in its container, and controls async-profiler in it.
+"""Finds the JVM of a node or of the bridge in its container, and lets it run diagnostic commands.
 
 The bootstrapper puts async-profiler into the volume `network`, which every node and the bridge mount. Its launcher,
-`asprof`, attaches to the JVM from inside the container, so nothing on this machine needs access to the process.
+`asprof`, attaches to the JVM from inside the container, so nothing on this machine needs access to the process. The
+images have no JDK, so neither `jmap` nor `jcmd`: the launcher sends the same requests.
 """
 
 import re
-import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import CompletedProcess
 
 from bare.commands import last_words
@@ -15,38 +15,32 @@ from corda_lab.errors import LabError, chosen
 from corda_lab.lab.docker import Container, output_of
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.profile.events import KINDS, Engine
-from corda_lab.results.profiles import Event
 
 BRIDGE = "bridge"
 BRIDGE_MAIN = "[o]rg.cordalab.bridge.Main"
 NODE_MAIN = "[n]et.corda.node.Corda"
 """Main classes, as patterns that do not match the command line in which they are searched for."""
-
 ASPROF = "/network/bin/asprof"
-LIBRARY = "/network/bin/libasyncProfiler.so"
 
-STOP_AFTER_SECONDS = 60
-"""The JVM stops a profile by itself after so much more than its time, in case this process is killed."""
+LIVE = "GC.class_histogram"
+"""Collects all garbage, then counts what is left."""
+ALL = f"{LIVE} -all"
+"""Counts everything that is on the heap, garbage too. It collects nothing."""
+SKIPPED = "pre-dump GC was skipped"
+"""What a JVM warns of if a thread is in native code that holds an array on the heap, such as that of compression. It
+then counts without a collection before, and says so only in its log."""
+COUNTS_MAX = 5
+"""How often live objects are counted until a collection comes before."""
 
-LOCKS = ("java.util.concurrent.locks.Reentrant*", "java.util.concurrent.Semaphore*")
-"""Locks whose waits are left out of all other events. Compiled code of Java 8 reports them in every later profile too,
-once one of locks has been taken."""
-
-FIND = f"""
-if [ ! -x {ASPROF} ]; then echo missing; exit; fi
-{ASPROF} --version
-grep --files-with-matches --line-regexp --null-data "$1" /proc/[0-9]*/cmdline 2> /dev/null
-exit 0
-"""
-"""Prints the version of async-profiler and the path of each JVM's command line."""
-
-CLEAN = "rm -f /tmp/asprof.* /tmp/asprof-log.*"
-"""`asprof` removes its temporary files itself, unless it was cut off."""
+_TOTAL = re.compile(r"^Total\s+(\d+)\s+(\d+)\s*$", re.MULTILINE)
+_LINE = re.compile(r"^\s*\d+:\s+(?P<instances>\d+)\s+(?P<bytes>\d+)\s+(?P<name>\S+)", re.MULTILINE)
+_ARRAY = re.compile(r"(?P<depth>\[+)(?:L(?P<of>[^;]+);|(?P<kind>[BCDFIJSZ]))")
+_KINDS = {"B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short", "Z": "boolean"}
 
 
-class AlreadyProfiledError(LabError):
-    """Another profile of the same JVM is running."""
+def script(name: str) -> str:
+    """A script that runs inside a container."""
+    return (Path(__file__).parent / "inside" / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -75,15 +69,15 @@ def find_name(name: str, settings: Settings, *, option: str = "NODE") -> str:
 
 def find(name: str, compose: Lab) -> Jvm:
     """Return the JVM of a node or of the bridge. Raises LabError if it is not running, or has no async-profiler."""
-    service = name.lower()
-    states = {one.name: one for one in compose.services()}
-    if not states:
+    services = {service.name: service for service in compose.services()}
+    if not services:
         raise LabError("The lab is not up", "Start it with `scripts/lab up`.")
-    if service not in states or states[service].state != "running":
-        condition = states[service].condition if service in states else "not started"
+    service = services.get(name.lower())
+    if service is None or service.state != "running":
+        condition = service.condition if service else "not started"
         raise LabError(f"{name} is not running: {condition}", "`scripts/lab status` shows the state of every service.")
-    container = states[service].container
-    done = container.inside("bash", "-c", FIND, "profile", BRIDGE_MAIN if name == BRIDGE else NODE_MAIN)
+    main = BRIDGE_MAIN if name == BRIDGE else NODE_MAIN
+    done = service.container.inside("bash", "-c", script("find_jvm.sh"), "profile", ASPROF, main)
     version, *paths = output_of(done, f"{name}: the container does not answer").splitlines()
     if version == "missing":
         raise LabError(
@@ -92,102 +86,67 @@ def find(name: str, compose: Lab) -> Jvm:
         )
     if not paths:
         raise LabError(f"{name}: there is no Java process in its container", "It may be starting; try again.")
-    return Jvm(name, container, int(paths[-1].split("/")[2]), " ".join(version.split()[1:2]))
+    return Jvm(name, service.container, int(paths[-1].split("/")[2]), " ".join(version.split()[1:2]))
 
 
-def jcmd(jvm: Jvm, command: str) -> CompletedProcess[str]:
-    """Run a diagnostic command of a JVM, such as ``GC.class_histogram -all``, which ``jcmd`` of a JDK would run.
+@dataclass(frozen=True)
+class ClassCount:
+    """The objects of one class."""
 
-    The status is 0 also if the command could not do what it was asked for, so look for what it prints then.
+    name: str
+    """As in Java: ``java.lang.String``, ``char[]``."""
+    instances: int
+    bytes: int
+    """Of the objects themselves, without what they refer to."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """The objects on a heap."""
+
+    node: str
+    is_live: bool
+    """Whether garbage was collected before."""
+    instances: int
+    bytes: int
+    classes: tuple[ClassCount, ...]
+    """Those with the most bytes first."""
+
+
+def histogram(jvm: Jvm, request: str = LIVE) -> Histogram:
+    """Count the objects of a JVM by class. ``request`` is ``LIVE`` or ``ALL``.
+
+    What a node has in use at some moment is mostly garbage, and what an ordinary collection leaves still has some. So
+    the JVM is asked to collect everything before it counts. It stands still meanwhile, for a second or less. If it
+    collected nothing, it counts again. Raises LabError if the JVM does not say, and if it never collects.
     """
-    return jvm.container.inside(ASPROF, "jcmd", str(jvm.pid), command)
-
-
-def said(done: CompletedProcess[str]) -> str:
-    """The last words of a diagnostic command, for an error message: without what the launcher prints of its own."""
-    own = r"^(Connected to (the )?remote JVM|JVM response code = .*)$"
-    return last_words(re.sub(own, "", done.stderr or done.stdout, flags=re.MULTILINE)) or "nothing"
-
-
-def asprof(jvm: Jvm, *arguments: str) -> str:
-    done = jvm.container.inside(ASPROF, *arguments, "--libpath", LIBRARY, str(jvm.pid))
-    if done.returncode != 0:
-        raise _error(jvm, arguments, f"{done.stderr}\n{done.stdout}")
-    return done.stdout
-
-
-def _error(jvm: Jvm, arguments: Sequence[str], output: str) -> LabError:
-    own = re.search(r"\[ERROR\] (.*)", output)
-    words = own[1] if own else last_words(output)
-    if "already started" in words:
-        return _already_profiled(jvm)
-    if "No AllocTracer symbols" in words:
-        return LabError(
-            f"{jvm.node}: its allocations cannot be profiled, because its JVM's library has no symbols",
-            "Use an image whose Java 8 has them, or rebuild the stand-in for it (docs/operations.md, A bare machine).",
-        )
-    if re.search(r"is not running|No such container|Process not found|No such process", words):
-        return LabError(f"{jvm.node} ended while it was profiled", "`scripts/lab status` shows its state.", exit_code=1)
-    return LabError(
-        f"{jvm.node}: async-profiler refused `{shlex.join(arguments)}`: {words}",
-        "docs/operations.md lists what can be profiled where.",
+    for _ in range(COUNTS_MAX):
+        began = jvm.container.now() if request == LIVE else ""
+        # The status is 0 also if the command could not do what it was asked for.
+        done = jvm.container.inside(ASPROF, "jcmd", str(jvm.pid), request)
+        if request != LIVE or SKIPPED not in jvm.container.logged(began):
+            return _counted(jvm, request, done)
+    raise LabError(
+        f"{jvm.node}: its JVM collected nothing at {COUNTS_MAX} counts, because native code held objects on the heap",
+        "Try again, or count with --all what is on the heap, garbage too.",
         exit_code=1,
     )
 
 
-def attach(jvm: Jvm) -> None:
-    """Load the library, which takes seconds of CPU time the first time. Raises LabError if a profile is running."""
-    if "is running" in asprof(jvm, "status"):
-        raise _already_profiled(jvm)
-
-
-def _already_profiled(jvm: Jvm) -> AlreadyProfiledError:
-    return AlreadyProfiledError(
-        f"{jvm.node}: another profile of it is running", "Wait until it has ended. A node takes one at a time."
+def _counted(jvm: Jvm, request: str, done: CompletedProcess[str]) -> Histogram:
+    total = _TOTAL.search(done.stdout)
+    if done.returncode != 0 or total is None:
+        launchers = r"^(Connected to (the )?remote JVM|JVM response code = .*)$"
+        words = last_words(re.sub(launchers, "", done.stderr or done.stdout, flags=re.MULTILINE)) or "nothing"
+        raise LabError(f"{jvm.node}: its JVM does not count its objects, and says: {words}", exit_code=1)
+    classes = tuple(
+        ClassCount(readable(line["name"]), int(line["instances"]), int(line["bytes"]))
+        for line in _LINE.finditer(done.stdout)
     )
+    return Histogram(jvm.node, request == LIVE, int(total[1]), int(total[2]), classes)
 
 
-def start(jvm: Jvm, event: Event, seconds: int) -> Engine:
-    """Start a profile, with the first engine that the JVM supports, and return that engine. Raises LabError."""
-    engines = KINDS[event].engines
-    for engine in engines:
-        try:
-            asprof(jvm, "start", *engine.options, "--threads", "--timeout", str(seconds + STOP_AFTER_SECONDS))
-        except AlreadyProfiledError:
-            raise
-        except LabError:
-            if engine is engines[-1]:
-                raise
-        else:
-            return engine
-    raise AssertionError(event)
-
-
-def stop(jvm: Jvm, event: Event) -> str:
-    """Stop a profile, and return its stacks in collapsed form. They stay in the JVM until the next profile starts."""
-    return asprof(jvm, "stop", "-o", "collapsed", *_output_options(event))
-
-
-def abandon(jvm: Jvm) -> None:
-    """Stop a profile whose result nobody wants, if it still runs, and remove what it has left in the container."""
-    jvm.container.inside(ASPROF, "stop", "-o", "collapsed", "-f", "/dev/null", "--libpath", LIBRARY, str(jvm.pid))
-    clean(jvm)
-
-
-def clean(jvm: Jvm) -> None:
-    jvm.container.inside("sh", "-c", CLEAN)
-
-
-def flame_graph(jvm: Jvm, event: Event, title: str) -> str:
-    return asprof(jvm, "dump", "-o", "flamegraph", "--title", title, *_output_options(event))
-
-
-def thread_dump(jvm: Jvm) -> str:
-    done = jvm.container.inside(ASPROF, "threaddump", str(jvm.pid))
-    return done.stdout if done.returncode == 0 else ""
-
-
-def _output_options(event: Event) -> tuple[str, ...]:
-    """The options for reading a profile: what is added up, and what does not belong to the event."""
-    total = ("--total",) if KINDS[event].per_sample is None else ()
-    return total if event is Event.LOCK else (*total, *(word for lock in LOCKS for word in ("-X", lock)))
+def readable(name: str) -> str:
+    """The name of a class as in Java: ``[[C`` becomes ``char[][]``, ``[Ljava.lang.String;`` ``java.lang.String[]``."""
+    match = _ARRAY.fullmatch(name)
+    return name if match is None else (match["of"] or _KINDS[match["kind"]]) + "[]" * len(match["depth"])

@@ -1,11 +1,10 @@
 """One profile of one JVM, from its start to its files: the flame graph, its stacks and what they say in words."""
 
-import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,28 +15,18 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
-from corda_lab.profile import jvm, stacks
-from corda_lab.profile.components import Totals, summarise
-from corda_lab.profile.events import KINDS, Engine
-from corda_lab.profile.jvm import Jvm
-from corda_lab.results import profiles
-from corda_lab.results.folders import run_id
+from corda_lab.profile import asprof, jvm
+from corda_lab.profile.jvm import Jvm, script
+from corda_lab.profile.summary import summarise
+from corda_lab.results import folders, profiles
 from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
 
 PROGRESS_SECONDS = 1.0
 SHAPE = ("CORDA_VERSION", "DATABASE", "NODE_PRESET", "NOTARY")
 """The knobs that a profile names, because the components depend on them."""
-
 STARTED = "corda_flows_started_total"
 ENDED = "corda_flows_finished_total"
-
-READ = f"""
-exec 3<> /dev/tcp/127.0.0.1/9404 &&
-printf 'GET /metrics?name[]={STARTED}&name[]={ENDED} HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3
-"""
-"""Reads the JMX exporter of a node from inside its container. Prometheus, which scrapes it too, is up to 5 s late."""
-
-BRIDGE_STARTED = "bridge_flows_started_total"
+BRIDGE_STARTED = ("bridge_flows_started_total",)
 BRIDGE_ENDED = ("bridge_flows_completed_total", "bridge_flows_failed_total")
 
 
@@ -68,19 +57,17 @@ class Session:
     """The same moment by the monotonic clock."""
     seconds: float = 0.0
     """How long samples were taken."""
-    _engine: Engine | None = None
+    _engine: str = ""
     _is_sampling: bool = False
     _is_clean: bool = True
     _before: Reading | None = None
     _flows: Flows | None = None
     _collapsed: str = ""
-    _started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def start(self, seconds: int) -> None:
         """Start to take samples. The JVM stops by itself some time after so many seconds."""
-        self._engine = jvm.start(self.jvm, self.event, seconds)
+        self._engine = asprof.start(self.jvm, self.event, seconds)
         self._is_clean, self._is_sampling = False, True
-        self._started_at = datetime.now(UTC)
         self.began_at, self.began = time.time(), time.monotonic()
         self._before = read_flows(self.jvm, self.settings)
 
@@ -89,40 +76,31 @@ class Session:
         after = read_flows(self.jvm, self.settings)
         self.seconds = time.monotonic() - self.began
         self._flows = flows_between(self._before, after)
-        self._collapsed = jvm.stop(self.jvm, self.event)
+        self._collapsed = asprof.stop(self.jvm, self.event)
         self._is_sampling = False
 
     def store(self, folder: Path, name: str) -> Profile:
         """Read what was sampled, and write the files of the profile. Nothing of it stays in the container."""
-        names = stacks.thread_names(jvm.thread_dump(self.jvm))
-        page = jvm.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
-        page = stacks.with_unit(stacks.with_thread_names(page, names), KINDS[self.event].counted_in)
-        parsed = list(stacks.parse(self._collapsed, names))
-        profile = self._profile(name, summarise(self.event, parsed))
-        profiles.write(folder, profile, page, stacks.collapse(parsed))
-        self._is_clean = True
-        return profile
-
-    def _profile(self, name: str, totals: Totals) -> Profile:
-        assert self._engine is not None
-        return Profile(
+        kind, names = asprof.KINDS[self.event], asprof.thread_names(self.jvm)
+        page = asprof.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
+        stacks = list(asprof.parse(self._collapsed, names))
+        shape = {name: self.settings.values.get(name, "") for name in SHAPE}
+        profile = Profile(
             name=name,
             node=self.jvm.node,
             event=self.event,
-            engine=self._engine.name,
-            started_at=self._started_at.isoformat(timespec="seconds"),
+            engine=self._engine,
+            started_at=datetime.fromtimestamp(self.began_at or 0.0, UTC).isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             flows=self._flows,
-            unit=KINDS[self.event].unit,
-            total=totals.total,
-            idle_percent=totals.idle_percent,
-            components=totals.components,
-            states=totals.states,
-            versions={
-                "async-profiler": self.jvm.profiler_version,
-                **{name: self.settings.values.get(name, "") for name in SHAPE},
-            },
+            unit=kind.unit,
+            versions={"async-profiler": self.jvm.profiler_version, **shape},
+            **dict(summarise(self.event, stacks)),
         )
+        page = asprof.with_unit(asprof.with_thread_names(page, names), kind.counted_in)
+        profiles.write(folder, profile, page, asprof.collapse(stacks))
+        self._is_clean = True
+        return profile
 
     def abandon(self) -> None:
         """Stop what still runs, and remove what lies in the container. Does nothing after ``store``."""
@@ -131,13 +109,22 @@ class Session:
         self._is_clean = True
         if self._is_sampling:
             self._is_sampling = False
-            jvm.abandon(self.jvm)
-        jvm.clean(self.jvm)
+            asprof.abandon(self.jvm)
+        asprof.clean(self.jvm)
 
 
 def read_flows(jvm: Jvm, settings: Settings) -> Reading | None:
     """Read the counters; None if they cannot be read. They are of all flows: initiators, responders, notarisations."""
-    return _read_bridge(settings) if jvm.is_bridge else parse_flows(jvm.container.inside("bash", "-c", READ).stdout)
+    if not jvm.is_bridge:
+        return parse_flows(jvm.container.inside("bash", "-c", script("read_flows.sh"), "flows", STARTED, ENDED).stdout)
+    with suppress(LabError):
+        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
+        started, ended = (
+            int(sum(sample.value for sample in samples if sample.name in names))
+            for names in (BRIDGE_STARTED, BRIDGE_ENDED)
+        )
+        return Reading(time.time(), started, ended)
+    return None
 
 
 def parse_flows(page: str) -> Reading | None:
@@ -146,18 +133,6 @@ def parse_flows(page: str) -> Reading | None:
     if not all(values):
         return None
     started, ended = (int(float(match[1])) for match in values if match)
-    return Reading(time.time(), started, ended)
-
-
-def _read_bridge(settings: Settings) -> Reading | None:
-    try:
-        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
-    except LabError:
-        return None
-    started, ended = (
-        int(sum(sample.value for sample in samples if sample.name in names))
-        for names in ((BRIDGE_STARTED,), BRIDGE_ENDED)
-    )
     return Reading(time.time(), started, ended)
 
 
@@ -175,51 +150,30 @@ def take(name: str, event: Event, seconds: int, compose: Lab, tell: Callable[[st
     interrupted, it is stopped, and nothing is stored.
     """
     lifecycle.require_engine()
-    settings = compose.settings
-    name = jvm.find_name(name, settings)
-    folder = _require_writable(RESULTS / FOLDER)
-    found = jvm.find(name, compose)
-    identity = run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))
+    name = jvm.find_name(name, compose.settings)
+    # Now, and not after the profile.
+    folders.require_writable()
+    folder = RESULTS / FOLDER
+    folder.mkdir(exist_ok=True)
+    session = Session(jvm.find(name, compose), event, compose.settings)
+    identity = folders.run_id(f"{name.lower()}-{event.value}", at=datetime.now(UTC))
     tell(f"attaching to {name}")
-    session = Session(found, event, settings)
-    with _whole(session, folder, identity):
+    try:
         # An interrupt while it starts must not leave it running.
         with interrupts.held_back():
             session.start(seconds)
-        _wait(session.began + seconds, lambda left: tell(f"profiling {name}: {seconds - left:.0f} s of {seconds} s"))
+        while (left := session.began + seconds - time.monotonic()) > 0:
+            tell(f"profiling {name}: {seconds - left:.0f} s of {seconds} s")
+            time.sleep(min(PROGRESS_SECONDS, left))
         # Reading takes a few seconds, and leaves files in the container if it is cut off.
         with interrupts.held_back():
             session.stop()
             tell(f"reading the profile of {name}")
             profile = session.store(folder, identity)
-    return folder / f"{identity}.html", profile
-
-
-@contextmanager
-def _whole(session: Session, folder: Path, identity: str) -> Iterator[None]:
-    try:
-        yield
     except BaseException:
         with interrupts.held_back():
             session.abandon()
             for path in folder.glob(f"{identity}.*"):
                 path.unlink()
         raise
-
-
-def _wait(until: float, tell: Callable[[float], None]) -> None:
-    """Let the time of a profile pass, and show its progress. ``until`` is a time of the monotonic clock."""
-    while (left := until - time.monotonic()) > 0:
-        tell(left)
-        time.sleep(min(PROGRESS_SECONDS, left))
-
-
-def _require_writable(folder: Path) -> Path:
-    """Create the folder of the profiles. Raises LabError now, and not after the profile, if it cannot be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"{folder}: cannot be created ({error.strerror})", "Make its parent writable.") from None
-    if not os.access(folder, os.W_OK):
-        raise LabError(f"{folder}: cannot be written", "Make it writable for you.")
-    return folder
+    return folder / f"{identity}.html", profile

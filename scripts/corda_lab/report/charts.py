@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from corda_lab.analysis.conclusions import Analysis
+from corda_lab.faults.model import FaultEntry
 from corda_lab.report.chart import Band, Chart, Line, Look, Span
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.open_load import in_flight_levels, with_lag
 from corda_lab.steps.rows import QUANTILES, Window, counted, is_done, nearest_rank, timed_within
 from corda_lab.steps.usage import PARTS, cpu_rates

@@ -20,7 +20,6 @@ from corda_lab.report import (
     commands,
     drawing,
     facts,
-    node_logs,
     palette,
     rendering,
     summaries,
@@ -28,7 +27,7 @@ from corda_lab.report import (
     waterfall,
 )
 from corda_lab.report.chart import Chart
-from corda_lab.results import folders, profiles, stored
+from corda_lab.results import folders, node_logs, profiles, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import stages
@@ -37,7 +36,6 @@ from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import STEP
 from corda_lab.steps.rows import Window, counted, grouped_errors, timed_within
-from corda_lab.steps.waterfall import label, self_times, waits
 from corda_lab.text.words import STAGE_MEANINGS, plural
 
 PRINTED = ("throughput", "latency-histogram", "latency-ecdf")
@@ -49,7 +47,6 @@ MORE_FILES = (
     "spans.parquet",
     "drops.parquet",
     "audit.json",
-    "faults.json",
     "logs/",
     "profiles/",
 )
@@ -180,9 +177,11 @@ def _traces(analysis: Analysis) -> dict[str, Any]:
     requests = timed_within(counted(analysis.requests, step.load.flows_after), window)
     return {
         # What one host waited for on another needs one clock.
-        "waits": [] if run.environment(step).placement else waits(requests, spans, step.judged_latency_column),
-        "self_times": self_times(requests, spans).to_dicts(),
-        "label": label,
+        "waits": []
+        if run.environment(step).placement
+        else waterfall.waits(requests, spans, step.judged_latency_column),
+        "self_times": waterfall.self_times(requests, spans).to_dicts(),
+        "label": waterfall.label,
     }
 
 

@@ -7,8 +7,7 @@ import polars as pl
 
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
-from corda_lab.report import node_logs
-from corda_lab.results import evidence, folders
+from corda_lab.results import evidence, folders, node_logs
 from corda_lab.results.files import iso
 from corda_lab.steps import rows
 from corda_lab.text.words import plural
@@ -69,7 +68,7 @@ def report(folder: Path) -> UnfinishedReport:
         p99_ms=values.p99,
         missing=_missing(folder, has_rows=frame.height > 0, were_fetched=ended.rows is not None),
         table=str(folder / TABLE) if frame.height else None,
-        logs=list(node_logs.lines(folder)),
+        logs=node_logs.lines(folder),
     )
 
 

@@ -60,8 +60,8 @@ class Audit(BaseModel):
     @property
     def by_kind(self) -> dict[ViolationKind, int]:
         """The number of violations of each kind that occurs, in the order of the kinds."""
-        found = [one.kind for one in self.violations]
-        return {kind: found.count(kind) for kind in ViolationKind if kind in found}
+        kinds = [one.kind for one in self.violations]
+        return {kind: kinds.count(kind) for kind in ViolationKind if kind in kinds}
 
     @property
     def kinds(self) -> str:
@@ -75,8 +75,8 @@ class Audit(BaseModel):
             return f"violations: {self.kinds}"
         if self.verdict == "cannot tell":
             return f"cannot tell: {self.reasons[0]}" + (f", and {len(self.reasons) - 1} more" * (len(self.reasons) > 1))
-        seen = plural(self.counts.get("transactions", 0), "transaction")
-        return f"passed: {seen} on {plural(self.counts.get('nodes', 0), 'node')}"
+        transactions = plural(self.counts.get("transactions", 0), "transaction")
+        return f"passed: {transactions} on {plural(self.counts.get('nodes', 0), 'node')}"
 
 
 def unknown_outcomes(count: int) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 import corda_lab
 from corda_lab.errors import LabError
-from corda_lab.results import audits, faults, folders, node_logs
+from corda_lab.results import audits, folders, node_logs
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun
 from corda_lab.results.profiles import TakenProfile
@@ -186,8 +186,6 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     entries = [
         one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
-    if (made := faults.file_of([one.step for one in steps])) is not None:
-        faults.write(folder, made)
     for taken in (own for one in steps for own in one.profiles):
         taken.copied_to(folder)
     folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": entries})

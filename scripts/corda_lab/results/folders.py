@@ -23,6 +23,7 @@ SCHEMA = 8
 """Version of the format of ``steps.json`` and ``run.json``. No other can be read."""
 
 FAULTS = "faults.json"
+"""In the evidence of a load."""
 
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60

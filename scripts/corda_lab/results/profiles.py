@@ -1,7 +1,7 @@
 """Profiles as they are stored: in ``results/profiles/``, or in the folder of the run under whose load they were taken.
 
-The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), the
-components in words (``.md``) and as data (``.json``).
+The files of a profile share a name: the flame graph (``.html``), the stacks that it shows (``.collapsed``), and the
+components (``.json``).
 """
 
 import shutil
@@ -77,7 +77,20 @@ class Flows(_Stored):
         return not self.started and not self.ended
 
 
-class Profile(_Stored):
+class Totals(_Stored):
+    """The sums of a profile's stacks."""
+
+    total: float
+    """CPU time, bytes, the time of waiting for locks, or of all threads together."""
+    idle_percent: float
+    """The part of ``total`` in which threads waited for something to do. It belongs to no component."""
+    components: tuple[ComponentShare, ...]
+    """Largest first. Their shares are of what was not idle."""
+    states: dict[str, float]
+    """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
+
+
+class Profile(Totals):
     """A profile in words. It is stored as JSON beside the flame graph."""
 
     schema_version: int = SCHEMA
@@ -91,14 +104,6 @@ class Profile(_Stored):
     seconds: float
     flows: Flows | None
     unit: Unit
-    total: float
-    """CPU time, bytes, the time of waiting for locks, or of all threads together."""
-    idle_percent: float
-    """The part of ``total`` in which threads waited for something to do. It belongs to no component."""
-    components: tuple[ComponentShare, ...]
-    """Largest first. Their shares are of what was not idle."""
-    states: dict[str, float]
-    """Of the wall clock: share of each state of the threads that were not idle, in percent. Otherwise empty."""
     versions: dict[str, str]
     """Of Corda, Java and the shape of the lab."""
 
@@ -127,7 +132,6 @@ def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     path = folder / f"{profile.name}.html"
     atomic.write_text(path, page)
     atomic.write_text(path.with_suffix(".collapsed"), collapsed)
-    atomic.write_text(path.with_suffix(".md"), markdown(profile))
     atomic.write_text(path.with_suffix(".json"), profile.model_dump_json(indent=2) + "\n")
     return path
 
@@ -177,12 +181,12 @@ def load_words(flows: Flows | None) -> str:
 
 
 def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
-    found = []
+    table = []
     for share in profile.components[:TOP]:
         inner = "" if share.innermost in {"", share.method} else f" → {share.innermost}"
         value = value_words(profile.unit, share.value)
-        found.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
-    return found
+        table.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
+    return table
 
 
 def rest_words(profile: Profile) -> str:
@@ -190,16 +194,3 @@ def rest_words(profile: Profile) -> str:
     rest = profile.components[TOP:]
     share = sum(one.share_percent for one in rest)
     return f"{len(rest)} further components: {percent(share)}" if rest else ""
-
-
-def markdown(profile: Profile) -> str:
-    lines = [f"# {profile.name}", "", f"{headline(profile)}.", "", f"{load_words(profile.flows).capitalize()}.", ""]
-    if waiting := waiting_words(profile):
-        lines += [f"{waiting.capitalize()}.", ""]
-    lines += ["| share | component | value | what it does | hottest method |", "|---|---|---|---|---|"]
-    for *cells, method in rows(profile):
-        lines.append(f"| {' | '.join(cells)} | `{method}` |")
-    if rest := rest_words(profile):
-        lines += ["", f"{rest}."]
-    lines += ["", ", ".join(f"{name} {value}" for name, value in profile.versions.items() if value)]
-    return "\n".join(lines) + "\n"

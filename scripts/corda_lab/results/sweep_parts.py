@@ -20,10 +20,11 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from corda_lab.faults.model import FAULTS_MAX
 from corda_lab.knobs.options import Kind, Option
 from corda_lab.knobs.shape import SHAPE_OPTIONS
-from corda_lab.steps.faults import FAULTS_MAX, Fault, FaultKind, normalised
 from corda_lab.steps.load import SECONDS_LEAST, SECONDS_MAX, SECONDS_MIN
+from lab_workload.faults import Fault, FaultKind
 from lab_workload.load import BURSTS_MAX, FLOWS_MAX, OPTIONS, RATE_MAX, read_seconds
 from lab_workload.problems import Location
 from lab_workload.schema import Fields, Scalar, Text
@@ -179,7 +180,7 @@ class FaultFields(Fields):
     def fault(self) -> Fault:
         parameters = {name: float(value) for name, value in self.parameters.items()}
         times = {"at_seconds": self.at, "for_seconds": self.duration}
-        return normalised(Fault(kind=self.kind, target=self.target, parameters=parameters, **times))
+        return Fault(kind=self.kind, target=self.target, parameters=parameters, **times)
 
 
 class LoadFields(_LoadFields):

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import audit_load
-from corda_lab.audit.requests import stateful_parts
+from corda_lab.audit.command import stateful_parts
 from corda_lab.clients.bridge import Node
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.errors import LabError

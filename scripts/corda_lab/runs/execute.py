@@ -8,25 +8,29 @@ from pathlib import Path
 import polars as pl
 
 from corda_lab.audit import audit_load
-from corda_lab.audit.requests import stateful_parts
+from corda_lab.audit.command import stateful_parts
 from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
+from corda_lab.faults.effects import with_effects
+from corda_lab.faults.model import FaultEntry
 from corda_lab.host.calibration import calibrate
+from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
+from corda_lab.profile import under_load
+from corda_lab.profile.under_load import Profiling
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, profiled, sampling, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
-from corda_lab.runs.profiled import Profiling
 from corda_lab.runs.recording import Recording, recorded, store
 from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
@@ -34,8 +38,6 @@ from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
-from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.faults import FaultEntry
 from corda_lab.steps.load import Conditioning
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -68,8 +70,8 @@ class Observation:
             window = step.window
             faults = with_effects(self.faults, seen.requests, window.load_started_at, window.load_ended_at)
             step = step.updated(faults=faults, restarted_after_faults=self.settled.restarted)
-        profiles = profiled.within(self.profiles, step)
-        step = step.updated(flags=[*step.flags, *profiled.warnings(profiles)]) if profiles else step
+        profiles = under_load.within(self.profiles, step)
+        step = step.updated(flags=[*step.flags, *under_load.warnings(profiles)]) if profiles else step
         requests, spans = seen.requests, seen.spans
         if self.plan.load.trace_keep == "slow":
             measured = Window(step.window.started_at, step.window.ended_at)
@@ -125,7 +127,7 @@ def audited(lab: Lab, plan: Plan, environment: Environment, recording: Recording
 
 def observe(lab: Lab, plan: Plan, environment: Environment, recording: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
-    with profiled.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
+    with under_load.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
         observation = _observe(lab, plan, environment, recording, sampler, profiling)
         return replace(observation, profiles=profiling.store(recording.folder))
 
@@ -228,7 +230,9 @@ def execute(
     complete, and stays if the run fails or is interrupted. So every other folder in ``results/`` is a complete run.
     """
     run = prepare(options)
-    profiled.check(options, settings)
+    if options.profile:
+        lifecycle.require_engine()
+        under_load.check(options, deployed(settings))
     folders.require_writable()
     folders.require_free(run.identity)
     conditioned = condition_first(before, settings) if before else None

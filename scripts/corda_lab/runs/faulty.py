@@ -9,11 +9,11 @@ from bare.commands import come_true
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.faults.inject import Injection
+from corda_lab.faults.model import FaultEntries
 from corda_lab.lab.docker import Container
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
-from corda_lab.results import faults, folders
-from corda_lab.results.faults import FaultsFile, LoadFaults
+from corda_lab.results import folders
 from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
 from corda_lab.text import ui
@@ -32,39 +32,33 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Settled:
-    """The nodes that were started again until the lab came to rest after faults, the seconds, and whether it did."""
+    """The nodes that were started again until the lab came to rest after faults, and whether it did."""
 
     restarted: tuple[str, ...] = ()
-    seconds: float = 0.0
     is_at_rest: bool = True
 
 
 @contextmanager
 def injecting(lab: Lab, plan: Plan, generator: Container, recording: Recording) -> Iterator[Injection]:
     """Make the faults of a load while the block runs, and store them with its evidence, however the block ends."""
-    wanted = plan.load.faults
-    if wanted:
-        _note(recording, plan, Injection(lab, wanted, generator))
-    with inject.injecting(lab, wanted, generator) as injection:
+    planned = plan.load.faults
+
+    def note(injection: Injection) -> None:
+        recording.note(folders.FAULTS, FaultEntries, FaultEntries(injection.entries))
+
+    if planned:
+        note(Injection(lab, planned, generator))
+    with inject.injecting(lab, planned, generator) as injection:
         try:
             yield injection
         finally:
-            if wanted:
+            if planned:
                 # What was made by now. The rest is healed after the block.
                 injection.end()
-                _note(recording, plan, injection)
+                note(injection)
     for entry in injection.entries:
         if entry.problem:
             ui.warn(f"{entry.name}: {entry.problem}")
-
-
-def _note(recording: Recording, plan: Plan, injection: Injection) -> None:
-    """Store the faults of a load with its evidence. Raises LabError if that is impossible."""
-    load = LoadFaults(seed=plan.load.seed, faults=injection.entries)
-    try:
-        faults.write(recording.folder, FaultsFile(schema=faults.SCHEMA, loads=(load,)))
-    except OSError as error:
-        raise folders.unwritable(recording.folder, error) from None
 
 
 def settle(lab: Lab) -> Settled:
@@ -73,7 +67,6 @@ def settle(lab: Lab) -> Settled:
     What has ended is started again. If flows stay in flight, their nodes are started again too, once. Raises LabError
     if a part does not become ready.
     """
-    began = time.monotonic()
     stuck: list[str] = []
     try:
         await_back(lab, BACK_SECONDS)
@@ -89,11 +82,10 @@ def settle(lab: Lab) -> Settled:
         restart(lab, parked)
         stuck = sorted({*stuck, *parked})
         is_at_rest = _await_rest(lab)
-    return Settled(tuple(stuck), round(time.monotonic() - began, 1), is_at_rest)
+    return Settled(tuple(stuck), is_at_rest)
 
 
 def _await_rest(lab: Lab) -> bool:
-    """Return whether the lab comes to rest. What has ended is started again by the caller."""
     return come_true(lambda: not counters.awaited(lab), seconds_max=REST_SECONDS_MAX)
 
 
@@ -132,9 +124,9 @@ def revive(lab: Lab) -> bool:
 
 def nodes_in_flight(lab: Lab) -> list[str]:
     """The nodes with flows in flight, as the bridge or the nodes themselves say."""
-    found = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
-    found |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
-    return sorted(found)
+    nodes = {node.name for node in lab.bridge.nodes().values() if node.outstanding_flows}
+    nodes |= {node for node, count in node_metrics.in_flight(node_metrics.read(lab)).items() if count}
+    return sorted(nodes)
 
 
 def nodes_away(lab: Lab) -> list[str]:

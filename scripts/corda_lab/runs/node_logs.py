@@ -2,20 +2,18 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
-from corda_lab.lab.lab import Lab
-from corda_lab.lab.node_logs import About, NodeLog
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.results import node_logs
 from corda_lab.results.files import Measured
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
+from corda_lab.results.node_logs import BoundedText, ErrorKind, Errors, KeptLog, KeptLogs, LogEntry, entries
 from corda_lab.steps import validity
-from corda_lab.steps.node_log import ErrorKind, Errors, LogEntry, entries
 from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -64,72 +62,56 @@ def errors_since(compose: Lab, since: float, *, seconds_max: float) -> list[tupl
     Nodes without one, and those that do not answer within ``seconds_max``, are left out. Raises LabError if the engine
     does not answer.
     """
-    deadline = time.monotonic() + seconds_max
-    found: list[tuple[str, ErrorKind]] = []
-    known, services = compose.settings.secrets(), compose.services()
+    deadline, services = time.monotonic() + seconds_max, compose.services()
+    most_frequent = []
     for node in compose.settings.nodes:
         errors = Errors()
         with suppress(LabError):
-            place = lab_logs.find(compose, node, services)
-            about = lab_logs.about(place, known, deadline=deadline)
-            for entry in _entries_of(place, about, (since, time.time()), deadline):
+            for entry in _entries(compose, node, services, (since, time.time()), deadline):
                 errors.add(entry)
-        told = sorted(errors.kinds, key=lambda kind: kind.exception is None)
-        found += [(node, kind) for kind in told[:1]]
-    return found
+        kinds = sorted(errors.kinds, key=lambda kind: kind.exception is None)
+        most_frequent += [(node, kind) for kind in kinds[:1]]
+    return most_frequent
 
 
 def _keep(compose: Lab, folder: Path, why: str, since: float, until: float) -> KeptLogs:
-    deadline = time.monotonic() + KEEP_SECONDS_MAX
-    kept: list[KeptLog] = []
+    deadline, services = time.monotonic() + KEEP_SECONDS_MAX, compose.services()
+    logs: list[KeptLog] = []
     missing: dict[str, str] = {}
-    services = compose.services()
     present = {service.name for service in services}
-    known = compose.settings.secrets()
-    for node in compose.settings.nodes:
-        if node.lower() not in present:
-            continue
+    for node in (node for node in compose.settings.nodes if node.lower() in present):
         if time.monotonic() > deadline:
             missing[node] = f"no time was left of {KEEP_SECONDS_MAX:.0f} s"
             continue
+        text, errors, count = BoundedText(), Errors(), 0
         try:
-            place = lab_logs.find(compose, node, services)
-            about = lab_logs.about(place, known, deadline=deadline)
-            log = _keep_one(place, about, folder, (since, until), deadline)
+            for entry in _entries(compose, node, services, (since, until), deadline):
+                count += 1
+                errors.add(entry)
+                for line in entry.lines:
+                    text.add(line)
         except LabError as error:
             missing[node] = " ".join(error.message.split())
             continue
-        if log is not None:
-            kept.append(log)
-    found = KeptLogs(why=why, since=since, until=until, logs=kept, missing=missing)
-    if kept or missing:
-        node_logs.write_index(folder, found)
-    return found
+        if count:
+            file = node_logs.write_log(folder, node, text)
+            left_out, kinds, others = text.left_out, errors.kinds, errors.others
+            logs.append(
+                KeptLog(node=node, file=file, entries=count, lines_left_out=left_out, errors=kinds, others=others)
+            )
+    kept = KeptLogs(why=why, since=since, until=until, logs=logs, missing=missing)
+    if logs or missing:
+        node_logs.write_index(folder, kept)
+    return kept
 
 
-def _keep_one(place: NodeLog, about: About, folder: Path, span: tuple[float, float], deadline: float) -> KeptLog | None:
-    """Store the log of one node; None if it has no entry of a span of time. Raises LabError."""
-    text, errors, count = BoundedText(), Errors(), 0
-    for entry in _entries_of(place, about, span, deadline):
-        count += 1
-        errors.add(entry)
-        for line in entry.lines:
-            text.add(line)
-    if not count:
-        return None
-    return KeptLog(
-        node=place.node,
-        file=node_logs.write_log(folder, place.node, text),
-        entries=count,
-        lines_left_out=text.left_out,
-        errors=errors.kinds,
-        others=errors.others,
-    )
-
-
-def _entries_of(place: NodeLog, about: About, span: tuple[float, float], deadline: float) -> Iterator[LogEntry]:
-    """The entries of a log in a span of time (unix seconds). Raises LabError."""
+def _entries(
+    compose: Lab, node: str, services: Sequence[Service], span: tuple[float, float], deadline: float
+) -> Iterator[LogEntry]:
+    """The entries of the log of a node in a span of time (unix seconds), without secrets. Raises LabError."""
+    log = lab_logs.find(compose, node, services)
+    about = lab_logs.about(log, compose.settings.secrets(), deadline=deadline)
     with tempfile.TemporaryDirectory(prefix="corda-lab-logs-") as scratch:
-        for entry in entries(lab_logs.copied(place, about, span[0], Path(scratch), deadline=deadline)):
+        for entry in entries(lab_logs.copied(log, about, span[0], Path(scratch), deadline=deadline)):
             if entry.at is not None and span[0] <= entry.at <= span[1]:
                 yield entry

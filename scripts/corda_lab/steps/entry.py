@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from corda_lab.steps.faults import FaultEntry
+from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.reasons import Reason
 from lab_workload.load import Load
 

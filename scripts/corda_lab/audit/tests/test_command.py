@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.audit import command, sources
+from corda_lab.audit import command, databases
 from corda_lab.audit.command import audit_lab
-from corda_lab.audit.requests import Load
-from corda_lab.audit.tables import Request, Window
+from corda_lab.audit.model import Load, Request, Window
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
@@ -31,7 +30,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, stored_run: Callable[..., Path]) -> 
     """Audit a run of an older and a newer step on a network that was made at a time, with what is then found."""
 
     def audit(created_at: float, found: Audit) -> Audit:
-        monkeypatch.setattr(sources, "network_created_at", lambda _compose: created_at)
+        monkeypatch.setattr(databases, "network_created_at", lambda _compose: created_at)
         monkeypatch.setattr(command, "loads_of", lambda *_, **__: (OLD, NEW))
         monkeypatch.setattr(command, "_audit", lambda *_, **__: found)
         return audit_lab(Compose(SETTINGS), stored_run())
@@ -81,17 +80,17 @@ def test_the_time_of_a_network_is_read_from_its_volume(lab: Compose, monkeypatch
         asked.extend(arguments)
         return subprocess.CompletedProcess(arguments, 0, "1700000000\n", "")
 
-    monkeypatch.setattr(sources, "docker", stat)
-    assert sources.network_created_at(lab) == 1_700_000_000.0
+    monkeypatch.setattr(databases, "docker", stat)
+    assert databases.network_created_at(lab) == 1_700_000_000.0
     assert "--volume=my-lab_network:/network:ro" in asked
     assert asked[-3:] == ["my-lab/node:4.10", "--format=%Y", "/network/network-parameters"]
 
 
 def test_a_network_without_the_file_or_a_lab_is_an_error(lab: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = subprocess.CompletedProcess([], 1, "", "stat: cannot statx '/network/network-parameters'")
-    monkeypatch.setattr(sources, "docker", lambda *_, **__: wrong)
+    monkeypatch.setattr(databases, "docker", lambda *_, **__: wrong)
     with pytest.raises(LabError, match="when the network was made cannot be read: stat: cannot statx"):
-        sources.network_created_at(lab)
+        databases.network_created_at(lab)
     monkeypatch.setattr(lab, "services", list)
     with pytest.raises(LabError, match="no lab to audit"):
-        sources.network_created_at(lab)
+        databases.network_created_at(lab)

@@ -2,12 +2,11 @@
 
 import pytest
 
-from corda_lab.audit.judge import judge
-from corda_lab.audit.tables import Recorded, Request, Scope, StateRef, VaultState, Window
-from corda_lab.audit.tests.test_judge import judged, only, recorded_at, with_row, without
+from corda_lab.audit.model import Recorded, Request
+from corda_lab.audit.tests.test_checks import judged, only, recorded_at, without
 from corda_lab.results.audits import ViolationKind
 from support import ledgers as network
-from support.ledgers import BEGAN, IOU, A, B
+from support.ledgers import BEGAN, A, B
 
 Kind = ViolationKind
 
@@ -93,18 +92,3 @@ def test_an_acknowledged_flow_of_which_a_part_is_missing_cannot_be_told() -> Non
     found = judged(ledgers, (*requests[:-1], nameless))
     assert found.violations == ()
     assert len(found.reasons) == 1
-
-
-def test_what_an_earlier_load_was_told_of_is_judged_with_the_later_ones() -> None:
-    """All since the first of several loads is judged; a double only within the loads: set-ups have no requests."""
-    ledgers, requests = network.with_flows(network.consistent(), [1] * 6)
-    everything, loads = Scope((Window(BEGAN - 1),)), Scope((Window(BEGAN - 1, BEGAN + 4.5),))
-    later = network.with_transactions(ledgers, [network.TRANSACTIONS[3]._replace(id="S1")])
-    for name, at in ((A, BEGAN + 50), (B, BEGAN + 51)):
-        later = recorded_at(later, name, "S1", Recorded("flow-setup", at))
-        row = VaultState(IOU, False, at, None, frozenset({A, B}))
-        later = with_row(later, name, StateRef("S1", 0), row)
-    assert judge(later, requests, everything, loads).violations == ()
-    assert only(judge(later, requests, everything), Kind.DOUBLED).ids == ("S1", "flow-setup")
-    gone = without(without(later, A, "I0-0"), B, "I0-0")
-    assert only(judge(gone, requests, everything, loads), Kind.ROW_WITHOUT_TRANSACTION).ids == ("I0-0", "run-f0")

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import SETTLING_SECONDS, load_of, loads_of, requests_of, window_of
-from corda_lab.audit.tables import Request, RequestStatus, Window
+from corda_lab.audit.command import SETTLING_SECONDS, load_of, loads_of
+from corda_lab.audit.model import Load, Request, RequestStatus, Window
 from corda_lab.results import stored
 
 
@@ -25,8 +25,14 @@ def rows(**columns: list[object]) -> pl.DataFrame:
     return pl.DataFrame({**usual, **columns})
 
 
+def load(**columns: list[object]) -> Load:
+    found = load_of(rows(**columns))
+    assert found is not None
+    return found
+
+
 def test_an_acknowledged_request_names_its_transaction_as_ledgers_do() -> None:
-    first, second = requests_of(rows())
+    first, second = load().requests
     assert first == Request("run-1", "PartyA", "acknowledged", "flow-1", "AB12")
     assert second == Request("run-2", "PartyB", "unknown", None, None)
 
@@ -47,37 +53,36 @@ def test_an_acknowledged_request_names_its_transaction_as_ledgers_do() -> None:
 def test_what_the_node_said_later_decides_an_unknown_outcome(
     outcome: str, resolved: str | None, status: RequestStatus
 ) -> None:
-    found = requests_of(
-        rows(
-            outcome=["ok", outcome],
-            resolved=[None, resolved],
-            resolved_at=[None, 13.0],
-            resolved_tx_id=[None, "cd34"],
-        )
-    )
-    assert found[1].status == status
-    assert found[1].transaction == "CD34"
+    _, found = load(
+        outcome=["ok", outcome], resolved=[None, resolved], resolved_at=[None, 13.0], resolved_tx_id=[None, "cd34"]
+    ).requests
+    assert (found.status, found.transaction) == (status, "CD34")
 
 
 @pytest.mark.parametrize(("part", "names"), [("Iou", True), ("Empty", False), (None, True)])
 def test_a_request_of_a_part_that_names_states_says_so(part: str | None, names: bool) -> None:
-    first, _ = requests_of(rows(part=[part, "Iou"]), {"Iou"}, load=3)
+    found = load_of(rows(part=[part, "Iou"]), stateful={"Iou"}, number=3)
+    assert found is not None
+    first, _ = found.requests
     assert (first.part, first.load, first.names_states) == (part or "", 3, names)
 
 
 def test_a_load_that_has_just_ended_has_no_end() -> None:
-    assert window_of(rows()) == Window(9.5, None)
+    assert load().window == Window(9.5, None)
     assert load_of(rows().clear()) is None
 
 
-def test_the_window_of_a_load_lasts_until_the_lab_was_at_rest() -> None:
-    assert window_of(rows(), at_rest=14.0) == Window(9.5, 14.0 + SETTLING_SECONDS)
-    assert window_of(rows(), at_rest=12.0) == Window(9.5, 12.5 + SETTLING_SECONDS)
-
-
-def test_the_window_of_a_load_with_unknown_outcomes_lasts_until_they_were_resolved() -> None:
-    assert window_of(rows(resolved_at=[None, 90.0]), at_rest=14.0) == Window(9.5, 90.0 + SETTLING_SECONDS)
-    assert window_of(rows(resolved_at=[None, 12.0]), at_rest=14.0) == Window(9.5, 14.0 + SETTLING_SECONDS)
+@pytest.mark.parametrize(
+    ("resolved_at", "at_rest", "until"),
+    [(None, 14.0, 14.0), (None, 12.0, 12.5), (90.0, 14.0, 90.0), (12.0, 14.0, 14.0)],
+)
+def test_the_window_of_a_load_lasts_until_the_lab_was_at_rest_and_unknown_outcomes_were_resolved(
+    resolved_at: float | None, at_rest: float, until: float
+) -> None:
+    columns: dict[str, list[object]] = {} if resolved_at is None else {"resolved_at": [None, resolved_at]}
+    found = load_of(rows(**columns), at_rest=at_rest, slack_seconds=1.0)
+    assert found is not None
+    assert found.window == Window(8.5, until + SETTLING_SECONDS)
 
 
 def test_a_stored_run_has_a_load_for_each_step(stored_run: Callable[..., Path]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.audit.amqp import MAGIC, Record, UnreadableError, load
-from corda_lab.audit.tables import Asset, StateRef, Transaction
+from corda_lab.audit.model import Asset, StateRef, Transaction
 from corda_lab.audit.transactions import People, read_transaction, short_key
 from support.ledgers import with_quantity
 
@@ -121,5 +121,5 @@ def test_an_object_that_is_no_transaction_is_refused() -> None:
     assert isinstance(bits, Record)
     unsigned = bits.fields["bytes"]
     assert isinstance(unsigned, bytes)
-    with pytest.raises(UnreadableError, match="bytes are missing"):
+    with pytest.raises(UnreadableError, match="bytes is missing"):
         read_transaction("X", unsigned, PEOPLE)

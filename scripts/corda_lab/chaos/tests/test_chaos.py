@@ -1,25 +1,31 @@
 """Trials with faults: what decides whether one passed, and how loads are drawn and replayed."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from corda_lab.chaos import command
-from corda_lab.chaos.model import TRIAL, Trial, problems_of, store
+from corda_lab.chaos.command import choices_among, drawn
+from corda_lab.chaos.stranded import StrandedTransaction
+from corda_lab.chaos.trial import Trial, problems_of
 from corda_lab.errors import LabError
+from corda_lab.faults.model import KINDS, FaultEntry, known_targets, problems
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
 from corda_lab.results import evidence, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.evidence import LoadFile
-from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
-from corda_lab.steps.faults import KINDS, LENGTH_SECONDS, PARAMETERS, Fault, FaultEntry, FaultKind
+from lab_workload.faults import PARAMETERS, Fault, FaultKind
 from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
 
 OPTIONS = Load(workload="iou", users=8, pacing_seconds=0.25, seed=100)
 SETTINGS = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab", "PARTIES": "3"})
+NODES = ("Notary", "PartyA", "PartyB", "PartyC")
+ON_H2, ON_POSTGRES = (known_targets(NODES, database) for database in ("h2", "postgres"))
+LINKS = ["partya-partyb", "partya-postgres"]
 CLEAN = Audit(verdict="passed", counts={"transactions": 40}, seconds=2.5)
 MISSING = Violation(
     kind=ViolationKind.MISSING_AT_PARTICIPANT,
@@ -77,22 +83,22 @@ def test_a_trial_is_one_line_with_the_seed_that_repeats_it() -> None:
         "seed 100: 2 of 3 faults made, 400 ok, 9 unknown, 3 failed; unknown: 6 ok, 3 not started; "
         "started again: PartyA; audit: passed; passed"
     )
-    assert command.line(trial(problems=("value was made",))).endswith("FAILED: value was made")
+    assert command.line(trial(problems=["value was made"])).endswith("FAILED: value was made")
 
 
-def test_the_sums_tell_what_was_lost_from_what_was_doubled_and_what_was_made() -> None:
-    doubled, made, other = (
-        Violation(kind=kind, ids=("AB",), text="wrong")
-        for kind in (ViolationKind.CONSUMED_TWICE, ViolationKind.VALUE_NOT_CONSERVED, ViolationKind.VAULTS_DIFFER)
-    )
-    wrong = Audit(verdict="violations", violations=(MISSING, doubled, made, other))
-    sums = dict(zip(command.TITLES, command.sums([trial(), trial(audit=wrong, problems=("wrong",))]), strict=True))
-    assert {name: sums[name] for name in ("trials", "acknowledged", "passed")} == {
+def test_the_sums_count_violations_that_nothing_explains() -> None:
+    alone = Violation(kind=ViolationKind.NOTARY_WITHOUT_TRANSACTION, ids=("AB",), text="only the notary has AB")
+    wrong = Audit(verdict="violations", violations=(MISSING, alone))
+    stranded = StrandedTransaction(transaction="AB", node="PartyA", flow="f", client_id="c", told="failed", log=())
+    trials = [trial(), trial(audit=wrong, stranded=(stranded,), problems=["wrong"])]
+    sums = dict(zip(command.TITLES, command.sums(trials), strict=True))
+    assert {name: sums[name] for name in ("trials", "acknowledged", "violations", "stranded", "passed")} == {
         "trials": 2,
         "acknowledged": 800,
+        "violations": 1,
+        "stranded": 1,
         "passed": 1,
     }
-    assert [sums[name] for name in ("lost", "doubled", "value", "other")] == [2, 1, 1, 1]
 
 
 def test_every_trial_has_faults_of_its_own_and_time_to_recover() -> None:
@@ -103,6 +109,40 @@ def test_every_trial_has_faults_of_its_own_and_time_to_recover() -> None:
     for load in loads:
         assert len(load.faults) == 4
         assert load.total_seconds > max(fault.at_seconds + fault.for_seconds for fault in load.faults) + 25
+
+
+def test_a_seed_decides_all_faults() -> None:
+    among = choices_among(ON_POSTGRES, LINKS)
+    assert drawn(7, 5, among) == drawn(7, 5, among)
+    assert drawn(7, 5, among) != drawn(8, 5, among)
+
+
+def test_what_is_drawn_can_be_made_one_after_the_other() -> None:
+    among = choices_among(ON_POSTGRES, LINKS)
+    for seed in range(300):
+        faults = drawn(seed, 4, among)
+        assert problems(faults, ON_POSTGRES, LINKS) == []
+        assert not any(one.ends_load for one in faults[:-1]), "what ends the load comes last"
+
+
+def test_every_fault_is_drawn_and_kills_of_what_holds_the_ledger_most_often() -> None:
+    among = choices_among(ON_POSTGRES, LINKS)
+    counted = Counter((one.kind, one.target) for seed in range(500) for one in drawn(seed, 4, among))
+    assert set(counted) == {(one.kind, one.target) for one in among}
+    assert {one.kind for one in among} == set(KINDS)
+    two_hundred = {name: count * 200 / counted.total() for name, count in counted.items()}
+    parties = sum(two_hundred["kill", f"party{letter}"] for letter in "abc")
+    assert min(two_hundred["kill", "notary"], two_hundred["kill", "postgres"], parties) > 15
+
+
+def test_trials_can_be_of_some_kinds_and_targets_only() -> None:
+    assert {(one.kind, one.target) for one in choices_among(ON_H2, [], ["kill"], ["notary", "bridge"])} == {
+        ("kill", "notary"),
+        ("kill", "bridge"),
+    }
+    assert choices_among(ON_H2, [], ["slow-link"]) == []
+    only = choices_among(ON_H2, [], ["partition"], ["partya", "partyb"])
+    assert {one.target for one in only} == {"partya", "partyb", "partya-partyb"}
 
 
 @pytest.mark.parametrize(
@@ -119,25 +159,23 @@ def test_what_the_lab_cannot_have_is_refused(asked: command.Asked, says: str) ->
     assert says in refused.value.message
 
 
-def faults_file(folder: Path, *faults: FaultEntry) -> None:
-    content = FaultsFile(schema=SCHEMA, loads=(LoadFaults(seed=7, faults=faults),))
-    folders.write_json(folder / folders.FAULTS, content.model_dump(mode="json", by_alias=True))
-
-
 def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
-    load = OPTIONS.updated(faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
-    stored = LoadFile(
-        id="20260102T030405Z-chaos",
-        command="scripts/lab chaos",
-        began_at="2026-01-02T03:04:05+00:00",
-        workload="iou",
-        options=load,
-        subject=Subject("PartyA", ()),
-    )
-    folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
+    def store(load: Load) -> None:
+        stored = LoadFile(
+            id="20260102T030405Z-chaos",
+            command="scripts/lab chaos",
+            began_at="2026-01-02T03:04:05+00:00",
+            workload="iou",
+            options=load,
+            subject=Subject("PartyA", ()),
+        )
+        folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
+
+    store(OPTIONS)
     with pytest.raises(LabError, match="the run has no faults"):
         command.options_of(tmp_path)
-    faults_file(tmp_path, entry("kill", "generator"))
+    load = OPTIONS.updated(faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
+    store(load)
     assert command.options_of(tmp_path) == load
 
 
@@ -146,19 +184,12 @@ def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
     load = OPTIONS.updated(users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
     rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
     folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
-    faults_file(folder, entry("kill", "bridge"))
     assert command.options_of(folder) == load
-
-
-def test_a_trial_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = trial(audit=VIOLATED, problems=("2 transactions are missing at PartyB",))
-    store(tmp_path, written)
-    assert folders.read_model(tmp_path / TRIAL, Trial) == written
 
 
 def test_the_guide_describes_every_fault_and_its_parameters() -> None:
     guide = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in guide.splitlines() if line.startswith("| `")}
-    assert set(rows) == set(KINDS) == set(LENGTH_SECONDS)
+    assert set(rows) == set(KINDS) == set(command.LENGTH_SECONDS)
     for kind, parameters in PARAMETERS.items():
         assert all(f"`{name}`" in rows[kind] for name in parameters)

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from corda_lab.chaos import command
-from corda_lab.chaos.model import Trial, audit_problems
 from corda_lab.chaos.stranded import Explained, Logs, explained_by
+from corda_lab.chaos.trial import Trial, audit_problems
 from corda_lab.errors import LabError
 from corda_lab.results import node_logs
 from corda_lab.results.audits import Audit, Violation, ViolationKind
@@ -52,8 +52,8 @@ AUDIT = Audit(verdict="violations", violations=(ALONE,))
 SURPLUS = reason("vault_differs", node="PartyA", state="CashState", counted=1, expected=0)
 
 
-def ids_of(found: Explained) -> set[str]:
-    return {one.transaction for one in found.stranded}
+def trial_of(found: Explained, audit: Audit = AUDIT) -> Trial:
+    return Trial(seed=15, run="20261127T143052Z-chaos", audit=audit, stranded=found.stranded)
 
 
 def kept(folder: Path, logs: Mapping[str, Sequence[str]], *, left_out: int = 0) -> Logs:
@@ -107,7 +107,7 @@ def test_the_logs_show_that_corda_has_stranded_a_transaction(tmp_path: Path) -> 
 )
 def test_without_each_part_of_the_evidence_it_stays_a_violation(tmp_path: Path, of_party: Sequence[str]) -> None:
     found = explained(tmp_path, of_party)
-    assert audit_problems(AUDIT, ids_of(found)) == [ALONE.text]
+    assert audit_problems(trial_of(found)) == [ALONE.text]
 
 
 @pytest.mark.parametrize("outcome", ["ok", "unknown"])
@@ -148,10 +148,10 @@ def test_what_a_failed_flow_had_recorded_before_explains_as_much_and_no_more(tmp
 
 def test_it_is_shown_with_its_evidence_and_is_no_problem(tmp_path: Path) -> None:
     found = explained(tmp_path, [*ISSUE, *PAY, *END])
-    trial = Trial(seed=15, run="20261127T143052Z-chaos", audit=AUDIT, stranded=found.stranded)
-    assert audit_problems(AUDIT, trial.stranded_ids) == []
+    trial = trial_of(found)
+    assert audit_problems(trial) == []
     sums = dict(zip(command.TITLES, command.sums([trial]), strict=True))
-    assert (sums["stranded"], sums["other"]) == (1, 0)
+    assert (sums["stranded"], sums["violations"]) == (1, 0)
     assert f"stranded by Corda: {PAID}" in command.line(trial)
 
 
@@ -161,11 +161,11 @@ def test_other_violations_of_the_same_trial_are_still_told(tmp_path: Path) -> No
         kind=ViolationKind.NOTARY_WITHOUT_TRANSACTION, ids=("ABCD",), text="the notary has committed ABCD"
     )
     audit = AUDIT.model_copy(update={"violations": (ALONE, other)})
-    assert audit_problems(audit, ids_of(found)) == [other.text]
+    assert audit_problems(trial_of(found, audit)) == [other.text]
 
 
 def test_what_the_audit_cannot_tell_beside_it_is_still_told(tmp_path: Path) -> None:
     found = explained(tmp_path, [*ISSUE, *PAY, *END])
     audit = AUDIT.model_copy(update={"reasons": ("37 transactions cannot be read",)})
-    (problem,) = audit_problems(audit, ids_of(found))
+    (problem,) = audit_problems(trial_of(found, audit))
     assert problem == "the audit cannot tell: 37 transactions cannot be read"

@@ -11,26 +11,23 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from corda_lab.audit.requests import Load as AuditedLoad
-from corda_lab.audit.requests import requests_of
+from corda_lab.audit.command import load_of
 from corda_lab.chaos import command
 from corda_lab.chaos import trial as chaos_trial
-from corda_lab.chaos.model import TRIAL, Trial
-from corda_lab.chaos.trial import Made, Outcome
+from corda_lab.chaos.trial import TRIAL, Trial
 from corda_lab.clients.bridge import Bridge, FlowStatus, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
+from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, faults, folders, node_logs
+from corda_lab.results import audits, evidence, folders, node_logs
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.faults import SCHEMA, FaultsFile, LoadFaults
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
-from corda_lab.steps.faults import FaultEntry
 from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
@@ -73,38 +70,47 @@ def lab_of(answers: Answers) -> Lab:
     return lab_with(Compose(SETTINGS), cast(Bridge, answers), cast(Prometheus, answers))
 
 
-def make(answers: Answers | None = None) -> Made:
-    return chaos_trial.make(lab_of(answers or Answers()), SUBJECT, OPTIONS, 1)
+def make(answers: Answers | None = None) -> Trial:
+    return chaos_trial.make(lab_of(answers or Answers()), SUBJECT, OPTIONS)
 
 
 def note_faults(folder: Path, *entries: FaultEntry) -> None:
-    loads = (LoadFaults(seed=7, faults=entries, restarted=("PartyB",)),)
-    faults.write(folder, FaultsFile(schema=SCHEMA, loads=loads))
+    """Enter faults in the step of a run, or in the evidence of a load."""
+    faults = FaultEntries(entries).model_dump(mode="json")
+    if not (folder / "steps.json").is_file():
+        folders.write_json(folder / folders.FAULTS, faults)
+        return
+    content = folders.read_object(folder / "steps.json")
+    content["steps"][0] |= {"faults": faults, "restarted_after_faults": ["PartyB"]}
+    folders.write_json(folder / "steps.json", content)
+
+
+End = Callable[..., None]
 
 
 @pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Outcome], None]:
+def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> End:
     """Return a function that makes the load of the next trial end in a certain way, on a lab that is at rest."""
     monkeypatch.setattr(folders, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled((), 1.0))
+    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled())
 
-    def end(outcome: Outcome) -> None:
-        monkeypatch.setattr(chaos_trial, "run_load", lambda _options, _settings: outcome)
+    def end(folder: Path, reason: str | None = None) -> None:
+        monkeypatch.setattr(chaos_trial, "run_load", lambda _options, _settings: (folder, reason))
 
     return end
 
 
 @pytest.fixture
-def stored(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
+def stored(tmp_path: Path, ended: End) -> Path:
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20))
     audits.write(folder, {1: PASSED})
     note_faults(folder, KILLED)
-    ended(Outcome(folder))
+    ended(folder)
     return folder
 
 
 @pytest.fixture
-def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
+def unfinished(tmp_path: Path, ended: End) -> Path:
     """The evidence of a load whose generator was killed. Of its last two rows, one is unknown, and one is missing."""
     folder = folders.unfinished_folder() / RUN_IDENTITY
     load = evidence.LoadFile(
@@ -121,7 +127,7 @@ def unfinished(tmp_path: Path, ended: Callable[[Outcome], None]) -> Path:
     simulation.write_rows(folder / evidence.ROWS / f"{RUN_IDENTITY}.ndjson", kept)
     evidence.end(folder, "failed", "the generator was killed", rows=len(kept))
     note_faults(folder, GENERATOR)
-    ended(Outcome(folder, "the generator was killed"))
+    ended(folder, "the generator was killed")
     return folder
 
 
@@ -140,37 +146,34 @@ def audited(monkeypatch: pytest.MonkeyPatch) -> list[pl.DataFrame]:
 
 
 def test_a_trial_has_the_faults_of_its_run_its_outcomes_and_its_audit(stored: Path) -> None:
-    made = make()
-    found = made.trial
+    found = make()
     assert (found.seed, found.run, found.reason) == (7, stored.name, None)
     assert [one.name for one in found.made] == ["kill bridge"]
     assert found.outcomes == {"ok": len(SIMULATED)}
-    assert (found.audit, found.restarted, found.problems) == (PASSED, ("PartyB",), ())
-    assert made.load is not None
-    assert len(made.load.requests) == len(SIMULATED)
+    assert (found.audit, found.restarted, found.problems) == (PASSED, ("PartyB",), [])
     assert folders.read_model(stored / TRIAL, Trial) == found
 
 
 def test_what_the_audit_of_the_run_found_fails_the_trial(stored: Path) -> None:
     audits.write(stored, {1: VIOLATED})
-    assert make().trial.problems == (ALONE.text,)
+    assert make().problems == [ALONE.text]
     (stored / audits.AUDIT_FILE).unlink()
-    assert make().trial.problems == ("the ledgers were not audited",)
+    assert make().problems == ["the ledgers were not audited"]
 
 
-def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: Callable[[Outcome], None]) -> None:
+def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: End) -> None:
     counts = simulation.agreeing_counts(SIMULATED)
     (one, other) = counts.vaults
     wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": (other.counted or 0) + 1})))
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20), counted=wrong)
     audits.write(folder, {1: PASSED})
     note_faults(folder, KILLED)
-    ended(Outcome(folder))
-    (problem,) = make().trial.problems
+    ended(folder)
+    (problem,) = make().problems
     assert "the counts differ" in problem
 
 
-def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: Callable[[Outcome], None]) -> None:
+def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: End) -> None:
     """Its last flow had recorded a transaction before the one that Corda stranded."""
     *succeeded, last = SIMULATED
     rows = [*succeeded, {**last, "outcome": "failed", "tx_id": None}]
@@ -182,8 +185,8 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: Ca
     folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
     audits.write(folder, {1: VIOLATED})
     note_faults(folder, KILLED)
-    ended(Outcome(folder))
-    without = make().trial
+    ended(folder)
+    without = make()
     assert len(without.problems) == 2
 
     context = f"client_id={last['client_id']}, flow-id=a-flow"
@@ -196,11 +199,12 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: Ca
         lines.add(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
     log = KeptLog(node="PartyA", file=node_logs.write_log(folder / "logs", "PartyA", lines), entries=3)
     node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
-    found = make().trial
-    assert found.problems == ()
+    found = make()
+    assert found.problems == []
     assert found.stranded_ids == {"AB"}
     (warning,) = [one for one in found.warnings if "the counts differ" in one]
     assert warning.endswith("no more than flows that failed had recorded before, by the logs")
+    assert folders.read_model(folder / TRIAL, Trial) == found
 
 
 def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Path, audited: list[pl.DataFrame]) -> None:
@@ -211,13 +215,15 @@ def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Pat
             str(missing["client_id"]): FlowStatus("completed", "CD"),
         }
     )
-    found = make(answers).trial
-    assert found.problems == ()
+    found = make(answers)
+    assert found.problems == []
     assert (found.resolved, found.unrecorded, found.unexplained) == ({"ok": 1}, 1, 0)
     # Also the flow without a row, whose transaction would otherwise be nobody's.
     (rows,) = audited
     assert rows.filter(pl.col("resolved") == "ok")["resolved_tx_id"].to_list() == ["AB", "CD"]
-    assert {one.transaction for one in requests_of(rows) if one.status == "acknowledged"} > {"AB", "CD"}
+    judged = load_of(rows)
+    assert judged is not None
+    assert {one.transaction for one in judged.requests if one.status == "acknowledged"} > {"AB", "CD"}
     assert answers.forgotten == [f"{unfinished.name}-"]
     assert (unfinished / TRIAL).is_file()
 
@@ -226,15 +232,15 @@ def test_the_node_is_asked_about_the_flows_of_a_killed_generator(unfinished: Pat
 def test_a_flow_of_which_the_node_cannot_tell_fails_the_trial(
     unfinished: Path, audited: list[pl.DataFrame], flow: dict[str, Any]
 ) -> None:
-    found = make(Answers({str(flow["client_id"]): FlowStatus("unreachable")})).trial
+    found = make(Answers({str(flow["client_id"]): FlowStatus("unreachable")}))
     assert found.unexplained == 1
-    assert found.problems == ("1 flow of which nobody can tell what became of them",)
+    assert found.problems == ["1 flow of which nobody can tell what became of them"]
 
 
 def test_rows_that_were_not_collected_fail_the_trial(unfinished: Path, audited: list[pl.DataFrame]) -> None:
     (unfinished / evidence.END).unlink()
     evidence.end(unfinished, "failed", "the generator was killed", rows=None)
-    assert "the rows of the run were not collected" in make().trial.problems
+    assert "the rows of the run were not collected" in make().problems
 
 
 def test_a_request_that_another_node_never_got_keeps_the_answer_of_its_own() -> None:
@@ -257,37 +263,35 @@ def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
         raise LabError("The lab was not back")
 
     monkeypatch.setattr(faulty, "settle", away)
-    made = make()
-    assert (made.load, made.trial.audit, made.trial.problems) == (None, None, ("The lab was not back",))
-    assert [one.name for one in made.trial.made] == ["kill generator"]
+    found = make()
+    assert (found.audit, found.problems) == (None, ["The lab was not back"])
+    assert [one.name for one in found.made] == ["kill generator"]
 
-    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), 1.0, is_at_rest=False))
-    made = make()
-    assert made.load is None
-    assert "still in flight" in made.trial.problems[0]
+    monkeypatch.setattr(faulty, "settle", lambda _lab: Settled(("PartyB",), is_at_rest=False))
+    found = make()
+    assert found.audit is None
+    assert "still in flight" in found.problems[0]
 
     (unfinished / folders.FAULTS).write_text("{", encoding="utf-8")
-    assert folders.FAULTS in make().trial.problems[0]
-
-
-LOAD = cast(AuditedLoad, object())
+    assert folders.FAULTS in make().problems[0]
 
 
 @pytest.fixture
 def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
     """Return a function that lets trials end in certain ways. It returns the seeds of those that are made."""
     monkeypatch.setattr(folders, "require_writable", lambda: None)
+    monkeypatch.setattr(folders, "find_run", Path)
     monkeypatch.setattr(preflight, "prepare", lambda options: options)
     monkeypatch.setattr(preflight, "plan", lambda *_: plan_of(OPTIONS))
 
-    def prepared(**unaudited: str) -> list[int]:
+    def prepared(**audits: Audit | None) -> list[int]:
         seeds: list[int] = []
 
-        def made(_lab: Lab, _subject: Subject, options: Load, _number: int) -> Made:
+        def made(_lab: Lab, _subject: Subject, options: Load) -> Trial:
             seeds.append(options.seed)
-            problem = unaudited.get(f"seed_{options.seed}")
-            trial = Trial(seed=options.seed, run="r", problems=(problem,) if problem else ())
-            return Made(trial, None if problem else LOAD)
+            audit = audits.get(f"seed_{options.seed}", PASSED)
+            problems = [] if audit is PASSED else ["failed"]
+            return Trial(seed=options.seed, run=f"run-{options.seed}", audit=audit, problems=problems)
 
         monkeypatch.setattr(chaos_trial, "make", made)
         return seeds
@@ -299,39 +303,43 @@ def loads(*seeds: int) -> list[Load]:
     return [OPTIONS.updated(seed=seed) for seed in seeds]
 
 
-def test_all_trials_are_audited_together_after_the_last(
+def test_what_an_earlier_trial_was_told_and_a_later_one_lost_is_found(
     trials: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one of them was told of, and a later one lost, is only seen then."""
-    audits: list[int] = []
+    audited: list[Path] = []
 
-    def audit(_compose: object, together: tuple[AuditedLoad, ...], *_: object) -> Audit:
-        audits.append(len(together))
-        return found
+    def audit(_compose: object, run: Path, *_: object) -> Audit:
+        audited.append(run)
+        return VIOLATED if run == lost else PASSED
 
-    monkeypatch.setattr(command, "audit_loads", audit)
-    seeds, found = trials(), PASSED
+    monkeypatch.setattr(command, "audit_lab", audit)
+    lost = Path("none")
+    seeds = trials()
     assert command.run(loads(7, 8, 9), lab_of(Answers()))
-    assert (seeds, audits) == ([7, 8, 9], [3])
-    found = VIOLATED
+    assert (seeds, audited) == ([7, 8, 9], [Path("run-7"), Path("run-8")])
+    lost = Path("run-7")
     assert not command.run(loads(7, 8), lab_of(Answers()))
+    # One that has failed is known already.
+    trials(seed_7=VIOLATED)
+    audited.clear()
+    assert not command.run(loads(7, 8), lab_of(Answers()))
+    assert audited == []
 
     def broken(*_: object) -> Audit:
         raise KeyError("tx_id")
 
-    monkeypatch.setattr(command, "audit_loads", broken)
+    monkeypatch.setattr(command, "audit_lab", broken)
+    trials()
     assert not command.run(loads(7, 8), lab_of(Answers()))
 
 
 def test_no_trial_is_made_after_one_that_was_not_audited(
     trials: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An audit of all trials would take its transactions for those of a stranger."""
-    audits: list[object] = []
-    monkeypatch.setattr(command, "audit_loads", lambda *given: audits.append(given))
-    seeds = trials(seed_8="The lab was not back")
+    monkeypatch.setattr(command, "audit_lab", lambda *_: PASSED)
+    seeds = trials(seed_8=None)
     assert not command.run(loads(7, 8, 9), lab_of(Answers()))
-    assert (seeds, audits) == ([7, 8], [])
+    assert seeds == [7, 8]
 
 
 def test_nodes_without_client_ids_are_refused(trials: Callable[..., list[int]]) -> None:

@@ -10,7 +10,8 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, node_logs, project, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.steps.node_log import LogEntry
+from corda_lab.results.node_logs import LogEntry
+from corda_lab.results.node_logs import entries as node_entries
 from corda_lab.text.redaction import REDACTED
 from support.docker import docker_client, listed
 
@@ -24,7 +25,7 @@ LOG = (
 
 
 def entries(*chunks: bytes, secrets: frozenset[str] = frozenset()) -> list[LogEntry]:
-    return list(logs._entries(chunks, secrets))
+    return list(node_entries(logs._lines(chunks, secrets)))
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
@@ -36,7 +37,7 @@ def test_entries_are_whole_however_their_bytes_come(size: int) -> None:
 
 def test_the_last_entry_is_shown_when_nothing_comes_for_a_moment() -> None:
     chunks = iter([LOG, b"", b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - next", b"", b"\n"])
-    found = logs._entries(chunks, frozenset())
+    found = node_entries(logs._lines(chunks, frozenset()))
     assert [next(found).level for _ in range(3)] == ["INFO", "INFO", "WARN"]
     assert next(chunks, None) is not None, "it was shown before the next entry came"
     assert entries(b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - torn")[0].message == "torn"

@@ -11,22 +11,22 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.faults import inject, wounds
+from corda_lab.faults import inject, plan
 from corda_lab.faults.inside import files, routes
-from corda_lab.faults.wound import heal, make
+from corda_lab.faults.model import KINDS
+from corda_lab.faults.plan import heal, make
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container, NoAnswerError
-from corda_lab.steps.faults import KINDS, Fault, FaultKind
-from lab_workload.faults import FAULTS_FILE, read_shown
+from lab_workload.faults import FAULTS_FILE, Fault, FaultKind, read_shown
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 
 def made(engine: Engine, compose: Compose, one: Fault) -> list[list[str]]:
     """Make a fault and heal it. Returns the calls that changed something."""
-    wound = wounds.wound_of(one, compose, Container(LOAD))
+    planned = plan.plan_of(one, compose, Container(LOAD))
     assert engine.calls == [], "looking changes nothing"
-    make(wound)
-    heal(wound)
+    make(planned)
+    heal(planned)
     return engine.calls
 
 
@@ -90,8 +90,8 @@ def test_a_partition_of_two_leaves_the_link_of_others_alone(engine: Engine, comp
 
 def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
     for number, one in enumerate((fault("partition", "partya"), fault("full-disk", "partya"))):
-        wound = wounds.wound_of(one, compose_of(), Container(LOAD))
-        make(wound)
+        planned = plan.plan_of(one, compose_of(), Container(LOAD))
+        make(planned)
         ((options, _),) = helpers(engine.calls[number:])
         assert "--cap-drop=ALL" in options
         added = [word for word in options if word.startswith("--cap-add")]
@@ -115,7 +115,7 @@ def test_a_memory_limit_is_what_is_in_use_and_then_what_it_was(engine: Engine, c
 def test_a_limit_of_what_nobody_knows_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:
     engine.set_memory("0B / 1.5GiB")
     with pytest.raises(LabError, match="does not say how much memory"):
-        wounds.wound_of(fault("memory-limit", "partya"), compose_of(), Container(LOAD))
+        plan.plan_of(fault("memory-limit", "partya"), compose_of(), Container(LOAD))
 
 
 def test_a_memory_limit_that_the_kernel_refuses_gets_more_room(engine: Engine, compose_of: ComposeOf) -> None:
@@ -148,17 +148,17 @@ def test_links_get_toxics_in_both_directions(
 
 def test_a_part_that_ended_meanwhile_is_started_again(engine: Engine, compose_of: ComposeOf) -> None:
     one = fault("memory-limit", "partya")
-    wound = wounds.wound_of(one, compose_of(), Container(LOAD))
-    make(wound)
+    planned = plan.plan_of(one, compose_of(), Container(LOAD))
+    make(planned)
     engine.set("my-lab-partya-1", "exited")
-    heal(wound)
+    heal(planned)
     assert engine.state("partya") == "running"
 
 
 def test_what_was_removed_needs_no_healing(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
+    planned = plan.plan_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     (engine.home / "state" / "my-lab-partya-1").unlink()
-    heal(wound)
+    heal(planned)
     assert engine.calls == []
 
 
@@ -254,7 +254,7 @@ def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> Non
 
 
 def test_every_kind_has_commands() -> None:
-    assert set(wounds.KINDS) == set(KINDS)
+    assert set(plan.KINDS) == set(KINDS)
 
 
 def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(tmp_path: Path) -> None:

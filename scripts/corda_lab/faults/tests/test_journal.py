@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.faults import inject, journal, wounds
-from corda_lab.faults.journal import Journal
-from corda_lab.faults.wound import make
+from corda_lab.faults import inject, plan
+from corda_lab.faults.inject import Journal
+from corda_lab.faults.plan import make
 from corda_lab.lab.docker import Container
-from corda_lab.steps.faults import FaultKind
+from lab_workload.faults import FaultKind
 from support.engine import LOAD, ComposeOf, Engine, await_that, fault, helpers
 
 COMMAND = """
@@ -25,7 +25,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.steps.faults import Fault
+from corda_lab.faults.model import Fault
 
 compose = Compose(load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": sys.argv[1]}))
 with inject.injecting(compose, [Fault(kind="pause", target="partya", at_seconds=0, for_seconds=60)], Container("x")):
@@ -55,25 +55,30 @@ def test_a_killed_command_leaves_nothing_frozen(engine: Engine, monkeypatch: pyt
     assert engine.state("partya") == "running"
 
 
-def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(engine: Engine, compose_of: ComposeOf) -> None:
+def test_the_next_command_heals_what_is_left_and_names_what_it_cannot(
+    engine: Engine, compose_of: ComposeOf, capsys: pytest.CaptureFixture[str]
+) -> None:
     compose = compose_of()
     notes = Journal("my-lab")
     for number, one in enumerate((fault("pause", "partya"), fault("pause", "bridge"))):
-        wound = wounds.wound_of(one, compose, Container(LOAD))
-        notes.note(str(number), wound)
-        make(wound)
+        planned = plan.plan_of(one, compose, Container(LOAD))
+        notes.note(str(number), planned)
+        make(planned)
     engine.refuse("unpause my-lab-bridge-1")
     with pytest.raises(LabError, match="pause bridge") as failed:
-        journal.heal_left("my-lab")
+        inject.heal_left("my-lab")
     assert "partya" not in failed.value.message
     assert engine.state("partya") == "running"
     with inject.removing("my-lab"):
         assert inject.is_left("my-lab"), "a lab that could not be removed still has it"
     assert not inject.is_left("my-lab")
-    notes.note("1", wound)
+    notes.note("1", planned)
     engine.refuse("")
-    assert journal.heal_left("my-lab") == ["pause bridge"]
-    assert journal.heal_left("my-lab") == []
+    capsys.readouterr()
+    inject.heal_left("my-lab")
+    assert "healed what an ended command has left in the lab: pause bridge" in capsys.readouterr().out
+    inject.heal_left("my-lab")
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -88,28 +93,28 @@ def test_what_the_engine_is_still_about_to_make_is_healed_afterwards(
     engine: Engine, compose_of: ComposeOf, kind: FaultKind, expected: list[list[str]]
 ) -> None:
     """The client of the engine outlives a command that is killed."""
-    wound = wounds.wound_of(fault(kind, "partya"), compose_of(), Container(LOAD))
-    Journal("my-lab").note("1", wound)
-    journal.heal_left("my-lab")
+    planned = plan.plan_of(fault(kind, "partya"), compose_of(), Container(LOAD))
+    Journal("my-lab").note("1", planned)
+    inject.heal_left("my-lab")
     assert engine.calls == expected
-    Journal("my-lab").note("1", wound.model_copy(update={"is_made": True}))
-    assert journal.heal_left("my-lab") == [f"{kind} partya"]
+    Journal("my-lab").note("1", planned.model_copy(update={"is_made": True}))
+    inject.heal_left("my-lab")
     assert engine.calls == expected
 
 
 def test_healing_waits_for_the_helper_of_a_killed_command(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("partition", "partya"), compose_of(), Container(LOAD))
-    Journal("my-lab").note("1", wound)
+    planned = plan.plan_of(fault("partition", "partya"), compose_of(), Container(LOAD))
+    Journal("my-lab").note("1", planned)
     engine.set_helpers(2)
-    journal.heal_left("my-lab")
+    inject.heal_left("my-lab")
     assert engine.helpers == 0
     assert [script[0] for _, script in helpers(engine.calls)] == ["find"]
 
 
 def test_several_writers_of_the_journal_lose_nothing(engine: Engine, compose_of: ComposeOf) -> None:
-    wound = wounds.wound_of(fault("pause", "partya"), compose_of(), Container(LOAD))
+    planned = plan.plan_of(fault("pause", "partya"), compose_of(), Container(LOAD))
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda name: Journal("my-lab").note(name, wound), map(str, range(40))))
+        list(pool.map(lambda name: Journal("my-lab").note(name, planned), map(str, range(40))))
         list(pool.map(lambda name: Journal("my-lab").strike(name), map(str, range(0, 40, 2))))
     assert sorted(Journal("my-lab").left(), key=int) == [str(name) for name in range(1, 40, 2)]
     assert engine.calls == []
@@ -121,7 +126,7 @@ def test_a_journal_that_cannot_be_read_is_named_until_the_lab_is_gone(engine: En
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text('{"0 pause partya": {"kind": "of an older version"}}', encoding="utf-8")
     with pytest.raises(LabError, match=r"faults-my-lab\.json: the journal of faults cannot be read"):
-        journal.heal_left("my-lab")
+        inject.heal_left("my-lab")
     with inject.injecting(compose_of(), (fault("pause", "partya"),), Container(LOAD)) as injection:
         await_that(lambda: injection.entries[0].problem != inject.TOO_LATE)
     assert "the journal of faults cannot be read" in (injection.entries[0].problem or "")

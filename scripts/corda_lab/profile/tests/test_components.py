@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.profile.components import PARKED, RUNNING, is_idle, of_frame, place_of, state_of, summarise, table
-from corda_lab.profile.stacks import Stack
+from corda_lab.profile.asprof import Stack
+from corda_lab.profile.summary import PARKED, RUNNING, is_idle, of_frame, place_of, state_of, summarise, table
 from corda_lab.results.profiles import Event
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))

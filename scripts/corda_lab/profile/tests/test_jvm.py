@@ -8,8 +8,9 @@ from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile import jvm
-from corda_lab.profile.jvm import AlreadyProfiledError, Jvm
+from corda_lab.profile import asprof, jvm
+from corda_lab.profile.asprof import AlreadyProfiledError
+from corda_lab.profile.jvm import Jvm
 from corda_lab.results.profiles import Event
 from support.docker import docker_client, listed
 
@@ -91,7 +92,7 @@ def test_the_next_engine_is_tried_if_the_jvm_does_not_support_one(
 ) -> None:
     only_itimer = 'case "$*" in *ctimer*) echo "[ERROR] timer_create: not permitted" >&2; exit 200 ;; esac'
     docker(tmp_path, monkeypatch, run=only_itimer)
-    assert jvm.start(JVM, Event.CPU, 5).name == "itimer"
+    assert asprof.start(JVM, Event.CPU, 5) == "itimer"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_what_async_profiler_refuses_is_one_error(
 ) -> None:
     docker(tmp_path, monkeypatch, run=f"echo '{said}' >&2; exit 1")
     with pytest.raises(LabError) as raised:
-        jvm.start(JVM, Event.ALLOC, 5)
+        asprof.start(JVM, Event.ALLOC, 5)
     assert (raised.value.message, raised.value.exit_code) == (words, code)
     assert raised.value.remedy
 
@@ -128,5 +129,5 @@ def test_a_second_profile_is_refused_at_once_and_not_tried_with_another_engine(
     log = tmp_path / "log"
     docker(tmp_path, monkeypatch, run=f"echo start >> {log}; echo '[ERROR] Profiler already started' >&2; exit 200")
     with pytest.raises(AlreadyProfiledError):
-        jvm.start(JVM, Event.CPU, 5)
+        asprof.start(JVM, Event.CPU, 5)
     assert log.read_text() == "start\n"

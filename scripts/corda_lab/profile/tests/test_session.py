@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile.jvm import AlreadyProfiledError
+from corda_lab.profile.asprof import AlreadyProfiledError
 from corda_lab.profile.session import Session
 from corda_lab.results.profiles import Event, Profile
 from support.profiler import JVM, commands, jvm_client
@@ -33,7 +33,7 @@ def test_a_profile_is_stored_with_its_components(
     assert found.flows.is_idle
     assert session.began_at is not None
     names = {path.name for path in tmp_path.iterdir()} - {"client"}
-    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "md", "json")}
+    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json")}
     assert Profile.model_validate_json((tmp_path / "partya-cpu.json").read_text(encoding="utf-8")) == found
     seen = len(commands(log))
     session.abandon()

@@ -3,7 +3,7 @@
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.profile.stacks import Stack, collapse, parse, thread_names, with_thread_names, with_unit
+from corda_lab.profile.asprof import Stack, collapse, names_in, parse, with_thread_names, with_unit
 
 JAVA_8 = """\
 Full thread dump OpenJDK 64-Bit Server VM (25.504-b08 mixed mode):
@@ -26,14 +26,14 @@ JAVA_21 = """\
 
 
 def test_the_names_in_a_thread_dump_are_found_by_thread_id() -> None:
-    assert thread_names(JAVA_8) == {
+    assert names_in(JAVA_8) == {
         0x6B: "Node thread-1",
         0x3C: "Thread-3 (ActiveMQ-server-ActiveMQServerImpl::name=P2P)",
         0x13: "C2 CompilerThread0",
         0x0A: "GC task thread#0 (ParallelGC)",
         0x17: "VM Periodic Task Thread",
     }
-    assert thread_names(JAVA_21) == {9: "main", 21: "C1 CompilerThread0"}
+    assert names_in(JAVA_21) == {9: "main", 21: "C1 CompilerThread0"}
 
 
 def test_a_stack_has_its_thread_its_frames_and_its_value() -> None:

@@ -2,17 +2,14 @@
 
 import pytest
 
-from corda_lab.profile.components import short_frame, summarise
-from corda_lab.profile.events import KINDS
-from corda_lab.profile.stacks import Stack
+from corda_lab.profile.asprof import KINDS, Stack
+from corda_lab.profile.summary import short_frame, summarise
 from corda_lab.results.profiles import (
-    TOP,
     Event,
     Flows,
     Profile,
     headline,
     load_words,
-    markdown,
     rows,
     waiting_words,
 )
@@ -82,7 +79,6 @@ def test_a_profile_without_samples_says_so() -> None:
     found = profile(Event.LOCK, [])
     assert (found.total, found.components) == (0.0, ())
     assert waiting_words(found) == "nothing was sampled"
-    assert "Nothing was sampled." in markdown(found)
 
 
 def test_the_load_is_in_words_also_if_it_is_unknown() -> None:
@@ -95,16 +91,6 @@ def test_the_method_is_the_hottest_of_the_component_with_what_it_calls_most() ->
     stacks = [Stack("a", (h2,), 3), Stack("a", (h2, "java/util/HashMap.get"), 4), Stack("a", ("org/h2/Other.x",), 5)]
     (share,) = profile(Event.CPU, stacks).components
     assert (share.method, share.innermost) == ("JdbcConnection.commit", "HashMap.get")
-
-
-def test_ten_components_are_shown_and_the_rest_is_added_up() -> None:
-    stacks = [Stack("a", (f"com/example/part{number}/A.b",), 100 - number) for number in range(12)]
-    found = profile(Event.CPU, stacks, flows=Flows(ended=1, started=1, seconds=9.9))
-    assert len(rows(found)) == TOP
-    text = markdown(found)
-    assert "2 further components: 16 %." in text
-    assert "CORDA_VERSION 4.10" in text
-    assert "NOTARY" not in text
 
 
 def test_frames_are_shown_without_package_or_folder() -> None:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from corda_lab.faults.effects import with_effects
+from corda_lab.faults.model import FaultEntry
 from corda_lab.report import drawing, page
 from corda_lab.results import folders, stored
-from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.faults import FaultEntry
 from support.pages import report_charts, report_text
 from support.sweeps import SimulatedSweep, store_sweep
 

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from corda_lab.report import node_logs, page, unfinished
-from corda_lab.results import evidence, folders
-from corda_lab.results import node_logs as results_logs
-from corda_lab.results.node_logs import KeptLog, KeptLogs
-from corda_lab.steps.node_log import ErrorKind
+from corda_lab.report import page, unfinished
+from corda_lab.results import evidence, folders, node_logs
+from corda_lab.results.node_logs import ErrorKind, KeptLog, KeptLogs
 from support.pages import report_html, without_scripts
 
 REFUSED = ErrorKind(
@@ -46,7 +44,7 @@ def shown(run: Path) -> str:
 
 def test_errors_are_listed_with_their_times_and_a_link_to_the_file(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    results_logs.write_index(run / "logs", kept(CLOSED, REFUSED, lines_left_out=12))
+    node_logs.write_index(run / "logs", kept(CLOSED, REFUSED, lines_left_out=12))
     text = shown(run).partition('id="logs"')[2].partition("</article>")[0]
     assert "Kept because 7 of 9 requests failed." in text
     assert text.index("1,200") < text.index("&lt;closed&gt;")
@@ -65,7 +63,7 @@ def test_a_run_without_kept_logs_says_nothing_of_them(stored_run: Callable[..., 
 
 
 def test_the_logs_of_a_sweep_name_their_step(sweep: Path, tmp_path: Path) -> None:
-    results_logs.write_index(tmp_path / "logs/0003", kept(REFUSED))
+    node_logs.write_index(tmp_path / "logs/0003", kept(REFUSED))
     found = node_logs.section(tmp_path)
     assert found is not None
     assert [(file.step, file.path) for file, _ in found.errors] == [(3, "logs/0003/PartyB.log.gz")]
@@ -76,7 +74,7 @@ def test_a_run_without_results_names_its_logs_and_its_most_frequent_errors(tmp_p
     folder = tmp_path / "20260102T030405Z-iou"
     (folder / evidence.ROWS).mkdir(parents=True)
     evidence.end(folder, "failed", "the bridge is gone", rows=0)
-    results_logs.write_index(folder / "logs", kept(REFUSED, CLOSED))
+    node_logs.write_index(folder / "logs", kept(REFUSED, CLOSED))
     words = [text for name, text in unfinished.lines(unfinished.report(folder)) if name in ("logs", "")]
     assert words[0] == f"1 in {folder / 'logs'}"
     assert words[1].startswith("1,200 × PartyB INFO Error … of …: – net.corda.core.flows.FlowException: below …")

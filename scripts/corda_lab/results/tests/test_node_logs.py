@@ -7,8 +7,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.results import node_logs
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
-from corda_lab.steps.node_log import ErrorKind
+from corda_lab.results.node_logs import BoundedText, ErrorKind, KeptLog, KeptLogs
 
 KIND = ErrorKind(
     level="WARN", logger="a.B", message="m …", exception=None, count=2, first_at=1.0, last_at=2.5, example="m 7"

@@ -14,7 +14,7 @@ def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path:
     taken_in(tmp_path / "evidence", "Notary")
     copied = taken.copied_to(tmp_path)
     names = {path.name for path in (tmp_path / "profiles").iterdir()}
-    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "md", "json")}
+    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json")}
     assert copied.entry == taken.entry
     assert profiles.read(tmp_path, copied.entry) == profile_of()
 
@@ -22,7 +22,7 @@ def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path:
 def test_a_damaged_profile_is_one_error_that_names_its_file(tmp_path: Path) -> None:
     taken = taken_in(tmp_path)
     (tmp_path / "profiles" / "partya-cpu.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(LabError, match=r"partya-cpu\.json: name: Field required"):
+    with pytest.raises(LabError, match=r"partya-cpu\.json: total: Field required"):
         profiles.read(tmp_path, taken.entry)
 
 

@@ -22,8 +22,8 @@ from corda_lab.results.manifest import Image
 from corda_lab.runs import collect, containers, spans
 from corda_lab.runs import live as runs_live
 from corda_lab.steps import rows
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import Conditioning
+from lab_workload.faults import Fault
 from lab_workload.load import Load
 from lab_workload.plan import Plan
 from support import simulation

@@ -10,15 +10,15 @@ from corda_lab import paths
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
-from corda_lab.faults import inject, wounds
-from corda_lab.faults.wound import Wound, heal, make
+from corda_lab.faults import inject, plan
+from corda_lab.faults.plan import FaultPlan, heal, make
 from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
-from corda_lab.steps.faults import Fault, FaultKind
 from corda_lab.swarm.deployment import DeployedStack
 from corda_lab.swarm.folder import Deployment, StackFolder
+from lab_workload.faults import Fault, FaultKind
 from support.docker import docker_client
 from support.labs import lab_with
 
@@ -72,11 +72,11 @@ def test_a_host_is_cut_off_by_what_each_of_its_containers_loses(
 ) -> None:
     docker(ADDRESSES)
     fault = Fault(kind="partition", target="two", at_seconds=5, for_seconds=5)
-    wound = wounds.wound_of(fault, stack, Container("driver", "one"))
-    assert [command.place for command in wound.make] == [Container(name, "two") for name in "bc"]
-    make(wound)
+    planned = plan.plan_of(fault, stack, Container("driver", "one"))
+    assert [command.place for command in planned.make] == [Container(name, "two") for name in "bc"]
+    make(planned)
     # It is healed by another process too, which has only what was written.
-    heal(Wound.model_validate_json(wound.model_dump_json()))
+    heal(FaultPlan.model_validate_json(planned.model_dump_json()))
     said = calls(tmp_path)
     helpers = [call for call in said if " run --rm " in call]
     assert ["--context two run" in call for call in helpers] == [True] * 4
@@ -99,10 +99,10 @@ def test_a_fault_on_a_service_is_made_on_its_host_and_healed_by_swarm(
         esac"""
     )
     fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=0)
-    wound = wounds.wound_of(fault, stack, Container("driver", "three"))
-    make(wound)
+    planned = plan.plan_of(fault, stack, Container("driver", "three"))
+    make(planned)
     assert calls(tmp_path)[-1] == "--context one kill --signal KILL lab-swarm_partya.1.x"
-    heal(Wound.model_validate_json(wound.model_dump_json()))
+    heal(FaultPlan.model_validate_json(planned.model_dump_json()))
     assert calls(tmp_path)[-1] == "service update --detach --force --quiet lab-swarm_partya"
 
 
@@ -120,7 +120,7 @@ def test_a_kill_lasts_until_swarm_starts_the_service_again(
     def seconds(policy: str, wanted: float) -> float:
         monkeypatch.setenv("POLICY", policy)
         fault = Fault(kind="kill", target="partya", at_seconds=5, for_seconds=wanted)
-        return wounds.wound_of(fault, stack, Container("driver", "three")).seconds
+        return plan.plan_of(fault, stack, Container("driver", "three")).seconds
 
     assert [seconds(*given) for given in (("none", 30), ("on-failure", 30), ("on-failure", 2))] == [30, 5, 2]
 
@@ -164,10 +164,10 @@ def test_all_services_of_a_host_end_and_start_again(
 ) -> None:
     docker(TWO)
     fault = Fault(kind=kind, target="two", at_seconds=5, for_seconds=5)
-    wound = wounds.wound_of(fault, stack, Container("driver", "one"))
+    planned = plan.plan_of(fault, stack, Container("driver", "one"))
     before = len(calls(tmp_path))
-    make(wound)
-    heal(Wound.model_validate_json(wound.model_dump_json()))
+    make(planned)
+    heal(FaultPlan.model_validate_json(planned.model_dump_json()))
     reads = ("container inspect", "service ps")
     assert [call for call in calls(tmp_path)[before:] if not any(word in call for word in reads)] == [
         *made,

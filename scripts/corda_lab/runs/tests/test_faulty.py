@@ -13,16 +13,17 @@ from corda_lab import paths
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
+from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import faults
+from corda_lab.results import folders
 from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
-from corda_lab.steps.faults import Fault
+from lab_workload.faults import Fault
 from lab_workload.load import Load
 from support.engine import LOAD, Engine
 from support.labs import lab_with
@@ -96,18 +97,19 @@ def test_the_faults_of_a_load_are_stored_however_it_ends(
     folder = tmp_path / "evidence"
     folder.mkdir()
 
+    def noted() -> tuple[FaultEntry, ...]:
+        return folders.read_model(folder / folders.FAULTS, FaultEntries).root
+
     def failing_load() -> None:
         with faulty.injecting(lab_of(), plan, Container(LOAD), Recording(folder, ExitStack())):
-            assert faults.read(folder).loads[0].faults[0].fault == kill, "known before anything is done"
+            assert noted()[0].fault == kill, "known before anything is done"
             while engine.state("bridge") == "running":
                 pass
             raise LabError("the generator ended")
 
     with pytest.raises(LabError, match="the generator ended"):
         failing_load()
-    (load,) = faults.read(folder).loads
-    assert load.seed == 7
-    assert [(one.fault, one.was_made, one.healed_at is not None) for one in load.faults] == [
+    assert [(one.fault, one.was_made, one.healed_at is not None) for one in noted()] == [
         (kill, True, True),
         (late, False, False),
     ]

@@ -41,7 +41,7 @@ def compose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compose:
 PATH=/usr/bin:/bin
 case "$*" in
 "ps "*{{{{.Status}}}}*) echo '{services}' ;;
-"exec "*) node=$2; shift 4; script=$1; exec sh -c "$script" logs "{tmp_path}/$node" ;;
+"exec "*) node=$2; shift 4; script=$1; shift 3; exec sh -c "$script" logs "{tmp_path}/$node" "$@" ;;
 esac
 """
     (tmp_path / "bin").mkdir()

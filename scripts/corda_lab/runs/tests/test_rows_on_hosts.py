@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab import paths
-from corda_lab.audit import sources
-from corda_lab.audit.queries import Deadline, Wanted
+from corda_lab.audit.databases import Databases, Deadline, Extract
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings, load_settings
@@ -156,8 +155,8 @@ def test_ledgers_are_read_by_one_container_on_each_host_that_has_some(
 ) -> None:
     docker("""case "$*" in *" audit "*) printf '@@ end\\n'; exit;; esac""")
     (tmp_path / "read").mkdir()
-    answers = sources.read(stack, Wanted(), tmp_path / "read", Deadline(30))
-    assert len(answers.sources) == 2
+    answers = Databases(stack, tmp_path / "read", Deadline(30)).read(Extract())
+    assert len(answers) == 2
     readers = [call for call in calls(tmp_path) if "--label=org.cordalab.audit=lab-swarm" in call]
     one, two = sorted(readers)
     assert one.startswith("--context one run --rm")

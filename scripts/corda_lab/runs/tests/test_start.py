@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab import paths
-from corda_lab.faults import wounds
-from corda_lab.faults.journal import Journal
-from corda_lab.faults.wound import make
+from corda_lab.faults import plan
+from corda_lab.faults.inject import Journal
+from corda_lab.faults.plan import make
 from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
@@ -23,9 +23,9 @@ def test_what_was_left_frozen_runs_before_the_lab_is_started(tmp_path: Path, mon
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     settings = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "my-lab"})
     one = fault("pause", "partya")
-    wound = wounds.wound_of(one, Compose(settings), Container(LOAD))
-    make(wound)
-    Journal("my-lab").note("1", wound.model_copy(update={"is_made": True}))
+    planned = plan.plan_of(one, Compose(settings), Container(LOAD))
+    make(planned)
+    Journal("my-lab").note("1", planned.model_copy(update={"is_made": True}))
     assert engine.state("partya") == "paused"
     seen: list[str] = []
     monkeypatch.setattr(lifecycle, "prepare_engine", lambda: None)

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from corda_lab.steps import waterfall
+from corda_lab.report import waterfall
 from corda_lab.steps.rows import read_rows
 from corda_lab.steps.spans import NO_SPANS
 from support import simulation

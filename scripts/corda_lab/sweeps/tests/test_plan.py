@@ -7,7 +7,6 @@ import pytest
 from corda_lab.lab.settings import Settings
 from corda_lab.results.sweep import Fresh, SweepPlan
 from corda_lab.results.sweep_parts import BurstCount
-from corda_lab.steps.faults import Fault
 from corda_lab.steps.load import SECONDS_MAX, SECONDS_MIN
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SWEEPS, SweepRequest, show_plan
@@ -22,6 +21,7 @@ from corda_lab.sweeps.plan import (
     run_time,
     step_seconds,
 )
+from lab_workload.faults import Fault
 from lab_workload.load import Load
 from support.sweep_files import COUNTED, SOUND, keys, restarts, steps_of, sweep_of, written
 

@@ -13,15 +13,13 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
-from corda_lab.lab import lifecycle
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.profile import jvm
+from corda_lab.profile import asprof, jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.runs.running import deployed
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import ALL, INITIATORS
 from corda_lab.steps.reasons import Reason, reason
@@ -67,30 +65,26 @@ def span_of(options: Load) -> Span:
 
 def targets(options: Load, initiators: Sequence[str], settings: Settings) -> list[str]:
     """Return the names of the JVMs to profile, each once. Raises LabError for an unknown one, or for too many."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for word in options.profile:
         if word.casefold() == INITIATORS:
-            found |= dict.fromkeys(initiators)
+            names |= dict.fromkeys(initiators)
         elif word.casefold() == ALL:
-            found |= dict.fromkeys(settings.nodes)
+            names |= dict.fromkeys(settings.nodes)
         else:
-            found[jvm.find_name(word, settings, option=OPTION)] = None
-    if len(found) > PROFILED_MAX:
+            names[jvm.find_name(word, settings, option=OPTION)] = None
+    if len(names) > PROFILED_MAX:
         raise LabError(
-            f"{OPTION}: {len(found)} nodes are more than {PROFILED_MAX}",
+            f"{OPTION}: {len(names)} nodes are more than {PROFILED_MAX}",
             "Name fewer: every profile costs CPU time that the other nodes then lack.",
         )
-    return list(found)
+    return list(names)
 
 
-def check(options: Load, settings: Settings) -> None:
+def check(options: Load, compose: Lab) -> None:
     """Check what can be checked before anything is put on the lab. Raises LabError if a JVM cannot be profiled."""
-    if not options.profile:
-        return
-    lifecycle.require_engine()
-    lab = deployed(settings)
-    for name in targets(options, (), lab.settings):
-        jvm.find(name, lab)
+    for name in targets(options, (), compose.settings):
+        jvm.find(name, compose)
 
 
 @dataclass
@@ -118,8 +112,8 @@ class Profiling:
 
     def _run(self, due: float) -> None:
         if self._ended.wait(max(0.0, due - time.monotonic())):
-            for session in self.sessions:
-                self.problems[session.jvm.node] = "the load ended before its measuring window could be profiled"
+            why = "the load ended before its measuring window could be profiled"
+            self.problems |= {session.jvm.node: why for session in self.sessions}
             return
         until = time.monotonic() + self.span.seconds
         for session in self.sessions:
@@ -135,7 +129,8 @@ class Profiling:
         try:
             action(session)
         except (LabError, OSError, ValueError) as error:
-            self.problems[session.jvm.node] = _words(error).removeprefix(f"{session.jvm.node}: ")
+            words = error.message if isinstance(error, LabError) else str(error)
+            self.problems[session.jvm.node] = " ".join(words.split()).removeprefix(f"{session.jvm.node}: ")
 
     def store(self, folder: Path) -> tuple[TakenProfile, ...]:
         """Read what was sampled, and write the files into ``profiles`` in this folder. Never raises LabError."""
@@ -147,19 +142,18 @@ class Profiling:
             return tuple(self._stored(session, target) for session in self.sessions)
 
     def _stored(self, session: Session, target: Path) -> TakenProfile:
-        node = session.jvm.node
-        name = f"{node.lower()}-{session.event.value}"
+        node, name = session.jvm.node, f"{session.jvm.node.lower()}-{session.event.value}"
         # Files in the container must not be left there.
         with interrupts.held_back():
             self._try(session, lambda one: one.store(target, name))
-        problem = self.problems.get(node)
+        problem, file = self.problems.get(node), None
         if problem:
             ui.warn(f"{node}: {problem}")
-        seconds = round(session.seconds, 1)
-        entry = ProfileEntry(node=node, began_at=session.began_at, seconds=seconds, problem=problem)
         if (target / f"{name}.json").is_file():
-            entry = entry.model_copy(update={"file": f"{profiles.FOLDER}/{name}.html"})
+            file = f"{profiles.FOLDER}/{name}.html"
             ui.note(f"{node}: {session.seconds:.0f} s of CPU samples")
+        seconds = round(session.seconds, 1)
+        entry = ProfileEntry(node=node, file=file, began_at=session.began_at, seconds=seconds, problem=problem)
         return TakenProfile(target.parent, entry)
 
     def close(self) -> None:
@@ -169,10 +163,6 @@ class Profiling:
             # If the engine does not answer, the JVM stops by itself.
             with suppress(LabError):
                 session.abandon()
-
-
-def _words(error: Exception) -> str:
-    return " ".join((error.message if isinstance(error, LabError) else str(error)).split())
 
 
 @contextmanager
@@ -185,9 +175,8 @@ def prepared(lab: Lab, plan: Plan) -> Iterator[Profiling]:
     with ui.phase("Loading the profiler"):
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
-            found = jvm.find(name, lab)
-            jvm.attach(found)
-            sessions.append(Session(found, Event.CPU, lab.settings))
+            sessions.append(Session(jvm.find(name, lab), Event.CPU, lab.settings))
+            asprof.attach(sessions[-1].jvm)
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
     profiling = Profiling(tuple(sessions), span)
@@ -200,24 +189,22 @@ def prepared(lab: Lab, plan: Plan) -> Iterator[Profiling]:
 
 def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile, ...]:
     """The profiles under the load of a step, each with how much of it was in the measuring window."""
-    window = step.window
-    found = []
+    profiles_within = []
     for one in taken:
-        began = one.entry.began_at
-        seconds = 0.0
+        began, seconds = one.entry.began_at, 0.0
         if began is not None:
-            seconds = max(0.0, min(window.ended_at, began + one.entry.seconds) - max(window.started_at, began))
+            ended = began + one.entry.seconds
+            seconds = max(0.0, min(step.window.ended_at, ended) - max(step.window.started_at, began))
         entry = one.entry.model_copy(update={"window_seconds": round(seconds, 1)})
-        found.append(replace(one, entry=entry))
-    return tuple(found)
+        profiles_within.append(replace(one, entry=entry))
+    return tuple(profiles_within)
 
 
 def warnings(taken: Sequence[TakenProfile]) -> list[Reason]:
     """The warnings that a load was profiled, which costs it CPU time, and that a profile failed."""
     entries = [one.entry for one in taken]
-    sampled = [one for one in entries if one.began_at is not None]
-    found = []
-    if sampled:
-        nodes, longest = listed([one.node for one in sampled]), max(one.window_seconds for one in sampled)
-        found.append(reason("profiled", nodes=nodes, seconds=longest))
-    return found + [reason("profile_failed", node=one.node, why=one.problem) for one in entries if one.problem]
+    failed = [reason("profile_failed", node=one.node, why=one.problem) for one in entries if one.problem]
+    sampled = {one.node: one.window_seconds for one in entries if one.began_at is not None}
+    if not sampled:
+        return failed
+    return [reason("profiled", nodes=listed([*sampled]), seconds=max(sampled.values())), *failed]

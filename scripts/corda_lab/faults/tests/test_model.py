@@ -1,23 +1,11 @@
-"""Faults of a load: drawn from a seed, checked against the lab, and what they cost."""
-
-from collections import Counter
+"""Faults of a load: checked against the lab, and what they cost."""
 
 import polars as pl
 import pytest
 
-from corda_lab.steps.fault_effects import with_effects
-from corda_lab.steps.faults import (
-    KINDS,
-    Fault,
-    FaultEntry,
-    FaultKind,
-    choices,
-    drawn,
-    known_targets,
-    links_of,
-    load_seconds,
-    problems,
-)
+from corda_lab.faults.effects import with_effects
+from corda_lab.faults.model import FaultEntry, known_targets, links_of, problems
+from lab_workload.faults import Fault, FaultKind
 
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 ON_H2 = known_targets(NODES, "h2")
@@ -77,41 +65,6 @@ def test_one_part_has_one_fault_at_a_time() -> None:
     assert found(first, fault("kill", "partyb", at=12)) == []
     (finding,) = found(first, fault("partition", "notary-partya", at=14))
     assert finding == "faults[1].at: partition notary-partya begins while pause partya lasts"
-
-
-def test_a_seed_decides_all_faults() -> None:
-    among = choices(ON_POSTGRES, LINKS)
-    assert drawn(7, 5, among) == drawn(7, 5, among)
-    assert drawn(7, 5, among) != drawn(8, 5, among)
-
-
-def test_what_is_drawn_can_be_made_one_after_the_other() -> None:
-    among = choices(ON_POSTGRES, LINKS)
-    for seed in range(300):
-        faults = drawn(seed, 4, among)
-        assert found(*faults, targets=ON_POSTGRES, links=LINKS) == []
-        assert not any(one.ends_load for one in faults[:-1]), "what ends the load comes last"
-        assert load_seconds(faults) > faults[-1].at_seconds + faults[-1].for_seconds + 25
-
-
-def test_every_fault_is_drawn_and_kills_of_what_holds_the_ledger_most_often() -> None:
-    among = choices(ON_POSTGRES, LINKS)
-    counted = Counter((one.kind, one.target) for seed in range(500) for one in drawn(seed, 4, among))
-    assert set(counted) == {(one.kind, one.target) for one in among}
-    assert {one.kind for one in among} == set(KINDS)
-    two_hundred = {name: count * 200 / counted.total() for name, count in counted.items()}
-    parties = sum(two_hundred["kill", f"party{letter}"] for letter in "abc")
-    assert min(two_hundred["kill", "notary"], two_hundred["kill", "postgres"], parties) > 15
-
-
-def test_trials_can_be_of_some_kinds_and_targets_only() -> None:
-    assert {(one.kind, one.target) for one in choices(ON_H2, [], ["kill"], ["notary", "bridge"])} == {
-        ("kill", "notary"),
-        ("kill", "bridge"),
-    }
-    assert choices(ON_H2, [], ["slow-link"]) == []
-    only = choices(ON_H2, [], ["partition"], ["partya", "partyb"])
-    assert {one.target for one in only} == {"partya", "partyb", "partya-partyb"}
 
 
 def completions(*spans: tuple[float, float, float]) -> pl.DataFrame:

@@ -1,6 +1,6 @@
-"""What an audit judges: the ledgers as small tables of plain values, however they were read."""
+"""What an audit judges: the ledgers as small tables of plain values, however they were read. Times are unix seconds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -48,34 +48,40 @@ class Output(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """A transaction, as its own bytes say. ``signers`` are the nodes, and ``issuers`` the names of the signing parties.
-
-    ``is_notarised`` says whether it needs the notary: it consumes states or has a time window. ``has_own_id`` says
-    whether its bytes have this id; None if their hash function is not known.
-    """
+    """A transaction, as its own bytes say."""
 
     id: str
     inputs: tuple[StateRef, ...]
     outputs: tuple[Output, ...]
     signers: frozenset[str] = frozenset()
+    """The nodes that sign."""
     signing_parties: frozenset[str] = frozenset()
+    """The names of all parties that sign."""
     references: tuple[StateRef, ...] = ()
     is_notarised: bool = False
+    """Whether it needs the notary: it consumes states or has a time window."""
     has_own_id: bool | None = None
+    """Whether its bytes have this id; None if their hash function is not known."""
+
+    @property
+    def parents(self) -> set[str]:
+        return {state.transaction for state in (*self.inputs, *self.references)}
+
+    @property
+    def states(self) -> tuple[StateRef, ...]:
+        """The names of its outputs."""
+        return tuple(StateRef(self.id, place) for place in range(len(self.outputs)))
 
 
 class Recorded(NamedTuple):
-    """A transaction in the store of a node: the flow that recorded it, and when (unix seconds); None if unknown."""
+    """A transaction in the store of a node: the flow that recorded it, and when; None if unknown."""
 
     flow_id: str | None = None
     at: float | None = None
 
 
 class VaultState(NamedTuple):
-    """A row of a vault. Times are in unix seconds. ``participants`` are nodes, as the vault has them.
-
-    ``is_relevant`` says whether the state concerns the node, which may also record states that it only observes.
-    """
+    """A row of a vault. ``participants`` are nodes, as the vault has them."""
 
     state_class: str
     is_consumed: bool
@@ -83,6 +89,7 @@ class VaultState(NamedTuple):
     consumed_at: float | None = None
     participants: frozenset[str] = frozenset()
     is_relevant: bool = True
+    """False for a state that the node only observes."""
 
 
 class Flow(NamedTuple):
@@ -107,25 +114,20 @@ class NodeLedger:
 
 @dataclass(frozen=True)
 class NotaryLog:
-    """What the notary has committed: the consumer of every state, and every transaction, with the time if it has one.
-
-    ``transactions`` is None if this notary keeps no list of transactions, and ``consumers`` if it stores them in a form
-    that is not read, as a Raft cluster does. ``conflicts`` are the states whose consumer is not the same at all members
-    of a cluster.
-    """
+    """What the notary has committed."""
 
     consumers: Mapping[StateRef, str] | None = field(default_factory=dict)
+    """The consumer of every state; None if this notary stores them in a form that is not read, as Raft does."""
     transactions: frozenset[str] | None = None
+    """None if this notary keeps no list of transactions."""
     committed_at: Mapping[str, float] = field(default_factory=dict)
+    """By transaction, of those that have a time."""
     conflicts: Mapping[StateRef, frozenset[str]] = field(default_factory=dict)
+    """The states whose consumer is not the same at all members of a cluster."""
 
 
 class Request(NamedTuple):
-    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later.
-
-    ``part`` is the kind of request in its workload, and ``load`` the number of its load: requests of one kind in one
-    load are alike. ``names_states`` says whether the workload names states that a success makes or consumes.
-    """
+    """A row of a run. ``flow_id`` and ``transaction`` are those that the caller was told of, or the node said later."""
 
     client_id: str
     node: str
@@ -133,18 +135,28 @@ class Request(NamedTuple):
     flow_id: str | None = None
     transaction: str | None = None
     part: str = ""
+    """The kind of request in its workload. Requests of one kind in one load are alike."""
     load: int = 1
+    """The number of its load, if several are audited together."""
     names_states: bool = False
+    """Whether the workload names states that a success makes or consumes."""
 
 
 class Window(NamedTuple):
-    """A time span, in unix seconds. ``until`` is None for one that has not ended."""
+    """``until`` is None for one that has not ended."""
 
     since: float
     until: float | None = None
 
     def contains(self, at: float) -> bool:
         return self.since <= at and (self.until is None or at <= self.until)
+
+
+class Load(NamedTuple):
+    """One load: when its flows recorded transactions, and its requests."""
+
+    window: Window
+    requests: tuple[Request, ...]
 
 
 @dataclass(frozen=True)
@@ -157,66 +169,57 @@ class Scope:
         """Whether what was recorded at this time is judged. What has no time is."""
         return at is None or not self.windows or any(window.contains(at) for window in self.windows)
 
+    @property
+    def span(self) -> Window | None:
+        """The one window around all of them; None for the whole."""
+        ends = [window.until for window in self.windows]
+        until = None if None in ends else max(filter(None, ends), default=None)
+        return Window(min(window.since for window in self.windows), until) if self.windows else None
+
 
 @dataclass(frozen=True)
 class Ledgers:
-    """The ledgers of a network at rest: every node, the bytes of the transactions in scope, and the notary's log.
-
-    ``transactions`` also has earlier ones whose outputs those in scope consume. ``log`` is None if it was not read.
-    ``notary_verifies`` says whether the notary verifies transactions, for which it stores their backchains.
-    """
+    """The ledgers of a network at rest."""
 
     nodes: Mapping[str, NodeLedger]
     transactions: Mapping[str, Transaction] = field(default_factory=dict)
+    """The transactions in scope whose bytes were read, and earlier ones whose outputs those consume."""
     log: NotaryLog | None = None
+    """None if it was not read."""
     notary_verifies: bool = False
+    """Whether the notary verifies transactions, for which it stores their backchains."""
 
 
 class View:
-    """The ledgers, the requests and the scope of an audit, with what follows from them.
+    """The ledgers, the requests and the scope of an audit, with what follows from them."""
 
-    ``loads`` is when the flows of the requests recorded transactions; what is in scope may be more.
-    """
-
-    def __init__(
-        self, ledgers: Ledgers, requests: tuple[Request, ...], scope: Scope, loads: Scope | None = None
-    ) -> None:
+    def __init__(self, ledgers: Ledgers, requests: Collection[Request], scope: Scope) -> None:
         self.ledgers = ledgers
+        self.known = ledgers.transactions
         self.requests = requests
         self.scope = scope
-        self.loads = loads or scope
-        self._concerned: dict[str, frozenset[str]] = {}
-
-    @property
-    def known(self) -> Mapping[str, Transaction]:
-        return self.ledgers.transactions
 
     @cached_property
     def places(self) -> dict[str, frozenset[str]]:
         """The nodes whose store has a transaction, by id; of every transaction."""
-        found: dict[str, set[str]] = {}
+        nodes_of: dict[str, set[str]] = {}
         for node in self.ledgers.nodes.values():
             for identity in node.transactions:
-                found.setdefault(identity, set()).add(node.name)
-        return {identity: frozenset(nodes) for identity, nodes in found.items()}
+                nodes_of.setdefault(identity, set()).add(node.name)
+        return {identity: frozenset(nodes) for identity, nodes in nodes_of.items()}
 
-    def recorded_at(self, identity: str, node: str) -> float | None:
-        """When a node recorded a transaction, in unix seconds; None if it does not have it or does not say."""
-        found = self.ledgers.nodes.get(node)
-        recorded = found.transactions.get(identity) if found else None
-        return recorded.at if recorded else None
+    def recorded(self, identity: str) -> dict[str, Recorded]:
+        """How each node that has a transaction recorded it."""
+        return {name: self.ledgers.nodes[name].transactions[identity] for name in self.places.get(identity, ())}
 
     @cached_property
     def judged(self) -> frozenset[str]:
         """The transactions in scope: those that some node recorded in a window."""
-        return self.recorded_within(self.scope)
-
-    def recorded_within(self, scope: Scope) -> frozenset[str]:
         return frozenset(
             identity
             for node in self.ledgers.nodes.values()
             for identity, recorded in node.transactions.items()
-            if scope.contains(recorded.at)
+            if self.scope.contains(recorded.at)
         )
 
     @cached_property
@@ -227,21 +230,21 @@ class View:
     @cached_property
     def consumers(self) -> dict[StateRef, tuple[str, ...]]:
         """The transactions that consume a state, as their bytes say. One that no node has is not among them."""
-        found: dict[StateRef, set[str]] = {}
+        consumers_of: dict[StateRef, set[str]] = {}
         for transaction in self.known.values():
             if transaction.id in self.places:
                 for state in transaction.inputs:
-                    found.setdefault(state, set()).add(transaction.id)
-        return {state: tuple(sorted(identities)) for state, identities in found.items()}
+                    consumers_of.setdefault(state, set()).add(transaction.id)
+        return {state: tuple(sorted(identities)) for state, identities in consumers_of.items()}
 
     @cached_property
     def participants(self) -> dict[StateRef, frozenset[str]]:
         """The nodes that a state belongs to, as the vaults of all nodes have it."""
-        found: dict[StateRef, frozenset[str]] = {}
+        nodes_of: dict[StateRef, frozenset[str]] = {}
         for node in self.ledgers.nodes.values():
             for state, row in node.vault.items():
-                found[state] = found.get(state, frozenset()) | row.participants
-        return found
+                nodes_of[state] = nodes_of.get(state, frozenset()) | row.participants
+        return nodes_of
 
     @cached_property
     def made_by_flows(self) -> dict[tuple[str, str], frozenset[str]]:
@@ -250,23 +253,23 @@ class View:
         The others of a flow are backchains that it fetched. Whoever makes a transaction records it before it hands it
         on. If only other nodes say when they recorded a transaction, a node is not the first.
         """
-        found: dict[tuple[str, str], set[str]] = {}
-        for identity, names in self.places.items():
-            recorded = {name: self.ledgers.nodes[name].transactions[identity] for name in names}
-            known = [one.at for one in recorded.values() if one.at is not None]
-            first = min(known, default=None)
+        made: dict[tuple[str, str], set[str]] = {}
+        for identity in self.places:
+            recorded = self.recorded(identity)
+            first = min((one.at for one in recorded.values() if one.at is not None), default=None)
             for name, one in recorded.items():
                 if one.flow_id is not None and one.at == first:
-                    found.setdefault((name, one.flow_id), set()).add(identity)
-        return {flow: frozenset(identities) for flow, identities in found.items()}
+                    made.setdefault((name, one.flow_id), set()).add(identity)
+        return {flow: frozenset(identities) for flow, identities in made.items()}
 
     @cached_property
     def starters(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        """The nodes whose requests were told of a transaction, by its id."""
+        nodes_of: dict[str, set[str]] = {}
         for request in self.requests:
             if request.transaction and request.status == "acknowledged":
-                found.setdefault(request.transaction, set()).add(request.node)
-        return found
+                nodes_of.setdefault(request.transaction, set()).add(request.node)
+        return nodes_of
 
     def output(self, state: StateRef) -> Output | None:
         transaction = self.known.get(state.transaction)
@@ -277,23 +280,18 @@ class View:
     def holders(self, state: StateRef) -> frozenset[str]:
         """The nodes of the network that a state belongs to, as far as its bytes or any vault tell."""
         output = self.output(state)
-        found = (output.holders if output else frozenset()) | self.participants.get(state, frozenset())
-        return found & self.ledgers.nodes.keys()
+        nodes = (output.holders if output else frozenset()) | self.participants.get(state, frozenset())
+        return nodes & self.ledgers.nodes.keys()
 
-    def concerned(self, transaction: Transaction) -> frozenset[str]:
+    @cached_property
+    def concerned(self) -> dict[str, frozenset[str]]:
         """The nodes that must have a transaction: who holds what it consumes or makes, who signed or started it."""
-        if (known := self._concerned.get(transaction.id)) is not None:
-            return known
-        found = set(transaction.signers) | self.starters.get(transaction.id, set())
-        for state in (*transaction.inputs, *self.outputs(transaction)):
-            found |= self.holders(state)
-        concerned = frozenset(found & self.ledgers.nodes.keys())
-        self._concerned[transaction.id] = concerned
-        return concerned
-
-    @staticmethod
-    def outputs(transaction: Transaction) -> tuple[StateRef, ...]:
-        return tuple(StateRef(transaction.id, index) for index in range(len(transaction.outputs)))
+        nodes_of: dict[str, frozenset[str]] = {}
+        for one in self.known.values():
+            holders = (self.holders(state) for state in (*one.inputs, *one.states))
+            nodes = one.signers.union(self.starters.get(one.id, ()), *holders)
+            nodes_of[one.id] = nodes & self.ledgers.nodes.keys()
+        return nodes_of
 
     def vault_rows(self) -> Iterator[tuple[str, StateRef, VaultState]]:
         """Every row of every vault that was recorded or consumed in scope, with its node."""

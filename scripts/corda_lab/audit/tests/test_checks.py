@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from corda_lab.audit.judge import Judgement, judge
-from corda_lab.audit.tables import (
+from corda_lab.audit.checks import judge
+from corda_lab.audit.model import (
     Flow,
     Ledgers,
     NotaryLog,
@@ -18,7 +18,7 @@ from corda_lab.audit.tables import (
     VaultState,
     Window,
 )
-from corda_lab.results.audits import Violation, ViolationKind, verdict_of
+from corda_lab.results.audits import Audit, Violation, ViolationKind
 from support import ledgers as network
 from support.ledgers import BEGAN, COIN, IOU, ISSUE, NOTARY, PAYMENT, PROMISE, REQUESTS, A, B, C, cash
 
@@ -26,11 +26,11 @@ RUN = Scope((Window(BEGAN, BEGAN + 60),))
 Kind = ViolationKind
 
 
-def judged(ledgers: Ledgers, requests: tuple[Request, ...] | None = REQUESTS, scope: Scope = RUN) -> Judgement:
+def judged(ledgers: Ledgers, requests: tuple[Request, ...] | None = REQUESTS, scope: Scope = RUN) -> Audit:
     return judge(ledgers, requests, scope)
 
 
-def only(found: Judgement, kind: ViolationKind) -> Violation:
+def only(found: Audit, kind: ViolationKind) -> Violation:
     """The single violation of a kind, which has to be among those that were found."""
     [one] = [each for each in found.violations if each.kind is kind]
     return one
@@ -186,7 +186,7 @@ def test_a_flow_of_an_unknown_request_is_no_double_but_cannot_be_told() -> None:
     )
     found = judged(network.consistent(), requests)
     assert found.violations == ()
-    assert verdict_of(found.violations, found.reasons) == "cannot tell"
+    assert found.verdict == "cannot tell"
 
 
 def test_two_requests_that_were_told_of_one_transaction_are_found() -> None:
@@ -345,7 +345,7 @@ def test_what_could_not_be_read_is_a_reason_and_no_violation() -> None:
     found = judged(replace(ledgers, transactions=kept, log=None))
     assert found.violations == ()
     assert len(found.reasons) == 3
-    assert verdict_of(found.violations, found.reasons) == "cannot tell"
+    assert found.verdict == "cannot tell"
 
 
 def test_transactions_from_before_the_run_are_not_judged() -> None:

@@ -1,10 +1,10 @@
-"""What faults cost, computed from rows: the time until throughput was back, and the flows that were lost meanwhile."""
+"""What faults cost, from rows: the time until throughput was back, and the flows lost meanwhile."""
 
 from collections.abc import Sequence
 
 import polars as pl
 
-from corda_lab.steps.faults import FaultEntry
+from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.rows import is_done
 
 BEFORE_SECONDS = 15.0
@@ -29,30 +29,24 @@ def with_effects(
     """
     ends = rows.filter(is_done())["ended_at"].sort()
     highest = 0.0
-    found = []
+    entries = []
     for fault in sorted(faults, key=lambda one: (one.began_at is None, one.began_at or one.at_seconds)):
-        if fault.began_at is None:
-            found.append(fault)
+        if (began_at := fault.began_at) is None:
+            entries.append(fault)
             continue
-        since = max(load_started_at, fault.began_at - BEFORE_SECONDS)
-        if fault.began_at - since >= BEFORE_SECONDS_MIN:
-            highest = max(highest, _count(ends, since, fault.began_at) / (fault.began_at - since))
-        found.append(_effect(fault, ends, highest, load_ended_at) if highest else fault)
-    return tuple(found)
-
-
-def _effect(fault: FaultEntry, ends: pl.Series, before: float, load_ended_at: float) -> FaultEntry:
-    began_at = fault.began_at or 0.0
-    back_at = _back_at(ends, began_at, fault.healed_at or load_ended_at, before, load_ended_at)
-    until = load_ended_at if back_at is None else back_at
-    lost = max(0.0, before * (until - began_at) - _count(ends, began_at, until))
-    return fault.model_copy(
-        update={
-            "before_per_second": round(before, 3),
-            "recovery_seconds": None if back_at is None else round(back_at - began_at, 1),
-            "lost_flows": round(lost, 1),
-        }
-    )
+        since = max(load_started_at, began_at - BEFORE_SECONDS)
+        if began_at - since >= BEFORE_SECONDS_MIN:
+            highest = max(highest, _count(ends, since, began_at) / (began_at - since))
+        effect: dict[str, float | None] = {}
+        if highest:
+            back_at = _back_at(ends, began_at, fault.healed_at or load_ended_at, highest, load_ended_at)
+            until = load_ended_at if back_at is None else back_at
+            lost = max(0.0, highest * (until - began_at) - _count(ends, began_at, until))
+            effect["before_per_second"] = round(highest, 3)
+            effect["recovery_seconds"] = None if back_at is None else round(back_at - began_at, 1)
+            effect["lost_flows"] = round(lost, 1)
+        entries.append(fault.model_copy(update=effect))
+    return tuple(entries)
 
 
 def _back_at(ends: pl.Series, began_at: float, healed_at: float, before: float, load_ended_at: float) -> float | None:

@@ -8,20 +8,17 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.docker import Container
-from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
+from corda_lab.profile import under_load
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session
+from corda_lab.profile.under_load import Profiling, Span, prepared, span_of, targets, within
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.runs import profiled
-from corda_lab.runs.profiled import Profiling, Span, prepared, span_of, targets, within
 from corda_lab.steps.load import Conditioning, until_steady
 from lab_workload.load import Load, Stopping
-from support.labs import lab_with
 from support.profiler import JVM, commands, jvm_client, taken_in
 from support.runs import plan_of
 
@@ -163,8 +160,8 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
     assert f"warning: Notary: {PROBLEM}" in capsys.readouterr().out
 
 
-def lab_of(settings: Settings) -> Lab:
-    return lab_with(MagicMock(settings=settings), MagicMock(), MagicMock())
+def lab_of(settings: Settings) -> MagicMock:
+    return MagicMock(settings=settings)
 
 
 def test_the_library_is_loaded_before_the_load(
@@ -188,23 +185,21 @@ def test_a_load_that_is_not_profiled_asks_nothing_of_any_container(
         found.begin()
         found.end()
         assert found.store(tmp_path) == ()
-    profiled.check(Load(workload="iou"), settings)
+    under_load.check(Load(workload="iou"), lab_of(settings))
     assert commands(log) == []
 
 
 def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
-    monkeypatch.setattr(shape, "of_running", lambda known: known)
-    profiled.check(PROFILED, settings)
+    under_load.check(PROFILED, lab_of(settings))
 
     def not_running(name: str, _: object) -> Jvm:
         raise LabError(f"{name} is not running")
 
     monkeypatch.setattr("corda_lab.profile.jvm.find", not_running)
     with pytest.raises(LabError, match="bridge is not running"):
-        profiled.check(Load(workload="iou", profile=("bridge",)), settings)
+        under_load.check(Load(workload="iou", profile=("bridge",)), lab_of(settings))
 
 
 def test_a_profile_is_in_the_window_as_far_as_it_was_taken_there(
@@ -221,7 +216,7 @@ def test_a_profile_is_a_warning_and_one_that_failed_is_another(tmp_path: Path) -
     taken = [taken_in(tmp_path, node) for node in INITIATORS]
     failed = TakenProfile(tmp_path, ProfileEntry(node="Notary", problem=PROBLEM))
     sampled = [TakenProfile(one.folder, one.entry.model_copy(update={"window_seconds": 28.4})) for one in taken]
-    first, second = map(str, profiled.warnings([*sampled, failed]))
+    first, second = map(str, under_load.warnings([*sampled, failed]))
     assert first.startswith("a profiler sampled PartyA and PartyB for 28 s of the measuring window, which costs CPU")
     assert second == f"Notary could not be profiled: {PROBLEM}"
-    assert profiled.warnings([]) == []
+    assert under_load.warnings([]) == []

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab.steps import waterfall
+from corda_lab.report import waterfall
+from corda_lab.report.waterfall import Span, Waterfall
 from corda_lab.steps.spans import NO_SPANS
-from corda_lab.steps.waterfall import Span, Waterfall
 from support import simulation
 
 

@@ -2,17 +2,15 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from corda_lab.profile.events import KINDS
-from corda_lab.profile.stacks import Stack
-from corda_lab.results.profiles import ComponentShare, Event
+from corda_lab.profile.asprof import KINDS, Stack
+from corda_lab.results.profiles import ComponentShare, Event, Totals
 
 FILE = Path(__file__).parent / "components.yaml"
 STATE_FRAMES_MAX = 8
@@ -26,12 +24,10 @@ PARKED = "parked or waiting for another thread"
 _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
-class _Fields(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Component(_Fields):
+class Component(BaseModel):
     """A component, as an engineer knows it: what it does, and how its frames or its threads begin."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     meaning: str
@@ -43,8 +39,10 @@ JDK = Component(name="other Java code", meaning="code of the JDK that belongs to
 NATIVE = Component(name="native code", meaning="code outside Java, without a Java method that called it")
 
 
-class Table(_Fields):
+class Table(BaseModel):
     """What ``components.yaml`` says, as beginnings of frames."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     components: tuple[Component, ...]
     idle_frames: tuple[str, ...]
@@ -121,40 +119,28 @@ def is_idle(thread: str, frames: Sequence[str]) -> bool:
     return any(frame.startswith(table().idle_frames) for frame in frames)
 
 
-@dataclass(frozen=True)
-class Totals:
-    """The sums of a profile's stacks."""
-
-    total: float
-    idle_percent: float
-    components: tuple[ComponentShare, ...]
-    states: dict[str, float]
-
-
 def summarise(event: Event, stacks: Iterable[Stack]) -> Totals:
     """Add up the stacks of a profile by component, and those of the wall clock also by the state of their threads."""
-    values: Counter[Component] = Counter()
-    methods: dict[Component, Counter[tuple[str, str]]] = defaultdict(Counter)
+    methods: dict[Component, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    """Values by component, its method that decided it, and the innermost frame."""
     states: Counter[str] = Counter()
     total = 0
     for stack in stacks:
         total += stack.value
-        if _is_idle(event, stack):
-            continue
-        component, frame = place_of(stack.thread, stack.frames)
-        innermost = plain(stack.frames[-1]) if stack.frames else ""
-        values[component] += stack.value
-        methods[component][(frame, innermost)] += stack.value
-        states[state_of(stack.frames)] += stack.value
-    working = sum(values.values())
-    factor = KINDS[event].factor
-    shares = tuple(
-        _share(component, value * factor, 100 * value / working, methods[component])
-        for component, value in values.most_common()
-    )
+        if not _is_idle(event, stack):
+            component, method = place_of(stack.thread, stack.frames)
+            innermost = plain(stack.frames[-1]) if stack.frames else ""
+            methods[component][method][innermost] += stack.value
+            states[state_of(stack.frames)] += stack.value
+    working = states.total()
+    ordered = sorted(methods, key=lambda component: -_sum(methods[component]))
     by_state = {name: round(100 * value / working, 1) for name, value in states.most_common()}
-    idle_percent = round(100 * (total - working) / total, 1) if total else 0.0
-    return Totals(total * factor, idle_percent, shares, by_state if event is Event.WALL else {})
+    return Totals(
+        total=total * KINDS[event].factor,
+        idle_percent=round(100 * (total - working) / total, 1) if total else 0.0,
+        components=tuple(_share(one, methods[one], working, KINDS[event].factor) for one in ordered),
+        states=by_state if event is Event.WALL else {},
+    )
 
 
 def _is_idle(event: Event, stack: Stack) -> bool:
@@ -164,21 +150,20 @@ def _is_idle(event: Event, stack: Stack) -> bool:
     return event is Event.LOCK and is_idle(stack.thread, stack.frames)
 
 
-def _share(
-    component: Component, value: float, share_percent: float, methods: Counter[tuple[str, str]]
-) -> ComponentShare:
-    by_method: Counter[str] = Counter()
-    for (method, _), count in methods.items():
-        by_method[method] += count
-    hottest = by_method.most_common(1)[0][0]
-    below = Counter({frame: count for (method, frame), count in methods.items() if method == hottest})
+def _sum(methods: Mapping[str, Counter[str]]) -> int:
+    return sum(innermost.total() for innermost in methods.values())
+
+
+def _share(component: Component, methods: Mapping[str, Counter[str]], working: int, factor: float) -> ComponentShare:
+    value = _sum(methods)
+    hottest = max(methods, key=lambda method: methods[method].total())
     return ComponentShare(
         name=component.name,
         meaning=component.meaning,
-        share_percent=round(share_percent, 2),
-        value=round(value, 6),
+        share_percent=round(100 * value / working, 2),
+        value=round(value * factor, 6),
         method=short_frame(hottest),
-        innermost=short_frame(below.most_common(1)[0][0]),
+        innermost=short_frame(methods[hottest].most_common(1)[0][0]),
     )
 
 
