@@ -30,7 +30,19 @@ from corda_lab.workloads.resolve import make_plan, read_workload
 from lab_workload.load import Load
 from lab_workload.row import ROWS_DIRECTORY
 from lab_workload.run_end import RunEnd
-from measured import NODE, Record, await_rest, circumstances, docker, in_words, print_table, ratio, running_lab, store
+from measured import (
+    NODE,
+    Record,
+    Usage,
+    await_rest,
+    circumstances,
+    docker,
+    in_words,
+    print_table,
+    ratio,
+    running_lab,
+    store,
+)
 from measured import stored as all_stored
 
 PARTS = ("recording", "monitoring", "traces")
@@ -112,7 +124,7 @@ def load(lab: Lab, asked: Record, off: set[str]) -> Iterator[str]:
     seconds = asked["warm_up_seconds"] + asked["duration_seconds"] + TAIL_SECONDS
     name, run_id = f"{lab.project}-overhead", "overhead"
     container = ("run", "--detach", "--no-deps", "--use-aliases", "--label", f"{RUN_LABEL}={run_id}", "--name", name)
-    users, traces = asked["users"], 0 if "traces" in off else 1
+    users, traces = asked["users"], 0 if "traces" in off else asked["trace_every"]
     wanted = Load(workload=asked["workload"], users=users, node=NODE, trace_every=traces)
     made = make_plan(run_id, wanted, read_workload(wanted.workload), lab.bridge, lab.bridge.nodes())
     recording = "none" if "recording" in off else "rows"
@@ -142,7 +154,9 @@ def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Recor
     """Measure one load with some parts off. Raises LabError."""
     spans, before, work = spans_written(lab), count(lab), calibrate()
     watches = "monitoring" not in off
+    nodes = {name.lower() for name in lab.settings.nodes}
     with switches.off(off), load(lab, asked, off) as name:
+        usage = Usage([service.container.name for service in lab.compose.services() if service.name in nodes])
         give_up_at = time.monotonic() + START_SECONDS_MAX
         while count(lab).started <= before.started:
             if time.monotonic() > give_up_at:
@@ -152,6 +166,7 @@ def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Recor
         first = count(lab)
         pause(lab, name, asked["duration_seconds"], watches=watches)
         last = count(lab)
+        usage.stop()
         docker("wait", name)
         end = RunEnd.read(lab.exec("locust", "cat", f"{ROWS_DIRECTORY}/overhead.end.json").stdout)
         lines = f"cat {ROWS_DIRECTORY}/overhead.ndjson | wc -l"
@@ -160,12 +175,14 @@ def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Recor
     await_rest(lab)
     failed = end.outcomes["failed"] + end.outcomes["unknown"]
     seconds, flows = last.at - first.at, int(last.completed - first.completed)
+    node_cpu_seconds, _ = usage.within(first.at, last.at)
     scrapes = f"sum(count_over_time(up[{1000 * seconds:.0f}ms] @ {last.at:.3f}))"
     return {
         "window_started_at": first.at,
         "window_seconds": seconds,
         "flows": flows,
         "flows_per_second": flows / seconds,
+        "node_cpu_ms_per_flow": 1000 * node_cpu_seconds / flows if node_cpu_seconds and flows else None,
         "rows": rows,
         "scrapes": sum(int(value.value) for value in lab.prometheus.instant(scrapes)),
         "spans": spans_written(lab) - spans,
@@ -210,12 +227,12 @@ def run(asked: Record, blocks: int, subjects: list[str]) -> None:
                     print(f"block {block}, {subject} {state}: {said}", flush=True)
 
 
-def rates(found: list[Record], state: str) -> dict[int, float]:
-    """Return flows/s by pair: two neighbours in a block, one on and one off."""
+def by_pair(found: list[Record], state: str, value: str = "flows_per_second") -> dict[int, float]:
+    """Return a value by pair: two neighbours in a block, one on and one off."""
     return {
-        (one["block"] * 4 + one["place"] - 1) // 2: one["flows_per_second"]
+        (one["block"] * 4 + one["place"] - 1) // 2: one[value]
         for one in found
-        if one["state"] == state and not one["problem"]
+        if one["state"] == state and not one["problem"] and one.get(value)
     }
 
 
@@ -229,12 +246,24 @@ def show() -> None:
         groups.setdefault((one["id"], one["subject"]), []).append(one)
     table = []
     for (identity, subject), found in groups.items():
-        on, off = rates(found, "on"), rates(found, "off")
+        on, off = by_pair(found, "on"), by_pair(found, "off")
         compared = ratio(off, on)
+        cpu = ratio(*(by_pair(found, state, "node_cpu_ms_per_flow") for state in ("off", "on")))
         smallest = f"{100 * (1 - compared.ratio / compared.high):.1f} %" if compared and compared.high else "–"
         means = [f"{statistics.fmean(values.values()):.2f}" if values else "–" for values in (on, off)]
-        table.append([identity, subject, *means, in_words(compared), str(len(on.keys() & off.keys())), smallest])
-    print_table(["measured", "switched", "flows/s on", "off", "on ÷ off", "pairs", "smallest loss seen"], table)
+        pairs = str(len(on.keys() & off.keys()))
+        table.append([identity, subject, *means, in_words(compared), pairs, smallest, in_words(cpu)])
+    titles = (
+        "measured",
+        "switched",
+        "flows/s on",
+        "off",
+        "on ÷ off",
+        "pairs",
+        "smallest loss seen",
+        "CPU of nodes a flow",
+    )
+    print_table(titles, table)
 
 
 def main() -> None:
@@ -247,13 +276,20 @@ def main() -> None:
     parser.add_argument("--warm-up", type=int, default=10, help="seconds")
     parser.add_argument("--duration", type=int, default=60, help="seconds")
     parser.add_argument("--only", nargs="+", choices=(*PARTS, EVERYTHING), default=[*PARTS, EVERYTHING])
+    parser.add_argument("--trace-every", type=int, default=1, help="with traces on, one request in so many is traced")
     given = parser.parse_args()
     if given.show:
         show()
         return
-    times = {"warm_up_seconds": given.warm_up, "duration_seconds": given.duration}
+    asked = {
+        "workload": given.workload,
+        "users": given.users,
+        "warm_up_seconds": given.warm_up,
+        "duration_seconds": given.duration,
+        "trace_every": given.trace_every,
+    }
     try:
-        run({"workload": given.workload, "users": given.users, **times}, given.blocks, given.only)
+        run(asked, given.blocks, given.only)
     except LabError as error:
         sys.exit(f"{error.message}. {error.remedy}")
 

@@ -32,7 +32,7 @@ def test_the_lab_beside_its_peers(identity: str, users: int, peer: str, value: s
 
 def test_the_overhead_of_the_lab() -> None:
     found = stored("overhead")
-    assert in_words(ratio(overhead.rates(found, "off"), overhead.rates(found, "on"))) == "0.989 (0.916 to 1.068)"
+    assert in_words(ratio(overhead.by_pair(found, "off"), overhead.by_pair(found, "on"))) == "0.989 (0.916 to 1.068)"
 
 
 def test_every_kill_was_accounted_for() -> None:
