@@ -67,6 +67,7 @@ IMAGE_LICENCES = {
 """Licences of the main program of each official image; its base system has licences of its own."""
 
 KNOWN: Mapping[str, str] = {
+    "com.h2database:h2": "MPL-2.0 or EPL-1.0",  # its pom names both in one
     "io.netty:netty-tcnative-classes": "Apache-2.0",  # header of its parent's pom
     "oro:oro": "Apache-1.1",  # META-INF/LICENSE of its jar
     "xalan:serializer": "Apache-2.0",  # a part of Xalan

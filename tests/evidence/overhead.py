@@ -156,7 +156,7 @@ def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Recor
     watches = "monitoring" not in off
     nodes = {name.lower() for name in lab.settings.nodes}
     with switches.off(off), load(lab, asked, off) as name:
-        usage = Usage([service.container.name for service in lab.compose.services() if service.name in nodes])
+        usage = Usage([service.container.name for service in lab.services() if service.name in nodes])
         give_up_at = time.monotonic() + START_SECONDS_MAX
         while count(lab).started <= before.started:
             if time.monotonic() > give_up_at:
