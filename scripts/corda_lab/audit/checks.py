@@ -137,7 +137,8 @@ def at_other_parties(view: View) -> Iterator[Violation]:
         if any(view.scope.contains(one.at) and each not in view.known for each, one in node.transactions.items()):
             # What could not be read may descend from anything.
             continue
-        allowed = _with_backchains(view, [each for each, nodes in view.concerned.items() if node.name in nodes])
+        own = [each for each, nodes in view.concerned.items() if node.name in nodes | view.known[each].signers]
+        allowed = _with_backchains(view, own)
         if node.is_notary and view.ledgers.notary_verifies:
             allowed |= _with_backchains(view, [each for one in view.known.values() for each in one.parents])
         for identity, recorded in node.transactions.items():

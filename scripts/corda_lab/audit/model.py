@@ -285,11 +285,14 @@ class View:
 
     @cached_property
     def concerned(self) -> dict[str, frozenset[str]]:
-        """The nodes that must have a transaction: who holds what it consumes or makes, who signed or started it."""
+        """The nodes that must have a transaction: who holds what it consumes or makes, and who started it.
+
+        Who signs need not have it: an oracle signs what it is shown, and records nothing.
+        """
         nodes_of: dict[str, frozenset[str]] = {}
         for one in self.known.values():
             holders = (self.holders(state) for state in (*one.inputs, *one.states))
-            nodes = one.signers.union(self.starters.get(one.id, ()), *holders)
+            nodes = frozenset(self.starters.get(one.id, ())).union(*holders)
             nodes_of[one.id] = nodes & self.ledgers.nodes.keys()
         return nodes_of
 

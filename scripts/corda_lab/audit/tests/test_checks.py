@@ -108,6 +108,16 @@ def test_a_transaction_at_a_party_that_takes_no_part_is_found() -> None:
     assert (one.node, one.ids) == (C, (PROMISE,))
 
 
+@pytest.mark.parametrize("has_it", [False, True])
+def test_an_oracle_signs_and_need_not_have_the_transaction(has_it: bool) -> None:
+    ledgers = network.consistent()
+    signed = ledgers.transactions[PROMISE]._replace(signers=frozenset({A, B, C}))
+    ledgers = network.with_transactions(ledgers, [signed])
+    if has_it:
+        ledgers = recorded_at(ledgers, C, PROMISE, Recorded("flow-sign", BEGAN + 3))
+    assert judged(ledgers).violations == ()
+
+
 def test_a_backchain_may_be_at_a_party_that_takes_no_part_in_it() -> None:
     paid_on = Transaction("C4", (StateRef(PAYMENT, 0),), (cash(120, C),), frozenset({B}), is_notarised=True)
     ledgers = network.with_transactions(network.consistent(), [paid_on])
