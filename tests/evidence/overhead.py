@@ -50,6 +50,8 @@ PARTS = ("recording", "monitoring", "traces")
 EVERYTHING = "everything"
 START_SECONDS_MAX = 120.0
 WATCH_SECONDS = 3.0
+WRITTEN_SECONDS = 1.0
+"""After this time a node has written the spans of a flow that has ended: it does so twice a second."""
 TAIL_SECONDS = 2
 """The load lasts this much longer than the window, so that it does not end before the last reading."""
 
@@ -192,8 +194,17 @@ def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Recor
 
 
 def spans_written(lab: Lab) -> int:
-    """Return the number of spans that all nodes have written since their start."""
-    return sum(int(value.value) for value in lab.prometheus.latest('corda_spans_total{outcome="written",to="file"}'))
+    """Return the number of spans that all nodes have written since their start, those of flows that just ended too.
+
+    So the scrape is one that began after the nodes have had time to write. Raises LabError if there is none in time.
+    """
+    written_by, give_up_at = time.time() + WRITTEN_SECONDS, time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < give_up_at:
+        values = lab.prometheus.latest('corda_spans_total{outcome="written",to="file"}')
+        if values and min(value.time for value in values) > written_by:
+            return sum(int(value.value) for value in values)
+        time.sleep(0.25)
+    raise LabError("Prometheus has no new sample of the nodes' spans", exit_code=1)
 
 
 def problem_of(found: Record, subject: str, off: set[str]) -> str | None:
