@@ -209,7 +209,7 @@ class Claim(Fields):
 
     def number(self, points: Sequence[Point], plan: Plan) -> float:
         """Return the number of one repeat. Raises NoValue."""
-        raise NotImplementedError
+        raise NoValue(f"{self.name} is a claim without a number")
 
     def parts(self, points: Sequence[Point], plan: Plan) -> list[tuple[float, Point, float]]:
         """Return the values of which the number of a repeat is made, each with its place and its point.
