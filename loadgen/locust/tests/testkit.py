@@ -302,11 +302,11 @@ class Locust:
             return answer
 
     def rows(self, run_id: str = "test") -> list[dict[str, Any]]:
-        """Every row, each of which must be whole; of a worker with its index behind the run's id."""
+        """Every row; of a worker with its index behind the run's id. Once a load has ended each must be whole."""
         path = self.rows_folder / f"{run_id}.ndjson"
-        text = path.read_text() if path.exists() else ""
-        assert not text or text.endswith("\n")
-        return [json.loads(line) for line in text.splitlines()]
+        complete, _, begun = (path.read_text() if path.exists() else "").rpartition("\n")
+        assert not begun or self.end(run_id.partition(".")[0]) is None, "the last row is torn"
+        return [json.loads(line) for line in complete.splitlines()]
 
     def drops(self, run_id: str = "test") -> list[dict[str, Any]]:
         """Every dropped arrival. If there is none, there is no file."""
