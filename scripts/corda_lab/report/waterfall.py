@@ -19,6 +19,7 @@ from rich.text import Text
 
 from corda_lab.analysis.conclusions import Analysis
 from corda_lab.report import palette, rendering
+from corda_lab.results.audits import Audit
 from corda_lab.results.files import iso
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps import otlp
@@ -395,7 +396,17 @@ def by_identity(run: StoredRun, identity: str) -> Waterfall:
     """The waterfall of the request with a flow id, client id, transaction id or trace id. Raises LabError."""
     spans = run.spans()
     row = find(identity, run.table("requests"), spans)
-    return of_requests(run, spans, [row], int(number(row, "step") or 1))[0]
+    step = int(number(row, "step") or 1)
+    (waterfall,) = of_requests(run, spans, [row], step)
+    return replace(waterfall, notes=(*waterfall.notes, *ledger_notes(waterfall, spans, run.audits().get(step))))
+
+
+def ledger_notes(waterfall: Waterfall, spans: pl.DataFrame, audit: Audit | None) -> list[str]:
+    """What the audit found wrong with the flows of a request: left suspended, in the hospital of a node."""
+    own = spans.filter(pl.col("trace_id") == waterfall.text("trace_id"))["flow_id"].drop_nulls()
+    ids = {*own, waterfall.text("flow_id"), waterfall.text("client_id"), waterfall.tx_id} - {""}
+    violations = audit.violations if audit is not None else ()
+    return [f"Audit of the ledgers: {violation.text}." for violation in violations if ids.intersection(violation.ids)]
 
 
 def as_otlp(run: StoredRun, requests: Iterable[Row] | None = None) -> str:

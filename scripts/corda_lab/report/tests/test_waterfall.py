@@ -9,6 +9,7 @@ import pytest
 
 from corda_lab.report import waterfall
 from corda_lab.report.waterfall import Span, Waterfall
+from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.steps.spans import NO_SPANS
 from support import simulation
 
@@ -109,6 +110,22 @@ def test_a_flow_that_has_not_ended_shows_what_it_has_done(request_row: dict[str,
     drawn = [(span.depth, span.actor, span.name) for span in found.spans[3:]]
     assert drawn == [(2, "PartyA", name) for name in ("Iou", "build", "verify", "collect_signatures")]
     assert found.notes == (waterfall.NO_FLOW,)
+
+
+def test_a_flow_that_was_left_on_a_node_is_shown_as_such(request_row: dict[str, Any], spans: pl.DataFrame) -> None:
+    """At any party of the request: the flow that it started, or one that answered that."""
+    answering = spans.filter(pl.col("node") == "PartyB")["flow_id"].drop_nulls().first()
+    suspended, ill, of_another = (
+        Violation(kind=kind, node="PartyB", ids=(identity,), text=f"flow {identity} is left")
+        for kind, identity in (
+            (ViolationKind.FLOW_SUSPENDED, request_row["client_id"]),
+            (ViolationKind.FLOW_IN_HOSPITAL, answering),
+            (ViolationKind.FLOW_IN_HOSPITAL, "that of another request"),
+        )
+    )
+    audit = Audit(verdict="violations", violations=(suspended, of_another, ill))
+    notes = waterfall.ledger_notes(waterfall.of_request(request_row, spans), spans, audit)
+    assert notes == [f"Audit of the ledgers: {violation.text}." for violation in (suspended, ill)]
 
 
 def test_a_request_of_which_nothing_is_known_is_one_span(request_row: dict[str, Any]) -> None:
