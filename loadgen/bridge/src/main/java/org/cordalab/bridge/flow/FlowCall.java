@@ -7,15 +7,15 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.TreeMap;
 import net.corda.core.flows.FlowLogic;
+import org.cordalab.bridge.json.Json;
 
 /**
  * A checked flow start: the class and the constructor arguments in order.
  *
  * @param shortName the flow's name in metrics
  * @param constructor the constructor that accepts the arguments
- * @param fingerprint equal for starts of the same flow with the same JSON arguments
+ * @param fingerprint equal for starts of the same flow with the same JSON arguments, in whatever order their keys are
  */
 public record FlowCall(
         Class<? extends FlowLogic<?>> flowClass,
@@ -39,12 +39,10 @@ public record FlowCall(
     }
 
     private static String fingerprint(String className, ObjectNode json) {
-        var sorted = new TreeMap<String, Object>();
-        json.fields().forEachRemaining(field -> sorted.put(field.getKey(), field.getValue()));
         try {
-            byte[] digest =
-                    MessageDigest.getInstance("SHA-256").digest((className + sorted).getBytes(StandardCharsets.UTF_8));
-            return HexFormat.of().formatHex(digest);
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            digest.update(className.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(digest.digest(Json.canonical(json)));
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("Every Java platform must support SHA-256", e);
         }

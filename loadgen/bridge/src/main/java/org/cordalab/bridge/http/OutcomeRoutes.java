@@ -112,6 +112,8 @@ final class OutcomeRoutes {
             exchange.reserveResult(result.bytes(), noRoom);
             return returned(flow.flowId(), clientId, result);
         } catch (TimeoutException e) {
+            // Else each question would leave a subscription, here and at the node, until the flow ends.
+            flow.result().cancel(true);
             return running(clientId, Optional.of(flow.flowId()));
         } catch (ExecutionException e) {
             if (e.getCause() instanceof NodeUnavailableException) {
@@ -205,12 +207,15 @@ final class OutcomeRoutes {
 
     private static ObjectNode timings(Exchange exchange, FlowRun run, long flowNanos) {
         Double rpcMs = run.rpcTime().map(OutcomeRoutes::inMillis).orElse(null);
-        return Json.object()
-                .put("receivedAt", unixSeconds(exchange.arrivedAt()))
+        ObjectNode json = Json.object()
                 .put("startedAt", unixSeconds(run.startedAt()))
                 .put("rpcMs", rpcMs)
-                .put("flowMs", millis(flowNanos))
-                .put("totalMs", millis(exchange.ageNanos()));
+                .put("flowMs", millis(flowNanos));
+        // A repeated start and a later question have times of their own, which say nothing about the flow.
+        if (!run.startedAt().isBefore(exchange.arrivedAt())) {
+            json.put("receivedAt", unixSeconds(exchange.arrivedAt())).put("totalMs", millis(exchange.ageNanos()));
+        }
+        return json;
     }
 
     /** Returns a time in seconds since 1970, to the microsecond. */

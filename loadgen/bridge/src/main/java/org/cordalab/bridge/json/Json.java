@@ -108,6 +108,16 @@ public final class Json {
         }
     }
 
+    /** Returns JSON that is equal for equal values: the keys of every object are sorted. */
+    public static byte[] canonical(JsonNode json) {
+        try {
+            return MAPPER.writer(SerializationFeature.ORDER_MAP_ENTRIES_BY_KEYS)
+                    .writeValueAsBytes(MAPPER.treeToValue(json, Object.class));
+        } catch (JsonProcessingException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     /** Writes without a copy in memory, and leaves the stream open. */
     public static void write(JsonNode json, OutputStream out) throws IOException {
         MAPPER.writer()

@@ -9,9 +9,12 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import io.prometheus.metrics.model.snapshots.Unit;
 import java.nio.file.Path;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.DoubleSupplier;
+import org.cordalab.bridge.problem.ProblemType;
+import org.cordalab.bridge.run.FailedFlow;
 
 /** All metrics of the bridge, in its own registry. */
 public final class BridgeMetrics {
@@ -24,6 +27,10 @@ public final class BridgeMetrics {
     private static final double[] RPC_SECONDS = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
     };
+
+    /** Why a start may be rejected while the lab generates load. Exported as 0 before it happens. */
+    private static final List<ProblemType> REJECTIONS_OF_LOAD =
+            List.of(ProblemType.TOO_MANY_OUTSTANDING_FLOWS, ProblemType.NODE_UNAVAILABLE, ProblemType.OVERLOADED);
 
     private static final String NODE = "node";
     private static final String FLOW = "flow";
@@ -105,6 +112,7 @@ public final class BridgeMetrics {
             DoubleSupplier ready,
             DoubleSupplier clientIdsToRemove,
             DoubleSupplier rpcConnections) {
+        REJECTIONS_OF_LOAD.forEach(type -> rejected.initLabelValues(node, type.slug()));
         this.inFlightLimit.put(node, () -> inFlightLimit);
         this.inFlight.put(node, inFlight);
         this.ready.put(node, ready);
@@ -146,6 +154,7 @@ public final class BridgeMetrics {
             this.flow = flow;
             this.startedPoint = started.labelValues(node, flow);
             this.completedPoint = completed.labelValues(node, flow);
+            FailedFlow.REASONS.forEach(reason -> failed.initLabelValues(node, flow, reason));
         }
 
         public void started() {
@@ -199,6 +208,9 @@ public final class BridgeMetrics {
 
     /** Exports the flows of a node as 0 before their first start, so that a rate includes the first start. */
     public void showFlows(String node, Collection<String> flows) {
-        flows.forEach(flow -> flow(node, flow));
+        flows.forEach(flow -> {
+            started.initLabelValues(node, flow);
+            completed.initLabelValues(node, flow);
+        });
     }
 }

@@ -228,7 +228,12 @@ final class RpcSession implements NodeSession {
     private StartedFlow started(FlowHandle<?> handle) {
         var result = new CompletableFuture<Object>();
         results.add(result);
-        result.whenComplete((value, error) -> results.remove(result));
+        result.whenComplete((value, error) -> {
+            results.remove(result);
+            if (result.isCancelled()) {
+                handle.close();
+            }
+        });
         handle.getReturnValue().toCompletableFuture().whenComplete((value, error) -> {
             if (error == null) {
                 countSilenceFromNow();

@@ -1,6 +1,7 @@
 package org.cordalab.bridge.run;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -12,6 +13,14 @@ import java.util.Optional;
  * @param at when the bridge learned of it
  */
 public record FailedFlow(String flow, String reason, String detail, Instant at) {
+
+    private static final String FLOW_EXCEPTION = "flow_exception";
+    private static final String REJECTED = "rejected";
+    private static final String NEVER_STARTED = "never_started";
+    private static final String NO_CONNECTION = "no_connection";
+    private static final String LOST = "lost";
+
+    public static final List<String> REASONS = List.of(FLOW_EXCEPTION, REJECTED, NEVER_STARTED, NO_CONNECTION, LOST);
 
     static final int MAX_DETAIL_CHARS = 300;
 
@@ -26,14 +35,14 @@ public record FailedFlow(String flow, String reason, String detail, Instant at) 
         return switch (outcome) {
             case FlowOutcome.Completed completed -> Optional.empty();
             case FlowOutcome.Failed failed -> Optional.of(new FailedFlow(flow, reason(failed), detail(failed), at));
-            case FlowOutcome.NeverStarted never -> Optional.of(new FailedFlow(flow, "never_started", NOT_RECEIVED, at));
-            case FlowOutcome.NoConnection none -> Optional.of(new FailedFlow(flow, "no_connection", none.why(), at));
-            case FlowOutcome.Lost lost -> Optional.of(new FailedFlow(flow, "lost", lost.why(), at));
+            case FlowOutcome.NeverStarted never -> Optional.of(new FailedFlow(flow, NEVER_STARTED, NOT_RECEIVED, at));
+            case FlowOutcome.NoConnection none -> Optional.of(new FailedFlow(flow, NO_CONNECTION, none.why(), at));
+            case FlowOutcome.Lost lost -> Optional.of(new FailedFlow(flow, LOST, lost.why(), at));
         };
     }
 
     private static String reason(FlowOutcome.Failed failed) {
-        return failed.accepted() ? "flow_exception" : "rejected";
+        return failed.accepted() ? FLOW_EXCEPTION : REJECTED;
     }
 
     /** Returns the exception without its package, and its message. */

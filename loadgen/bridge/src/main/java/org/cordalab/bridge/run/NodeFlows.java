@@ -157,7 +157,7 @@ public final class NodeFlows implements AutoCloseable {
         }
         String clientId = requestedId.orElseGet(() -> ownIdPrefix + UUID.randomUUID());
         String flow = call.shortName();
-        FlowMetrics flowMetrics = metricsByFlow.computeIfAbsent(flow, name -> metrics.flow(gateway.name(), name));
+        FlowMetrics flowMetrics = metricsOf(flow);
         var run = new FlowRun(gateway, call, clientId, requestedId.isPresent(), callerWaits, flowMetrics, nanoTime);
         Optional<FlowRun> other = enter(run);
         if (other.isPresent()) {
@@ -171,12 +171,18 @@ public final class NodeFlows implements AutoCloseable {
     }
 
     /**
-     * Checks that a client id does not belong to another start. Starts nothing.
+     * Checks that a client id does not belong to another start. Starts nothing, but exports the flow's counters, so that
+     * a rate includes the first start and the first failure of a load that was checked before.
      *
      * @throws Problem invalid-request if it does
      */
     public void check(FlowCall call, Optional<String> requestedId) {
+        metricsOf(call.shortName());
         requestedId.ifPresent(clientId -> fingerprint(clientId).ifPresent(known -> requireSame(known, call, clientId)));
+    }
+
+    private FlowMetrics metricsOf(String flow) {
+        return metricsByFlow.computeIfAbsent(flow, name -> metrics.flow(gateway.name(), name));
     }
 
     /** Returns whether the arguments of a repeated start can be compared; false if an earlier bridge made the start. */

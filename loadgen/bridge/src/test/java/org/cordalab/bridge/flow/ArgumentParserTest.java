@@ -597,6 +597,17 @@ class ArgumentParserTest {
                 definition(flow).constructors().getFirst().parameters().getFirst());
     }
 
+    @Test
+    void theSameArgumentsHaveTheSameFingerprintInAnyOrder() {
+        String ordered = MANY.replace("{\"label\": \"one\", \"value\": 1}", "{\"value\": 1, \"label\": \"one\"}");
+        String other = MANY.replace("\"value\": 1", "\"value\": 2");
+
+        String fingerprint = parse(SampleFlows.Many.class, MANY).fingerprint();
+
+        assertThat(parse(SampleFlows.Many.class, ordered).fingerprint()).isEqualTo(fingerprint);
+        assertThat(parse(SampleFlows.Many.class, other).fingerprint()).isNotEqualTo(fingerprint);
+    }
+
     private FlowCall parse(Class<? extends FlowLogic<?>> flow, String arguments) {
         return parser.parse(definition(flow), json(arguments));
     }

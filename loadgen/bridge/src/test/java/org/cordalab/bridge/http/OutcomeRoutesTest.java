@@ -80,6 +80,18 @@ class OutcomeRoutesTest {
     }
 
     @Test
+    void anAnswerForARunningFlowLeavesNoSubscription() throws Exception {
+        post("c1", 1);
+        restart(LONG);
+        long ofTheEarlierBridge = node.subscriptions();
+
+        json(get("c1"), 202);
+        json(get("c1"), 202);
+
+        assertThat(node.subscriptions()).isEqualTo(ofTheEarlierBridge);
+    }
+
+    @Test
     void cannotAnswerWithoutTheNode() throws Exception {
         post("c1", 1);
         restart(LONG);
@@ -156,7 +168,9 @@ class OutcomeRoutesTest {
         node.complete(clientId, 42);
         awaitEnd(clientId);
 
-        assertCompleted(json(bridge.send("POST", FLOWS, start(clientId, 1)).get(), 200));
+        JsonNode again = json(bridge.send("POST", FLOWS, start(clientId, 1)).get(), 200);
+        assertCompleted(again);
+        assertThat(again.get("timings").fieldNames()).toIterable().containsExactly("startedAt", "rpcMs", "flowMs");
         restart(LONG);
         awaitAdopted(clientId);
         assertCompleted(json(bridge.send("POST", FLOWS, start(clientId, 1)).get(), 200));

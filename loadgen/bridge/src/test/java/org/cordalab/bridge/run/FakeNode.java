@@ -52,6 +52,7 @@ public final class FakeNode implements NodeGateway {
     private volatile boolean supportsClientIds = true;
     private volatile BiFunction<String, FlowCall, RuntimeException> onStart = (id, call) -> null;
     private final CountDownLatch answering = new CountDownLatch(1);
+    private final List<CompletableFuture<Object>> attached = Collections.synchronizedList(new ArrayList<>());
     private volatile boolean silent;
     private Session session;
     private boolean closed;
@@ -88,6 +89,11 @@ public final class FakeNode implements NodeGateway {
     /** Returns the client ids of all flows that the node knows. */
     public Set<String> knownIds() {
         return Set.copyOf(flows.keySet());
+    }
+
+    /** Returns the number of callers that still wait for the outcome of a flow. */
+    public long subscriptions() {
+        return attached.stream().filter(result -> !result.isDone()).count();
     }
 
     /** Sets which exception further start RPCs throw before the node sees them. Null lets them through. */
@@ -280,6 +286,7 @@ public final class FakeNode implements NodeGateway {
                 }
             });
             broken.whenComplete((value, error) -> result.completeExceptionally(error));
+            attached.add(result);
             return new StartedFlow(flow.flowId(), result);
         }
 

@@ -69,6 +69,21 @@ class NodeFlowsTest {
     }
 
     @Test
+    void aFlowThatWasCheckedHasItsCountersBeforeTheFirstStart() {
+        flows = connected();
+
+        flows.check(iou(1), Optional.empty());
+
+        for (String reason : FailedFlow.REASONS) {
+            assertThat(metric("bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"%s\"}"
+                            .formatted(reason)))
+                    .isEqualTo("0.0");
+        }
+        assertThat(metric("bridge_flows_rejected_total{node=\"PartyA\",reason=\"too-many-outstanding-flows\"}"))
+                .isEqualTo("0.0");
+    }
+
+    @Test
     void tellsTheExceptionOfAFlow() throws InterruptedException {
         flows = connected();
 
