@@ -17,9 +17,10 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.faults.model import Part
-from corda_lab.results import folders, node_logs
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import LogEntry, entries
+from corda_lab.results import folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.node_logs import LogEntry, entries
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.resolutions import with_columns
 

@@ -13,9 +13,9 @@ from corda_lab.chaos import command
 from corda_lab.chaos.stranded import Explained, Logs, explained_by
 from corda_lab.chaos.trial import Trial, audit_problems
 from corda_lab.errors import LabError
-from corda_lab.results import node_logs
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import KeptLogs, LogEntry
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.steps.reasons import Reason, reason
 
 CLIENT = "20261127T143052Z-chaos-f6d84fe4-343"
@@ -60,11 +60,9 @@ def kept(folder: Path, logs: Mapping[str, Sequence[str]], *, left_out: int = 0) 
     """The logs, read from a folder where a failed load has kept them."""
     written = []
     for node, lines in logs.items():
-        text = BoundedText()
-        for line in lines:
-            text.add(line)
-        file = node_logs.write_log(folder / node_logs.FOLDER, node, text)
-        written.append(KeptLog(node=node, file=file, entries=len(lines), lines_left_out=left_out))
+        log = node_logs.keep_log(folder / node_logs.FOLDER, node, [LogEntry(tuple(lines))])
+        assert log is not None
+        written.append(log.model_copy(update={"lines_left_out": left_out}))
     index = KeptLogs(why="75 of 576 requests failed", since=0.0, until=1.0, logs=written)
     node_logs.write_index(folder / node_logs.FOLDER, index)
     return Logs.of(folder)
