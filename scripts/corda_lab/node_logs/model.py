@@ -11,6 +11,7 @@ file has the time of the load only, at most ``BYTES_MAX`` of it, without secrets
 import gzip
 import re
 import shutil
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from corda_lab.errors import LabError
 from corda_lab.results import folders
 from lab_workload.error_text import without_values
 
@@ -264,6 +266,15 @@ def keep_log(folder: Path, node: str, logged: Iterable[LogEntry]) -> KeptLog | N
         errors=errors.kinds,
         others=errors.others,
     )
+
+
+def read_log(path: Path) -> list[LogEntry]:
+    """The entries of a log that was kept, compressed or not. Raises LabError if it is not there or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            return list(entries(line.rstrip("\n") for line in lines))
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise LabError(f"{path}: cannot be read ({error})", folders.DAMAGED) from None
 
 
 def write_index(folder: Path, kept: KeptLogs) -> None:
