@@ -8,13 +8,11 @@ Grafana would draw nothing where a query has no result, and says nothing about i
 what Grafana would ask. What a lab of this version and shape cannot have (signals.yaml) is left out.
 """
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
@@ -23,10 +21,10 @@ from corda_lab.lab import shape
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import folders, stored
 from corda_lab.text import ui
+from grafana.boards import load_boards
 from rule_files import alternatives, metrics_of, recorded
 from signal_table import NEWEST_PLATFORM, Signal, load_signals
 
-FOLDER = Path(__file__).with_name("grafana") / "dashboards"
 VARIABLES = {"$__rate_interval": f"{4 * SCRAPE_SECONDS:.0f}s", "$node": ".*"}
 """The values of Grafana's variables: four scrape intervals, and the value of "All"."""
 
@@ -47,16 +45,19 @@ class Lab:
     shape: Mapping[str, str] | None = None
 
 
-def queries(folder: Path = FOLDER) -> Iterator[Shown]:
-    """Yield the queries of all panels in the files that Grafana reads, also of those in collapsed rows."""
-    for path in sorted(folder.glob("*.json")):
-        board = json.loads(path.read_text(encoding="utf-8"))
-        for panel in [inner for outer in board["panels"] for inner in (outer, *outer.get("panels", ()))]:
-            for target in panel.get("targets", ()):
-                expr = target["expr"]
-                for variable, value in VARIABLES.items():
-                    expr = expr.replace(variable, value)
-                yield Shown(f"{board['title']}: {panel['title']}: {target['legendFormat']}", expr)
+def as_grafana_asks(expr: str) -> str:
+    for variable, value in VARIABLES.items():
+        expr = expr.replace(variable, value)
+    return expr
+
+
+def queries() -> Iterator[Shown]:
+    """Yield the queries of all panels, also of those in collapsed rows."""
+    known = load_boards()
+    for board in known.boards:
+        for title in (title for section in board.sections for title in section.panels):
+            for legend, expr in known.panels[title].queries.items():
+                yield Shown(f"{board.title}: {title}: {legend}", as_grafana_asks(expr))
 
 
 def is_expected(expr: str, signals: Sequence[Signal], lab: Lab) -> bool:
@@ -130,7 +131,7 @@ def main() -> int:
         return error.exit_code
     for one in found:
         ui.console.print(one, markup=False)
-    ui.console.print(f"{len(list(queries()))} queries of {len(list(FOLDER.glob('*.json')))} boards, {len(found)} empty")
+    ui.console.print(f"{len(list(queries()))} queries, {len(found)} empty")
     return 1 if found else 0
 
 

@@ -109,7 +109,7 @@ def test_data_of_any_form_stays_at_the_edges() -> None:
 def test_the_guide_draws_the_layers_that_are_held() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
-    held = [set(layer.split(" | ")) for layer in layers]
+    held = [set(re.split(r" [|:] ", layer)) for layer in layers]
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     picture = re.search(r"```text\n(\d+ .*?)```", guide, re.DOTALL)
     assert picture is not None

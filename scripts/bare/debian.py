@@ -19,6 +19,8 @@ from bare.commands import COMMAND_SECONDS_MAX, PreparationError, last_words, not
 OS_RELEASE = Path("/etc/os-release")
 APT_ETC = Path("/etc/apt")
 
+PRIVATE_APT = Path(__file__).with_name("private-apt.conf")
+
 APT_UPDATE_SECONDS_MAX = 300
 APT_INSTALL_SECONDS_MAX = 900
 DOWNLOAD_SECONDS_MAX = 600
@@ -176,35 +178,6 @@ def _source_files() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8", errors="replace") for path in paths if path.is_file()}
 
 
-def private_apt_config(directory: Path) -> str:
-    """Return an apt configuration that keeps all lists, caches and sources inside ``directory``.
-
-    It is passed with ``--config-file``, so apt reads it after the host's configuration: proxies that are set there
-    still apply, and so does whether expired lists are accepted. Hooks and extra indexes are disabled. Lists and
-    packages must be signed, whatever the host allows.
-    """
-    unsigned = "\n".join(f'{name} "false";' for name in UNSIGNED)
-    return f"""\
-Dir::Etc::SourceList "{directory}/debian.sources";
-Dir::Etc::SourceParts "/dev/null";
-Dir::Etc::Preferences "/dev/null";
-Dir::Etc::PreferencesParts "/dev/null";
-Dir::State::Lists "{directory}/lists";
-Dir::Cache "{directory}/cache";
-{unsigned}
-Acquire::Languages "none";
-#clear Acquire::IndexTargets::deb::DEP-11;
-#clear Acquire::IndexTargets::deb::DEP-11-icons-small;
-#clear Acquire::IndexTargets::deb::DEP-11-icons;
-#clear Acquire::IndexTargets::deb::DEP-11-icons-hidpi;
-#clear Acquire::IndexTargets::deb::DEP-11-icons-large;
-#clear Acquire::IndexTargets::deb::DEP-11-icons-large-hidpi;
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-"""
-
-
 def _make_folders(directory: Path) -> None:
     """Make the folders of a private apt. Its user may write where it downloads, so that nothing is fetched as root."""
     directory.chmod(0o711)
@@ -243,7 +216,7 @@ def unpack_from_sid(packages: Sequence[str], directory: Path) -> Path:
     _make_folders(directory)
     (directory / "debian.sources").write_text(source.with_suite("sid"), encoding="utf-8")
     config = directory / "apt.conf"
-    config.write_text(private_apt_config(directory), encoding="utf-8")
+    config.write_text(PRIVATE_APT.read_text(encoding="utf-8").replace("@FOLDER@", str(directory)), encoding="utf-8")
     apt_get = ["apt-get", "-qq", f"--config-file={config}"]
     _run([*apt_get, "update"], seconds_max=APT_UPDATE_SECONDS_MAX, what="apt-get update for Debian sid")
     download = directory / "download"

@@ -20,6 +20,10 @@ REVISION_LABEL = "org.cordalab.standin.revision"
 REVISION = "2"
 """Revision of the recipes, which all stand-ins inherit from the base. A higher one has them built again."""
 
+FILES = Path(__file__).parent / "images" / "base"
+"""What the base has beside the packages of Debian: packages come from sid only if they are requested from it or missing
+in trixie, no service starts during a build, and no manual is kept."""
+
 DEBOOTSTRAP_SECONDS_MAX = 600
 BUILD_SECONDS_MAX = 900
 
@@ -109,35 +113,13 @@ def _prepare_base(root: Path) -> None:
     sources = root / "etc/apt/sources.list"
     trixie = sources.read_text(encoding="utf-8")
     (root / "etc/apt/sources.list.d/sid.list").write_text(trixie.replace(BASE_SUITE, "sid"), encoding="utf-8")
-    # Packages come from sid only if they are requested from it or missing in trixie.
-    (root / "etc/apt/preferences.d/sid").write_text(
-        "Package: *\nPin: release n=sid\nPin-Priority: 100\n", encoding="utf-8"
-    )
+    for path in (path for path in FILES.rglob("*") if path.is_file()):
+        target = root / path.relative_to(FILES)
+        shutil.copyfile(path, target)
+        target.chmod(0o755 if os.access(path, os.X_OK) else 0o644)
     # The age of package lists is checked as on this host.
-    lifted = "".join(f'{name} "false";\n' for name in debian.lifted_checks())
-    (root / "etc/apt/apt.conf.d/90standin").write_text(
-        f"{lifted}"
-        'Acquire::Languages "none";\n'
-        'Acquire::GzipIndexes "true";\n'
-        'Acquire::Retries "3";\n'
-        'APT::Keep-Downloaded-Packages "false";\n'
-        'Dir::Cache::pkgcache "";\n'
-        'Dir::Cache::srcpkgcache "";\n',
-        encoding="utf-8",
-    )
-    (root / "etc/dpkg/dpkg.cfg.d/90standin").write_text(
-        "force-unsafe-io\n"
-        "path-exclude /usr/share/doc/*\n"
-        "path-include /usr/share/doc/*/copyright\n"
-        "path-exclude /usr/share/man/*\n"
-        "path-exclude /usr/share/locale/*\n"
-        "path-exclude /usr/share/info/*\n",
-        encoding="utf-8",
-    )
-    # As in the official images, services of packages must not start during a build.
-    policy = root / "usr/sbin/policy-rc.d"
-    policy.write_text("#!/bin/sh\nexit 101\n", encoding="utf-8")
-    policy.chmod(0o755)
+    with (root / "etc/apt/apt.conf.d/90standin").open("a", encoding="utf-8") as file:
+        file.writelines(f'{name} "false";\n' for name in debian.lifted_checks())
     base_bundle = (root / "etc/ssl/certs/ca-certificates.crt").read_text(encoding="utf-8")
     local = root / "usr/local/share/ca-certificates"
     local.mkdir(parents=True, exist_ok=True)

@@ -18,9 +18,10 @@ import httpx
 import pytest
 
 from corda_lab.host import engine
-from corda_lab.lab import doctor, node_logs
+from corda_lab.lab import doctor
 from corda_lab.lab.docker import docker
 from corda_lab.lab.images import image_name
+from corda_lab.node_logs import read as node_logs
 from corda_lab.paths import ROOT
 from corda_lab.runs.rows_volume import RowsVolume
 from e2e.containerkit import LOAD, Containers, containers_of, created_during, file_in, mounts_of, running, said_of
@@ -204,11 +205,11 @@ def test_helpers_have_only_what_they_need(lab: Lab) -> None:
         lab.run("audit")
         lab.run("doctor")
         # The log of a node that does not run is read from its volume.
-        known = node_logs.about(node_logs.find(lab.compose, UNTOUCHED)).secrets
+        known = node_logs.find(lab.compose, UNTOUCHED).secrets
         assert known
         with lasting(lab.compose, "pause", UNTOUCHED):
             assert "PartyC" in lab.succeed("logs", "PartyC").stdout
-            assert node_logs.about(node_logs.find(lab.compose, UNTOUCHED)).secrets == known
+            assert node_logs.find(lab.compose, UNTOUCHED).secrets == known
         await_healthy(lab.compose, UNTOUCHED)
         # Rows are read through the container of Locust, if it runs.
         lab.compose.run("stop", "locust")

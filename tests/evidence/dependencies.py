@@ -70,6 +70,8 @@ KNOWN: Mapping[str, str] = {
     "com.h2database:h2": "MPL-2.0 or EPL-1.0",  # its pom names both in one
     "io.netty:netty-tcnative-classes": "Apache-2.0",  # header of its parent's pom
     "oro:oro": "Apache-1.1",  # META-INF/LICENSE of its jar
+    "playwright": "Apache-2.0",  # its metadata, which only the image of the browser tests has
+    "pyee": "MIT",  # the same
     "xalan:serializer": "Apache-2.0",  # a part of Xalan
     "xalan:xalan": "Apache-2.0",  # META-INF/LICENSE.txt of its jar
 }
@@ -114,19 +116,6 @@ def pins(path: Path) -> dict[str, str]:
     return {name: version for name, version, marker in found if not elsewhere.search(marker)}
 
 
-def hashed(missing: Iterable[tuple[str, str]]) -> str:
-    """Return a list of these packages (name, version) with the hashes that the lists of the checkout have for them."""
-    hashes: dict[tuple[str, str], set[str]] = {}
-    for list_name in REQUIREMENTS:
-        text = (ROOT / list_name).read_text(encoding="utf-8")
-        # The first part is what is written before all packages.
-        for block in re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]:
-            if pin := _PIN.match(block):
-                hashes.setdefault((pin[1], pin[2]), set()).update(re.findall(r"--hash=(\S+)", block))
-    lines = ((f"{name}=={version}", *sorted(hashes[name, version])) for name, version in missing)
-    return "".join(" --hash=".join(words) + "\n" for words in lines)
-
-
 def simplified(licence: str) -> str:
     """Return the SPDX identifier of a licence if its name is known, otherwise its first line."""
     first = next((line.strip() for line in licence.splitlines() if line.strip()), "")
@@ -151,31 +140,21 @@ def run(command: list[str], *, folder: Path = ROOT) -> str:
 
 
 def python_dependencies() -> list[Dependency]:
-    """Return the packages of the lists. Those of the browser tests, which only their image has, are fetched."""
+    """Return the packages of the lists."""
     parts: dict[tuple[str, str], list[str]] = {}
     for name, part in REQUIREMENTS.items():
         for package, version in pins(ROOT / name).items():
             parts.setdefault((package, version), []).append(part)
-    missing = [key for key in parts if installed(*key) is None]
-    with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", f"--target={folder}"]
-        if missing:
-            wanted = Path(folder) / "requirements.txt"
-            wanted.write_text(hashed(missing), encoding="utf-8")
-            run([*pip, f"--requirement={wanted}"])
-        found = {key: installed(*key) or installed(*key, folder=folder) for key in parts}
-        licences = {key: python_licence(metadata) for key, metadata in found.items() if metadata is not None}
     return [
-        Dependency(*key, KNOWN.get(key[0]) or licences.get(key, ""), tuple(dict.fromkeys(parts[key])))
-        for key in sorted(parts)
+        Dependency(name, version, KNOWN.get(name) or installed_licence(name, version), tuple(parts[name, version]))
+        for name, version in sorted(parts)
     ]
 
 
-def installed(name: str, version: str, *, folder: str | None = None) -> Message | None:
-    """Return the metadata of a package of this version in the environment or in ``folder``; None if it is not there."""
-    path = sys.path if folder is None else [folder]
-    found = [one.metadata for one in distributions(name=name, path=path) if one.version == version]
-    return cast(Message, found[0]) if found else None
+def installed_licence(name: str, version: str) -> str:
+    """Return the licence of a package of the environment; empty if it is not there, or names none."""
+    found = [one.metadata for one in distributions(name=name) if one.version == version]
+    return python_licence(cast(Message, found[0])) if found else ""
 
 
 def direct_artifacts() -> set[tuple[str, str]]:

@@ -1,36 +1,30 @@
 """Simulates how often intervals and comparisons are correct: the tables of ``docs/validation.md``.
 
 ``PYTHONPATH=scripts:loadgen/locust .venv/bin/python tests/evidence/interval_coverage.py`` prints the tables as
-Markdown. It takes about six minutes, and always prints the same. The lab itself uses none of this code; the bootstrap
-methods are implemented only for the comparison.
+Markdown. It takes about four minutes, and always prints the same. The lab itself uses none of this code.
 """
 
-import itertools
 import math
 import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
-import steady_coverage
 from corda_lab.analysis import significance
 from corda_lab.analysis.points import Point
 from corda_lab.analysis.significance import MetricComparisons
 from corda_lab.results.manifest import Manifest
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SweepPlan
+from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
-from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval, t_quantile
+from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval
 from corda_lab.steps.entry import StepEntry, ValidityEntry
 
 SIMULATIONS = 2000
-RESAMPLES = 999
 REPEATS = (3, 5, 10)
-ALPHA = 1 - CONFIDENCE
 
 Noise = Callable[[random.Random], float]
 Ends = tuple[float, float]
@@ -55,102 +49,19 @@ NOISES: dict[str, Noise] = {
 }
 
 
-@dataclass(frozen=True)
-class Resamples:
-    """The means and t statistics of the bootstrap resamples of one sample, each with its weight.
-
-    Up to n = 5, these are all resamples; for larger n, they are random.
-    """
-
-    values: Sequence[float]
-    means: list[tuple[float, int]]
-    ts: list[tuple[float, int]]
-
-
-def index_sets(n: int) -> list[tuple[tuple[int, ...], int]]:
-    """Return resamples as indexes, each with the number of orders in which it can be drawn."""
-    if n > 5:
-        source = random.Random(n)
-        return [(tuple(source.choices(range(n), k=n)), 1) for _ in range(RESAMPLES)]
-    sets = itertools.combinations_with_replacement(range(n), n)
-    return [
-        (one, math.factorial(n) // math.prod(math.factorial(times) for times in Counter(one).values())) for one in sets
-    ]
-
-
-def resample(values: Sequence[float], sets: Sequence[tuple[tuple[int, ...], int]]) -> Resamples:
-    n, mean = len(values), statistics.fmean(values)
-    means, ts = [], []
-    for indexes, weight in sets:
-        drawn = [values[index] for index in indexes]
-        middle = sum(drawn) / n
-        squares = sum([(value - middle) ** 2 for value in drawn])
-        means.append((middle, weight))
-        error = math.sqrt(squares / (n - 1) / n)
-        ts.append(((middle - mean) / error if error > 1e-12 else math.copysign(math.inf, middle - mean), weight))
-    return Resamples(values, sorted(means), sorted(ts))
-
-
-def weighted_quantile(ordered: Sequence[tuple[float, int]], share: float) -> float:
-    wanted, passed = share * sum(weight for _, weight in ordered), 0
-    for value, weight in ordered:
-        passed += weight
-        if passed >= wanted:
-            return value
-    return ordered[-1][0]
-
-
-def percentile(drawn: Resamples) -> Ends:
-    return weighted_quantile(drawn.means, ALPHA / 2), weighted_quantile(drawn.means, 1 - ALPHA / 2)
-
-
-def expanded_percentile(drawn: Resamples) -> Ends:
-    """Return the expanded percentile interval (Hesterberg 2015), which equals Student's interval for normal values."""
-    n = len(drawn.values)
-    outer = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(CONFIDENCE, n - 1))
-    return weighted_quantile(drawn.means, outer), weighted_quantile(drawn.means, 1 - outer)
-
-
-def bca(drawn: Resamples) -> Ends:
-    """Return the bias-corrected and accelerated interval (Efron 1987), with the jackknife acceleration of a mean."""
-    normal, mean = NormalDist(), statistics.fmean(drawn.values)
-    total = sum(weight for _, weight in drawn.means)
-    below = sum(weight * (1.0 if value < mean else 0.5 if value == mean else 0.0) for value, weight in drawn.means)
-    bias = normal.inv_cdf(min(max(below / total, 1 / (total + 1)), total / (total + 1)))
-    deviations = [value - mean for value in drawn.values]
-    acceleration = sum(one**3 for one in deviations) / (6 * sum(one**2 for one in deviations) ** 1.5)
-
-    def share(nominal: float) -> float:
-        shifted = bias + normal.inv_cdf(nominal)
-        return normal.cdf(bias + shifted / (1 - acceleration * shifted))
-
-    return weighted_quantile(drawn.means, share(ALPHA / 2)), weighted_quantile(drawn.means, share(1 - ALPHA / 2))
-
-
-def bootstrap_t(drawn: Resamples) -> Ends:
-    n, mean = len(drawn.values), statistics.fmean(drawn.values)
-    error = statistics.stdev(drawn.values) / math.sqrt(n)
-    low, high = weighted_quantile(drawn.ts, ALPHA / 2), weighted_quantile(drawn.ts, 1 - ALPHA / 2)
-    return mean - high * error, mean - low * error
-
-
-def student_on_values(drawn: Resamples) -> Ends:
-    low, _, high = around_mean(drawn.values, CONFIDENCE)
+def student_on_values(values: Sequence[float]) -> Ends:
+    low, _, high = around_mean(values, CONFIDENCE)
     return low, high
 
 
-def student_on_logarithms(drawn: Resamples) -> Ends:
-    interval = repeats_interval(drawn.values)
+def student_on_logarithms(values: Sequence[float]) -> Ends:
+    interval = repeats_interval(values)
     if interval is None:
         raise ValueError("a single repeat")
     return interval.low, interval.high
 
 
-METHODS: dict[str, Callable[[Resamples], Ends]] = {
-    "percentile bootstrap": percentile,
-    "BCa bootstrap": bca,
-    "expanded percentile bootstrap": expanded_percentile,
-    "bootstrap-t": bootstrap_t,
+METHODS: dict[str, Callable[[Sequence[float]], Ends]] = {
     "Student's t": student_on_values,
     "**Student's t on logarithms**": student_on_logarithms,
 }
@@ -160,18 +71,15 @@ def interval_rows() -> Iterator[list[str]]:
     """Yield the coverage of the true mean, and the median half width in % of it."""
     yield ["noise", "method", *(f"n = {n}" for n in REPEATS)]
     for noise_name, noise in NOISES.items():
-        cells: dict[str, list[str]] = {name: [] for name in METHODS}
-        for n in REPEATS:
-            source, sets = random.Random(n), index_sets(n)
-            samples = [resample([noise(source) for _ in range(n)], sets) for _ in range(SIMULATIONS)]
-            for name, method in METHODS.items():
-                ends = [method(sample) for sample in samples]
+        for name, method in METHODS.items():
+            cells = []
+            for n in REPEATS:
+                source = random.Random(n)
+                ends = [method([noise(source) for _ in range(n)]) for _ in range(SIMULATIONS)]
                 held = sum(low <= 1 <= high for low, high in ends) / SIMULATIONS
                 half = statistics.median((high - low) / 2 for low, high in ends)
-                width = "no end" if math.isinf(half) else f"±{100 * half:.1f}"
-                cells[name].append(f"{100 * held:.1f} ({width})")
-        for name, row in cells.items():
-            yield [noise_name, name, *row]
+                cells.append(f"{100 * held:.1f} (±{100 * half:.1f})")
+            yield [noise_name, name, *cells]
 
 
 def compare(source: random.Random, noise: Noise, n: int, factor: float) -> dict[str, Difference]:
@@ -251,6 +159,40 @@ def report_rows() -> Iterator[list[str]]:
             yield [noise_name, str(repeats), f"{100 * share:.1f}"]
 
 
+def poisson(source: random.Random, mean: float) -> int:
+    """Return a Poisson count, by exponential gaps."""
+    count, passed = -1, 0.0
+    while passed < mean:
+        count, passed = count + 1, passed + source.expovariate(1)
+    return max(0, count)
+
+
+def warming(mean: float, scale: float) -> Callable[[random.Random], list[int]]:
+    """Return a source of three minutes that begin at 40 % of the throughput and approach it with this time constant."""
+    share = [1 - 0.6 * math.exp(-second / scale) if scale else 1.0 for second in range(180)]
+    return lambda source: [poisson(source, mean * one) for one in share]
+
+
+def warm_up_rows(simulations: int = 300) -> Iterator[list[str]]:
+    """Yield the error that a slow start leaves after the cut by MSER-5 (10 to 60 s), and after two fixed cuts."""
+    yield ["flows/s", "time constant", "found", "cut", "error after it", "error after 10 s", "error after 60 s"]
+    for mean, scale in ((2, 0), (20, 0), (100, 0), (2, 10), (20, 10), (100, 10), (20, 30), (100, 30), (100, 90)):
+        source, make, found = random.Random(1), warming(mean, scale), 0
+        cuts: list[float] = []
+        errors: dict[str, list[float]] = {"cut": [], "floor": [], "ceiling": []}
+        for _ in range(simulations):
+            series = make(source)
+            times = [second + 0.5 for second, count in enumerate(series) for _ in range(count)]
+            end = steady.warm_up_end(times, started_at=0, stopped_at=180, seconds_min=10, seconds_max=60)
+            found += end.found
+            cuts.append(end.cut_seconds)
+            for name, cut in (("cut", int(end.cut_seconds)), ("floor", 10), ("ceiling", 60)):
+                errors[name].append(100 * (statistics.fmean(series[cut:]) / mean - 1))
+        shown = [f"{statistics.fmean(each):+.1f} ± {statistics.stdev(each):.1f} %" for each in errors.values()]
+        start = f"{scale} s" if scale else "steady at once"
+        yield [str(mean), start, f"{100 * found / simulations:.0f} %", f"{statistics.fmean(cuts):.0f} s", *shown]
+
+
 def show(title: str, rows: Iterator[list[str]]) -> None:
     """Print a table as Markdown. The first row is the heading."""
     print(f"\n{title}\n")
@@ -264,4 +206,4 @@ if __name__ == "__main__":
     show("Coverage of a 95 % interval in % (median half width in % of the mean)", interval_rows())
     show("Differences seen, % of comparisons", comparison_rows())
     show("Reports of seven equal points that show any difference, % of reports", report_rows())
-    show("Warm-up, error of the throughput as mean ± standard deviation", steady_coverage.warm_up_rows())
+    show("Warm-up, error of the throughput as mean ± standard deviation", warm_up_rows())

@@ -75,40 +75,28 @@ def off_parts(subject: str, state: str) -> set[str]:
     return set() if state == "on" else set(PARTS) if subject == EVERYTHING else {subject}
 
 
-class Switches:
-    """The switch of monitoring. Recording and traces need none: they are options of each load."""
+@contextmanager
+def switched(lab: Lab, off: set[str]) -> Iterator[None]:
+    """Switch monitoring off for the block. Recording and traces are options of each load.
 
-    def __init__(self, lab: Lab) -> None:
-        containers = {service.name: service.container.name for service in lab.services()}
-        self._prometheus = containers["prometheus"]
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Switch everything on when the block ends, also if this process is killed: a shell waits for its pipe."""
-        commands = [["docker", "unpause", self._prometheus]]
-        script = "; ".join(["cat > /dev/null", *map(shlex.join, commands)])
-        shell = subprocess.Popen(
-            ["sh", "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C does not end it
-        )
-        try:
-            yield
-        finally:
-            shell.communicate()
-
-    @contextmanager
-    def off(self, parts: set[str]) -> Iterator[None]:
-        """Switch parts off for the length of the block."""
-        try:
-            if "monitoring" in parts:
-                docker("pause", self._prometheus)
-            yield
-        finally:
-            if "monitoring" in parts:
-                docker("unpause", self._prometheus)
+    It is switched on again also if this process is killed: a shell waits for the end of its pipe.
+    """
+    if "monitoring" not in off:
+        yield
+        return
+    prometheus = next(service.container.name for service in lab.services() if service.name == "prometheus")
+    shell = subprocess.Popen(
+        ["sh", "-c", f"cat > /dev/null; docker unpause {shlex.quote(prometheus)}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C does not end it
+    )
+    try:
+        docker("pause", prometheus)
+        yield
+    finally:
+        shell.communicate()
 
 
 def count(lab: Lab) -> Count:
@@ -152,12 +140,12 @@ def pause(lab: Lab, name: str, seconds: float, *, watches: bool) -> None:
         time.sleep(min(WATCH_SECONDS if watches else left, max(0.0, until - time.monotonic())))
 
 
-def counted(lab: Lab, asked: Record, switches: Switches, off: set[str]) -> Record:
+def counted(lab: Lab, asked: Record, off: set[str]) -> Record:
     """Measure one load with some parts off. Raises LabError."""
     spans, before, work = spans_written(lab), count(lab), calibrate()
     watches = "monitoring" not in off
     nodes = {name.lower() for name in lab.settings.nodes}
-    with switches.off(off), load(lab, asked, off) as name:
+    with switched(lab, off), load(lab, asked, off) as name:
         usage = Usage([service.container.name for service in lab.services() if service.name in nodes])
         give_up_at = time.monotonic() + START_SECONDS_MAX
         while count(lab).started <= before.started:
@@ -219,23 +207,22 @@ def problem_of(found: Record, subject: str, off: set[str]) -> str | None:
 def run(asked: Record, blocks: int, subjects: list[str]) -> None:
     """Measure every subject in every block, and store each measurement. Raises LabError."""
     lab = running_lab()
-    switches, common = Switches(lab), circumstances(lab, "overhead") | asked
-    with switches.guarded():
-        for block in range(1, blocks + 1):
-            first = (block - 1) % len(subjects)
-            for subject in (*subjects[first:], *subjects[:first]):
-                for place, state in enumerate(order_of(block), start=1):
-                    await_rest(lab)
-                    found = common | {"subject": subject, "state": state, "block": block, "place": place}
-                    off = off_parts(subject, state)
-                    try:
-                        found |= counted(lab, asked, switches, off)
-                        found["problem"] = problem_of(found, subject, off)
-                    except LabError as error:
-                        found["problem"] = error.message
-                    store("overhead", found)
-                    said = found["problem"] or f"{found['flows_per_second']:.2f} flows/s"
-                    print(f"block {block}, {subject} {state}: {said}", flush=True)
+    common = circumstances(lab, "overhead") | asked
+    for block in range(1, blocks + 1):
+        first = (block - 1) % len(subjects)
+        for subject in (*subjects[first:], *subjects[:first]):
+            for place, state in enumerate(order_of(block), start=1):
+                await_rest(lab)
+                found = common | {"subject": subject, "state": state, "block": block, "place": place}
+                off = off_parts(subject, state)
+                try:
+                    found |= counted(lab, asked, off)
+                    found["problem"] = problem_of(found, subject, off)
+                except LabError as error:
+                    found["problem"] = error.message
+                store("overhead", found)
+                said = found["problem"] or f"{found['flows_per_second']:.2f} flows/s"
+                print(f"block {block}, {subject} {state}: {said}", flush=True)
 
 
 def by_pair(found: list[Record], state: str, value: str = "flows_per_second") -> dict[int, float]:

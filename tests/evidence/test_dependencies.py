@@ -70,13 +70,6 @@ def test_markers_of_other_systems_are_left_out() -> None:
     assert "greenlet" in dependencies.pins(ROOT / "scripts/requirements-dev.txt")
 
 
-def test_packages_are_fetched_only_with_the_hashes_of_the_lists() -> None:
-    pins = {pin for name in dependencies.REQUIREMENTS for pin in dependencies.pins(ROOT / name).items()}
-    lines = dependencies.hashed(sorted(pins)).splitlines()
-    assert [line.partition(" ")[0] for line in lines] == [f"{name}=={version}" for name, version in sorted(pins)]
-    assert [line for line in lines if not re.fullmatch(r"\S+( --hash=sha256:[0-9a-f]{64})+", line)] == []
-
-
 @pytest.mark.parametrize(
     ("text", "licence"),
     [

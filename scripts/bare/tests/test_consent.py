@@ -31,14 +31,6 @@ def test_person_at_the_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, answer
     assert (consent.refusal(ACTION) == "") is agreed
 
 
-def test_question_says_what_is_about_to_happen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    consent.require(ACTION, by_hand="apt-get install docker.io")
-    assert "The lab has to install docker.io." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(("answer", "agreed"), [("y\n", True), ("n\n", False)])
 def test_one_answer_is_enough(monkeypatch: pytest.MonkeyPatch, answer: str, *, agreed: bool) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(answer))
@@ -48,26 +40,21 @@ def test_one_answer_is_enough(monkeypatch: pytest.MonkeyPatch, answer: str, *, a
     assert consent.given() is agreed
 
 
-def test_nobody_is_asked_where_the_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)
+@pytest.mark.parametrize("stdin", [None, io.StringIO("y\n")], ids=["closed", "no terminal"])
+def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, stdin: io.StringIO | None) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
     assert "no terminal to ask at" in consent.refusal(ACTION)
-
-
-def test_no_gets_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    with pytest.raises(
-        PreparationError, match=r"have to install docker\.io, but the answer was no\. Nothing was"
-    ) as caught:
-        consent.require(ACTION, by_hand="run `apt-get install docker.io`.")
-    assert "--install" in caught.value.remedy
-    assert "LAB_INSTALL=yes" in caught.value.remedy
-    assert "run `apt-get install docker.io`." in caught.value.remedy
-
-
-def test_without_a_terminal_nobody_has_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    assert "no terminal" in consent.refusal(ACTION)
     assert consent.given() is None
+
+
+def test_no_gets_the_remedy(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    words = r"have to install docker\.io, but the answer was no\. Nothing was"
+    with pytest.raises(PreparationError, match=words) as caught:
+        consent.require(ACTION, by_hand="run `apt-get install docker.io`.")
+    assert "The lab has to install docker.io." in capsys.readouterr().err
+    for way in ("--install", "LAB_INSTALL=yes", "run `apt-get install docker.io`."):
+        assert way in caught.value.remedy
 
 
 @pytest.mark.parametrize(("value", "agreed"), [("yes", True), ("YES", True), ("no", False)])

@@ -95,17 +95,13 @@ def test_rewritten_suite_keeps_address_and_an_embedded_key() -> None:
     assert debian.find_source({"x.sources": rewritten}, "sid") == source
 
 
-def test_private_configuration_keeps_apt_inside_its_folder() -> None:
-    config = debian.private_apt_config(Path("/somewhere"))
+def test_private_configuration_keeps_apt_in_its_folder_and_accepts_only_what_is_signed() -> None:
+    """The age of lists and the user of apt are left to the host."""
+    config = debian.PRIVATE_APT.read_text(encoding="utf-8")
     for setting in ("Dir::Etc::SourceList", "Dir::State::Lists", "Dir::Cache"):
-        assert f'{setting} "/somewhere/' in config
+        assert f'{setting} "@FOLDER@/' in config
     assert 'Dir::Etc::SourceParts "/dev/null"' in config
-
-
-def test_private_configuration_accepts_only_what_is_signed_and_leaves_age_and_user_to_the_host() -> None:
-    config = debian.private_apt_config(Path("/somewhere"))
-    assert 'APT::Get::AllowUnauthenticated "false";' in config
-    assert 'Acquire::AllowInsecureRepositories "false";' in config
+    assert all(f'{name} "false";' in config for name in debian.UNSIGNED)
     for setting in (*debian.AGE_CHECKS, "APT::Sandbox"):
         assert setting not in config
 
@@ -171,6 +167,7 @@ def test_packages_of_another_suite_are_unpacked(sid: Path) -> None:
     unpacked = debian.unpack_from_sid(["docker-compose"], sid)
     assert (unpacked / "usr/plugin").read_text(encoding="utf-8") == "compose\n"
     assert "Signed-By: /usr/share/keyrings/archive.gpg" in (sid / "debian.sources").read_text(encoding="utf-8")
+    assert f'Dir::State::Lists "{sid}/lists"' in (sid / "apt.conf").read_text(encoding="utf-8")
 
 
 def test_user_of_apt_can_reach_the_folders_into_which_it_downloads(sid: Path) -> None:

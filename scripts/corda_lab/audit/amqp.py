@@ -8,6 +8,7 @@ Source of the form: ``net.corda.serialization.internal.amqp`` of Corda 3.3 to 4.
 import struct
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 MAGIC = b"corda\x01\x00"
@@ -65,11 +66,12 @@ def load(data: bytes) -> object:
     """
     try:
         raw = expanded(data)
-        reader = _Reader(raw, 1)
-        reader.enter_envelope()
-        value = reader.value()
-        types = _types(raw[reader.at : reader.end_of_value()])
-        return _Resolver(types).resolve(value)
+        # An envelope is a described list of the value, its schema and its transforms, which are described lists too.
+        envelope = _Reader(raw, 1)
+        envelope.enter()
+        value = envelope.at
+        envelope.at = schema = envelope.enter()
+        return _Reader(raw, value, _types(raw[schema : envelope.enter()])).value()
     except (IndexError, struct.error, ValueError, TypeError, zlib.error, RecursionError) as error:
         raise UnreadableError(f"{type(error).__name__}: {error}") from None
 
@@ -116,23 +118,26 @@ _BYTES: Mapping[int, tuple[struct.Struct, bool]] = {
 
 
 class _Reader:
-    """Reads one value after the other."""
+    """Reads one value after the other, as objects of the types in a schema.
 
-    def __init__(self, data: bytes, at: int) -> None:
+    An object that was written before is written as a reference: its number in the order in which objects ended.
+    """
+
+    def __init__(self, data: bytes, at: int, types: Mapping[str, _Type] | None = None) -> None:
         self.data = data
         self.at = at
+        self.types = types or {}
+        self.objects: list[object] = []
         self.depth = 0
 
-    def enter_envelope(self) -> None:
-        """Go to the first of the three values of an envelope."""
-        self._take(0x00)
-        self.value()
-        self._compound()
-
-    def _take(self, code: int) -> None:
-        if self.data[self.at] != code:
-            raise UnreadableError(f"{self.data[self.at]:#x} instead of {code:#x} at {self.at}")
+    def enter(self) -> int:
+        """Go to the first value of a described list. Returns where the list ends."""
+        if self.data[self.at] != 0x00:
+            raise UnreadableError(f"{self.data[self.at]:#x} instead of a described value at {self.at}")
         self.at += 1
+        self.value()
+        _, end = self._compound()
+        return end
 
     def _compound(self) -> tuple[int, int]:
         """Go behind the head of a list or map. Returns its number of values, and where it ends."""
@@ -150,15 +155,6 @@ class _Reader:
             raise UnreadableError(f"{code:#x} at {self.at} is no list")
         self.at = at + 2 * head
         return count, at + head + size
-
-    def end_of_value(self) -> int:
-        """Where the value ends that begins here. It has to be a described list."""
-        before = self.at
-        self._take(0x00)
-        self.value()
-        _, end = self._compound()
-        self.at = before
-        return end
 
     def value(self) -> object:
         code = self.data[self.at]
@@ -184,38 +180,40 @@ class _Reader:
         if self.depth >= DEPTH_MAX:
             raise UnreadableError("its values are nested too deeply")
         self.depth += 1
-        nested: object
         if code == 0x00:
             self.at += 1
-            descriptor = self.value()
-            nested = Described(descriptor, self.value())
+            nested = self._object(self.value(), self.value())
         else:
             count, _ = self._compound()
             # A value takes at least one byte.
             if count > len(self.data):
                 raise UnreadableError("it announces more values than it has bytes")
             values = [self.value() for _ in range(count)]
-            nested = values if code not in (0xC1, 0xD1) else _Pairs(zip(values[::2], values[1::2], strict=True))
+            nested = values if code not in (0xC1, 0xD1) else list(zip(values[::2], values[1::2], strict=True))
         self.depth -= 1
         return nested
 
+    def _object(self, descriptor: object, value: object) -> object:
+        if descriptor == _REFERENCE:
+            number = expect(int, value)
+            if not 0 <= number < len(self.objects):
+                raise UnreadableError("it refers to an object that it does not have")
+            return self.objects[number]
+        kind = self.types.get(descriptor) if isinstance(descriptor, str) else None
+        if kind is None:
+            # A class with a serialiser of its own, such as a key: its value is text, bytes or an object.
+            value = Described(descriptor, value)
+        elif kind.fields is not None:
+            value = Record(kind.name, dict(zip(kind.fields, expect(list, value), strict=True)))
+        self.objects.append(value)
+        return value
 
-class _Pairs(list[tuple[object, object]]):
-    """The entries of a map, whose keys may be objects."""
 
-
-_TYPES: dict[bytes, Mapping[str, _Type]] = {}
-_TYPES_MAX = 1_000
-"""Schemas that are remembered: every kind of object has one, and it is half of the bytes."""
-
-
+@lru_cache(maxsize=1_000)
 def _types(schema: bytes) -> Mapping[str, _Type]:
-    if schema not in _TYPES:
-        if len(_TYPES) >= _TYPES_MAX:
-            _TYPES.clear()
-        types = expect(list, expect(Described, _Reader(schema, 0).value()).value)[0]
-        _TYPES[schema] = dict(map(_type, expect(list, types)))
-    return _TYPES[schema]
+    """The types of a schema. They are remembered: every kind of object has one, and it is half of the bytes."""
+    types = expect(list, expect(Described, _Reader(schema, 0).value()).value)[0]
+    return dict(map(_type, expect(list, types)))
 
 
 def _type(raw: object) -> tuple[str, _Type]:
@@ -230,39 +228,3 @@ def _type(raw: object) -> tuple[str, _Type]:
     if raw.descriptor == _RESTRICTED:
         return first_of(values[4]), _Type(str(values[0]), None)
     return first_of(values[3]), _Type(str(values[0]), tuple(map(first_of, expect(list, values[4]))))
-
-
-class _Resolver:
-    """Turns values into objects of the types in a schema.
-
-    An object that was written before is written as a reference: its number in the order in which objects ended.
-    """
-
-    def __init__(self, types: Mapping[str, _Type]) -> None:
-        self.types = types
-        self.objects: list[object] = []
-
-    def resolve(self, value: object) -> object:
-        if isinstance(value, Described):
-            if value.descriptor == _REFERENCE:
-                number = expect(int, value.value)
-                if not 0 <= number < len(self.objects):
-                    raise UnreadableError("it refers to an object that it does not have")
-                return self.objects[number]
-            self.objects.append(resolved := self._object(value))
-            return resolved
-        if isinstance(value, _Pairs):
-            return _Pairs((self.resolve(key), self.resolve(each)) for key, each in value)
-        if isinstance(value, list):
-            return [self.resolve(each) for each in value]
-        return value
-
-    def _object(self, value: Described) -> object:
-        kind = self.types.get(value.descriptor) if isinstance(value.descriptor, str) else None
-        if kind is None:
-            # A class with a serialiser of its own, such as a key: its value is text, bytes or an object.
-            return Described(value.descriptor, self.resolve(value.value))
-        if kind.fields is None:
-            return self.resolve(value.value)
-        values = zip(kind.fields, expect(list, value.value), strict=True)
-        return Record(kind.name, {name: self.resolve(each) for name, each in values})

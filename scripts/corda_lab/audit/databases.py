@@ -7,7 +7,6 @@ different tables. Times come as milliseconds since 1970, bytes in hexadecimal. N
 import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from bare.commands import last_words
 from corda_lab.audit.model import Window
 from corda_lab.errors import LabError
 from corda_lab.lab.cordapps import PLATFORM_VERSIONS, platform_version
-from corda_lab.lab.docker import READER, docker, docker_to_file
+from corda_lab.lab.docker import READER, docker, docker_to_file, on_each
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 
@@ -217,16 +216,11 @@ class Databases:
             return self._read_postgres(extract)
         self.reasons += [f"{node} has no container" for node in nodes if node.lower() not in contexts]
         nodes_on: dict[str, list[str]] = {}
-        for node in nodes:
-            if node.lower() in contexts:
-                nodes_on.setdefault(contexts[node.lower()], []).append(node)
-        if len(nodes_on) < 2:
-            # Without a thread, Ctrl-C ends the command at once.
-            return [file for context in nodes_on for file in self._read_h2(context, nodes_on[context], extract)]
-        # All engines at once: they have the same deadline.
-        with ThreadPoolExecutor(max_workers=len(nodes_on)) as pool:
-            answers = pool.map(lambda context: self._read_h2(context, nodes_on[context], extract), nodes_on)
-            return [file for files in answers for file in files]
+        for node in (node for node in nodes if node.lower() in contexts):
+            nodes_on.setdefault(contexts[node.lower()], []).append(node)
+        # All engines at once, for they have the same deadline. On a single one, Ctrl-C ends the command at once.
+        answers = on_each(nodes_on, lambda context: self._read_h2(context, nodes_on[context], extract))
+        return [file for files in answers.values() for file in files]
 
     def _read_h2(self, context: str, nodes: Sequence[str], extract: Extract) -> list[Path]:
         """Read the H2 files of nodes whose volumes an engine has. Those that do not open are copied again."""

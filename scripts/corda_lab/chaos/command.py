@@ -1,16 +1,13 @@
-"""``lab chaos``: draws the faults of the trials or reads those of a run, makes the trials, and prints what was seen."""
+"""``lab chaos``: draws the faults of trials or reads those of a run, makes the trials, and prints what they gave."""
 
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.audit import audit_lab
-from corda_lab.chaos import trial
+from corda_lab.chaos import draw, trial
 from corda_lab.chaos.trial import Trial, audit_problems
-from corda_lab.errors import LabError, chosen, reason_of
+from corda_lab.errors import LabError, reason_of
 from corda_lab.faults import inject
-from corda_lab.faults.model import BRIDGE, KINDS, LINK_KINDS, POSTGRES, PROMETHEUS, known_targets, links_of
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders
@@ -18,163 +15,31 @@ from corda_lab.results.evidence import LoadFile
 from corda_lab.results.manifest import Manifest
 from corda_lab.runs import preflight
 from corda_lab.runs.running import deployed
-from corda_lab.text import tables, ui
+from corda_lab.text import ui
 from corda_lab.text.words import plural
-from lab_workload.faults import ENDING_KINDS, GENERATOR, Fault, FaultKind
 from lab_workload.load import SEED_LIMIT, Load
-from lab_workload.names import canonical, did_you_mean, names_in
 from lab_workload.subject import Subject
 
-FIRST_SECONDS = (12.0, 18.0)
-"""When the first fault begins: after some flows, so that there is a throughput to fall back to. The generator also ends
-a load of which nothing has succeeded."""
-GAP_SECONDS = (25.0, 35.0)
-"""Time from the end of a fault to the begin of the next. A node is back some twenty seconds after its start."""
-REST_SECONDS = 30.0
-"""Time from the end of the last fault to the end of the load."""
-LENGTH_SECONDS: dict[FaultKind, tuple[float, float]] = {
-    "kill": (0.0, 6.0),
-    "pause": (2.0, 15.0),
-    "restart": (0.0, 6.0),
-    "partition": (5.0, 20.0),
-    "slow-link": (5.0, 20.0),
-    "reset-link": (2.0, 10.0),
-    "full-disk": (2.0, 8.0),
-    "memory-limit": (5.0, 15.0),
-}
-"""How long a fault of each kind lasts: of kill and restart, how long the process is away."""
-PARTY = "party"
-"""The prefix of the parties' names. All other nodes are the notary's."""
-KILL_WEIGHT = 10.0
-"""How much more often than any other fault a kill of the notary, of a party, of PostgreSQL or of the bridge is drawn.
-The parties share theirs."""
-WARM_UP_SECONDS = 2.0
-NAME = "chaos"
-TITLES = ("trials", "faults", "acknowledged", "violations", "stranded", "unexplained", "passed")
 
-
-@dataclass(frozen=True)
-class Asked:
-    """What was asked for. Empty kinds and targets stand for all that the lab can have."""
-
-    trials: int
-    faults: int
-    kinds: str = ""
-    targets: str = ""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A fault that may be drawn, and how often in comparison with others."""
-
-    kind: FaultKind
-    target: str
-    weight: float = 1.0
-
-
-def choices_of(settings: Settings, asked: Asked) -> list[Choice]:
-    """The faults that may be drawn on a lab. Raises LabError if a name is unknown, or if there are none."""
-    targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
-    links = links_of(settings.values.get("LINKS", ""))
-    names = {chosen("--kinds: there is no fault", name, KINDS) for name in names_in(asked.kinds)}
-    kinds = [kind for kind in KINDS if kind in names or not names]
-    only = [name.lower() for name in names_in(asked.targets)]
-    for name in only:
-        if canonical(name, [*targets, *links]) is None and any(end not in targets for end in name.split("-")):
-            hint = did_you_mean(name, [*targets, *links])
-            raise LabError(f"--targets: the lab has no {name!r}{hint}", f"Choose from {', '.join(targets)}.")
-    choices = choices_among(targets, links, kinds, only)
-    if not choices:
-        raise LabError(
-            f"--targets: {asked.targets} can have none of the faults {asked.kinds or 'there are'}",
-            "Leave out --kinds or --targets. Links need a lab that has some: lab up --link partya-partyb=+1ms.",
-        )
-    return choices
-
-
-def choices_among(
-    targets: Sequence[str], links: Sequence[str], kinds: Sequence[FaultKind] = KINDS, only: Sequence[str] = ()
-) -> list[Choice]:
-    """All faults that a lab with these targets and links can have, of these kinds and at only these targets if given.
-
-    Partitions are between one part and all others, and between two nodes.
-    """
-    nodes = [one for one in targets if one not in (POSTGRES, BRIDGE, GENERATOR, PROMETHEUS)]
-    pairs = [f"{one}-{other}" for place, one in enumerate(nodes) for other in nodes[place + 1 :]]
-    pairs += [f"{node}-{POSTGRES}" for node in nodes if POSTGRES in targets]
-    choices = []
-    for kind in kinds:
-        places = [*links] if kind in LINK_KINDS else [*targets]
-        if kind == "partition":
-            places += pairs
-        elif kind == "full-disk":
-            places = [one for one in targets if one not in (BRIDGE, GENERATOR)]
-        for place in places:
-            if not only or place in only or set(place.split("-")) <= set(only):
-                choices.append(Choice(kind, place, _kill_weight(place, nodes) if kind == "kill" else 1.0))
-    return choices
-
-
-def _kill_weight(target: str, nodes: Sequence[str]) -> float:
-    if target in (GENERATOR, PROMETHEUS):
-        return 1.0
-    alike = [node for node in nodes if node.startswith(PARTY) == target.startswith(PARTY)]
-    return KILL_WEIGHT / len(alike) if target in nodes else KILL_WEIGHT
-
-
-def drawn(seed: int, count: int, among: Sequence[Choice]) -> tuple[Fault, ...]:
-    """Draw ``count`` faults one after another. One that ends the load can only be the last. There is one at least.
-
-    Times are in tenths of a second.
-    """
-    chance = random.Random(f"faults/{seed}")
-    at, faults = chance.uniform(*FIRST_SECONDS), list[Fault]()
-    for number in range(count):
-        is_last = number == count - 1
-        open_to = [one for one in among if is_last or one.target != GENERATOR or one.kind not in ENDING_KINDS]
-        if not open_to:
-            break
-        (one,) = chance.choices(open_to, weights=[choice.weight for choice in open_to])
-        seconds = round(chance.uniform(*LENGTH_SECONDS[one.kind]), 1)
-        faults.append(Fault(kind=one.kind, target=one.target, at_seconds=round(at, 1), for_seconds=seconds))
-        at += seconds + chance.uniform(*GAP_SECONDS)
-    return tuple(faults)
-
-
-def with_faults(options: Load, seed: int, count: int, among: Sequence[Choice]) -> Load:
-    """A load with the faults that a seed draws, long enough to recover from them."""
-    faults = drawn(seed, count, among)
-    seconds = int(max((one.at_seconds + one.for_seconds for one in faults), default=0.0) + REST_SECONDS) + 1
-    return options.updated(
-        seed=seed,
-        name=NAME,
-        warm_up_seconds=WARM_UP_SECONDS,
-        duration_seconds=seconds - WARM_UP_SECONDS,
-        faults=faults,
-    )
-
-
-def draw(options: Load, asked: Asked, settings: Settings) -> bool:
+def make(load: Load, settings: Settings, *, trials: int, faults: int, kinds: str, targets: str) -> bool:
     """Make trials with faults that are drawn, each with a seed of its own. Returns whether all passed.
 
-    ``options`` has the workload, the users and the first seed. Raises LabError.
+    ``load`` has the workload, the users and the first seed. Raises LabError.
     """
     lab = deployed(settings)
-    if options.seed + asked.trials > SEED_LIMIT:
-        raise LabError(f"--seed: {options.seed} leaves no room for {asked.trials} seeds", "Use a smaller one.")
-    among = choices_of(lab.settings, asked)
-    return run(
-        [with_faults(options, options.seed + number, asked.faults, among) for number in range(asked.trials)], lab
-    )
+    if load.seed + trials > SEED_LIMIT:
+        raise LabError(f"--seed: {load.seed} leaves no room for {trials} seeds", "Use a smaller one.")
+    among = draw.choices_of(lab.settings, kinds, targets)
+    return run([draw.with_faults(load, load.seed + number, faults, among) for number in range(trials)], lab)
 
 
 def replay(identity: str, settings: Settings) -> bool:
-    unfinished = evidence.find(identity)
-    folder = folders.find_run(identity) if unfinished is None else unfinished
-    return run([options_of(folder)], deployed(settings))
+    """Make the trial of a run again, with or without results. Returns whether it passed. Raises LabError."""
+    folder = evidence.find(identity) or folders.find_run(identity)
+    return run([load_of(folder)], deployed(settings))
 
 
-def options_of(folder: Path) -> Load:
+def load_of(folder: Path) -> Load:
     """The load of a run with faults. Raises LabError if it has none, or is a sweep."""
     if (folder / evidence.LOAD).is_file():
         load = folders.read_model(folder / evidence.LOAD, LoadFile).options
@@ -192,17 +57,23 @@ def run(loads: Sequence[Load], lab: Lab) -> bool:
     subject = checked(loads, lab)
     trials: list[Trial] = []
     with ui.phase(f"{plural(len(loads), 'trial')} of some {sum(load.total_seconds for load in loads) / 60:.0f} min"):
-        for number, options in enumerate(loads, start=1):
-            faults = "; ".join(fault.words() for fault in options.faults)
-            ui.note(f"trial {number} of {len(loads)}, seed {options.seed}, {options.total_seconds} s: {faults}")
-            trials.append(trial.make(lab, subject, options))
+        for number, load in enumerate(loads, start=1):
+            faults = "; ".join(fault.words() for fault in load.faults)
+            ui.note(f"trial {number} of {len(loads)}, seed {load.seed}, {load.total_seconds} s: {faults}")
+            trials.append(trial.make(lab, subject, load))
             ui.note(line(trials[-1]))
             if trials[-1].audit is None:
                 # The lab is not back, or its nodes do not say what they did.
                 break
-    lost = lost_later(trials[:-1], lab)
-    show(trials, lost)
-    return not lost and not any(one.problems for one in trials)
+    failed = [line(one) for one in trials if one.problems]
+    failed += [f"after the last trial: {problem}" for problem in lost_later(trials[:-1], lab)]
+    ui.say(headline(trials), "bold")
+    for problem in failed:
+        ui.say(f"failed: {problem}", "red")
+    if not failed:
+        ui.say("all trials passed", "green")
+    ui.note(f"the runs: {', '.join(one.run for one in trials if one.run) or 'none'}")
+    return not failed
 
 
 def checked(loads: Sequence[Load], lab: Lab) -> Subject:
@@ -228,11 +99,10 @@ def lost_later(earlier: Sequence[Trial], lab: Lab) -> list[str]:
         if one.reason is None and not one.problems:
             try:
                 audit = audit_lab(lab, folders.find_run(one.run), trial.AUDIT_SECONDS_MAX)
-                problems += [
-                    f"seed {one.seed}: {text}" for text in audit_problems(one.model_copy(update={"audit": audit}))
-                ]
+                now = one.model_copy(update={"audit": audit})
+                problems += [f"seed {one.seed}: {text}" for text in audit_problems(now)]
             except Exception as error:
-                # What the trials have seen must not be lost with it.
+                # What the trials have found must not be lost with it.
                 problems.append(f"seed {one.seed}: {reason_of(error)}")
     return problems
 
@@ -253,29 +123,11 @@ def line(trial: Trial) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def sums(trials: Sequence[Trial]) -> tuple[int, ...]:
-    """The sums over some trials, in the order of ``TITLES``."""
-    return (
-        len(trials),
-        sum(len(one.made) for one in trials),
-        sum(one.acknowledged for one in trials),
-        sum(len(one.violations) for one in trials),
-        sum(len(one.stranded) for one in trials),
-        sum(one.unexplained for one in trials),
-        sum(not one.problems for one in trials),
-    )
-
-
-def show(trials: Sequence[Trial], lost: Sequence[str]) -> None:
-    """Print the sums, the runs, which trials failed, and what was lost after they had passed."""
-    table = tables.table(*TITLES, numbers=TITLES)
-    table.add_row(*(f"{count:,}" for count in sums(trials)))
-    ui.console.print()
-    tables.show(table)
-    failed = [line(one) for one in trials if one.problems]
-    failed += [f"after the last trial: {problem}" for problem in lost]
-    for problem in failed:
-        ui.say(f"failed: {problem}", "red")
-    if not failed:
-        ui.say("all trials passed", "green")
-    ui.note(f"the runs: {', '.join(one.run for one in trials if one.run) or 'none'}")
+def headline(trials: Sequence[Trial]) -> str:
+    """What all trials came to: ``2 trials, 8 faults, 812 acknowledged flows: 0 violations, 1 stranded, …``."""
+    faults = plural(sum(len(one.made) for one in trials), "fault")
+    acknowledged = plural(sum(one.acknowledged for one in trials), "acknowledged flow")
+    violations = plural(sum(len(one.violations) for one in trials), "violation")
+    stranded, unexplained = sum(len(one.stranded) for one in trials), sum(one.unexplained for one in trials)
+    trials_made = plural(len(trials), "trial")
+    return f"{trials_made}, {faults}, {acknowledged}: {violations}, {stranded} stranded, {unexplained} unexplained"

@@ -5,7 +5,7 @@ It is stored as ``chaos.json`` in the folder of its run.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.audit import audit_lab, audit_load
-from corda_lab.chaos.stranded import Logs, StrandedTransaction, explained_by, is_notary_alone
+from corda_lab.chaos import stranded
+from corda_lab.chaos.stranded import FailedFlow, StrandedTransaction
 from corda_lab.clients.bridge import Bridge, FlowStatus
 from corda_lab.errors import LabError
 from corda_lab.faults.inject import TOO_LATE
@@ -22,7 +23,7 @@ from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import evidence, folders, stored
-from corda_lab.results.audits import Audit, Violation
+from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
 from corda_lab.steps import rows
@@ -89,7 +90,12 @@ class Trial(BaseModel):
     def violations(self) -> tuple[Violation, ...]:
         """Those of the audit, without those of transactions that Corda has stranded."""
         violations = self.audit.violations if self.audit else ()
-        return tuple(one for one in violations if not (is_notary_alone(one) and one.ids[0] in self.stranded_ids))
+        return tuple(one for one in violations if only_at_notary(one) not in self.stranded_ids)
+
+
+def only_at_notary(violation: Violation) -> str | None:
+    """The transaction that only the notary has; None for another violation."""
+    return violation.ids[0] if violation.kind is ViolationKind.NOTARY_WITHOUT_TRANSACTION else None
 
 
 def audit_problems(trial: Trial) -> list[str]:
@@ -162,11 +168,11 @@ def judge_run(trial: Trial, folder: Path) -> None:
     step, requests = run.steps[0], run.table("requests")
     trial.faults, trial.restarted = step.faults, step.restarted_after_faults
     trial.audit = run.audits().get(step.index)
-    explained = explained_by(Logs.of(folder), requests, trial.audit, step.counts.disagreements)
-    trial.stranded = explained.stranded
+    flows = stranded.failed_flows(folder, requests)
+    explain(trial, flows)
     trial.warnings += map(str, step.flags)
     for differing in step.counts.disagreements:
-        if differing in explained.left:
+        if stranded.is_left(differing, flows):
             trial.warnings.append(f"{differing}: {LEFT}")
         else:
             trial.problems.append(str(differing))
@@ -195,7 +201,7 @@ def judge_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: in
         trial.audit = audit_load(lab, requests, AUDIT_SECONDS_MAX, stateful=stateful, slack_seconds=slack)
     else:
         trial.audit = audit_lab(lab, deadline_seconds=AUDIT_SECONDS_MAX)
-    trial.stranded = explained_by(Logs.of(folder), requests, trial.audit, ()).stranded
+    explain(trial, stranded.failed_flows(folder, requests))
     with silent():
         for node in subject.nodes:
             unknown.forget(lab.bridge, node, trial.run)
@@ -203,6 +209,13 @@ def judge_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: in
     further = Counter(requests.tail(requests.height - written.height)["resolved"])
     trial.unexplained += further["unknown"]
     trial.unrecorded = further["ok"]
+
+
+def explain(trial: Trial, flows: Sequence[FailedFlow]) -> None:
+    """Enter which transactions of the notary alone were stranded by flows that failed."""
+    alone = [only_at_notary(violation) for violation in (trial.audit.violations if trial.audit else ())]
+    explained = [stranded.stranded(transaction, flows) for transaction in alone if transaction is not None]
+    trial.stranded = tuple(one for one in explained if one is not None)
 
 
 def count(trial: Trial, requests: pl.DataFrame) -> None:

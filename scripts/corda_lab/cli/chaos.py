@@ -56,6 +56,6 @@ def chaos(
         passed = command.replay(run, load_settings())
     else:
         options = load_options(workload, {"users": USERS, "seed": seed, "pacing": PACING_SECONDS})
-        passed = command.draw(options, command.Asked(trials, faults, kinds, targets), load_settings())
+        passed = command.make(options, load_settings(), trials=trials, faults=faults, kinds=kinds, targets=targets)
     if not passed:
         raise typer.Exit(1)

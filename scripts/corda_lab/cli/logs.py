@@ -1,7 +1,6 @@
 """The verb ``logs``: what a node has logged."""
 
 import re
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Annotated
@@ -9,13 +8,13 @@ from typing import Annotated
 import typer
 
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, node_logs, project
+from corda_lab.lab import lifecycle, project
 from corda_lab.lab.settings import load_settings
-from corda_lab.results.node_logs import LogEntry, entries
+from corda_lab.node_logs import read
+from corda_lab.node_logs.model import LogEntry, entries
 from corda_lab.runs.running import deployed
 from corda_lab.text import ui
 from corda_lab.text.durations import parse_duration
-from corda_lab.text.redaction import Redactor
 
 ID_LENGTH_MIN = 8
 """Fewer characters of an id would be found in all kinds of words."""
@@ -52,24 +51,22 @@ def logs(
 
     Example: `scripts/lab logs PartyB --errors --since 10m`
     """
-    wanted, after = _checked_id(flow), _since(since)
+    identity, after = _checked_id(flow), _since(since)
     project.settle()
     lifecycle.require_engine()
-    lab = deployed(load_settings())
-    place = node_logs.find(lab, node)
-    about = node_logs.about(place, lab.settings.secrets())
-    if follow and not place.is_running:
-        ui.complain(f"{place.node} is not running, so nothing follows.", "yellow")
-    with closing(node_logs.chunks(place, about, after, follow=follow)) as chunks:
-        for entry in entries(_lines(chunks, about.secrets)):
-            if _is_wanted(entry, wanted, after, errors):
+    log = read.find(deployed(load_settings()), node)
+    if follow and not log.is_running:
+        ui.complain(f"{log.node} is not running, so nothing follows.", "yellow")
+    with closing(read.lines(log, after, follow=follow)) as lines:
+        for entry in entries(lines):
+            if _is_shown(entry, identity, after, errors):
                 for line in entry.lines:
                     print(line)
                 if follow:
                     # A pipe gets each entry when it is there.
                     print(end="", flush=True)
-    if follow and place.is_running:
-        ui.complain(f"{place.node} has ended.", "yellow")
+    if follow and log.is_running:
+        ui.complain(f"{log.node} has ended.", "yellow")
 
 
 def _checked_id(flow: str | None) -> str | None:
@@ -96,22 +93,9 @@ def _since(text: str | None) -> float | None:
     return datetime.now(UTC).timestamp() - parse_duration(text, option="--since")
 
 
-def _is_wanted(entry: LogEntry, identity: str | None, since: float | None, errors: bool) -> bool:
+def _is_shown(entry: LogEntry, identity: str | None, since: float | None, errors: bool) -> bool:
     if since is not None and (entry.at is None or entry.at < since):
         return False
     if errors and not entry.is_error:
         return False
     return identity is None or entry.names(identity)
-
-
-def _lines(chunks: Iterable[bytes], secrets: frozenset[str]) -> Iterator[str | None]:
-    """The lines of a log as its bytes come, without secrets; None when nothing has come for a moment."""
-    redactor, torn = Redactor(secrets), b""
-    for chunk in chunks:
-        if not chunk and not torn:
-            yield None
-        *whole, torn = (torn + chunk).split(b"\n")
-        for raw in whole:
-            yield redactor.line(raw.decode("utf-8", errors="replace").rstrip("\r"))
-    if torn:
-        yield redactor.line(torn.decode("utf-8", errors="replace"))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from corda_lab.errors import LabError
-from corda_lab.lab import node_logs
 from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
+from corda_lab.node_logs import read as node_logs
 from corda_lab.text.redaction import Redactor
 from lab_workload.problems import Problem
 

@@ -14,6 +14,7 @@ from corda_lab.analysis.conclusions import Analysis, failures
 from corda_lab.analysis.metrics import COMPARED, METRICS
 from corda_lab.analysis.points import known_metrics
 from corda_lab.errors import LabError
+from corda_lab.node_logs import model as node_logs
 from corda_lab.report import (
     charts,
     charts_sweep,
@@ -27,7 +28,7 @@ from corda_lab.report import (
     waterfall,
 )
 from corda_lab.report.chart import Chart
-from corda_lab.results import folders, node_logs, profiles, stored
+from corda_lab.results import folders, profiles, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import stages

@@ -7,7 +7,8 @@ import polars as pl
 
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
-from corda_lab.results import evidence, folders, node_logs
+from corda_lab.node_logs import model as node_logs
+from corda_lab.results import evidence, folders
 from corda_lab.results.files import iso
 from corda_lab.steps import rows
 from corda_lab.text.words import plural

@@ -11,7 +11,8 @@ import polars as pl
 
 import corda_lab
 from corda_lab.errors import LabError
-from corda_lab.results import audits, folders, node_logs
+from corda_lab.node_logs import model as node_logs
+from corda_lab.results import audits, folders
 from corda_lab.results.audits import Audit
 from corda_lab.results.manifest import Environment, Manifest, Rerun
 from corda_lab.results.profiles import TakenProfile

@@ -18,6 +18,7 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
+from corda_lab.node_logs import read as node_logs
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
@@ -27,7 +28,6 @@ from corda_lab.runs import (
     collect,
     counters,
     leftovers,
-    node_logs,
     node_metrics,
     recording,
     spans,

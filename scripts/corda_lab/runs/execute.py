@@ -18,13 +18,14 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
+from corda_lab.node_logs import read as node_logs
 from corda_lab.profile import under_load
 from corda_lab.profile.under_load import Profiling
 from corda_lab.results import files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Rerun
 from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, sampling, unknown
+from corda_lab.runs import conditioning, containers, counters, faulty, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers

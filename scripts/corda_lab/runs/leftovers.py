@@ -18,8 +18,9 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import docker, outcomes, problems_of
 from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.results import evidence, folders, node_logs
-from corda_lab.runs import node_logs as runs_node_logs
+from corda_lab.node_logs import read as node_logs
+from corda_lab.node_logs.model import FOLDER as LOGS
+from corda_lab.results import evidence, folders
 from corda_lab.runs import rows_volume
 from corda_lab.runs.containers import FLUSH_SECONDS
 from corda_lab.runs.rows_volume import RowsVolume
@@ -141,7 +142,7 @@ def collect_one(compose: Lab, volume: RowsVolume, identity: str) -> None:
 
 def keep_logs(compose: Lab, folder: Path, why: str) -> None:
     """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
-    if (folder / node_logs.FOLDER).is_dir() or evidence.identity_of(folder) is None:
+    if (folder / LOGS).is_dir() or evidence.identity_of(folder) is None:
         return
     load = folders.read_model(folder / evidence.LOAD, evidence.LoadFile)
     began_at = datetime.fromisoformat(load.began_at).timestamp()
@@ -149,7 +150,7 @@ def keep_logs(compose: Lab, folder: Path, why: str) -> None:
     if until is None:
         timeout = float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
         until = min(time.time(), began_at + load.options.total_seconds + timeout)
-    runs_node_logs.keep(compose, folder, why, since=began_at, until=until)
+    node_logs.keep(compose, folder, why, since=began_at, until=until)
 
 
 def last_answer(folder: Path) -> float | None:

@@ -7,7 +7,7 @@ from operator import add
 from corda_lab.clients.bridge import Bridge
 from corda_lab.errors import LabError
 from corda_lab.lab.lab import Lab
-from corda_lab.runs import node_logs
+from corda_lab.node_logs import read as node_logs
 from corda_lab.stats import steady
 from corda_lab.steps.build import warm_up_found
 from corda_lab.text import ui

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.lab.lab import Lab
@@ -130,19 +131,7 @@ SELECT node, SUM(bytes)::bigint FROM (
 COMPACT_SECONDS_MAX = 120
 COMPACT_TRIES = 3
 """A node at rest may still write while its file is copied, and that copy is of no use."""
-# The node goes on writing to its file. H2 opens a copy of it at its last complete chunk, as after a crash. The classes
-# are those of the node itself, so they know the format. The copy is in the volume of the node: besides its memory,
-# nothing else of the container can be written. A copy that a killed command left is deleted.
-COMPACT_COMMAND = """\
-set -e
-jar=$(ls /opt/corda/lib/h2-*.jar)
-rm -rf /opt/corda/persistence/copy.*
-copy=$(mktemp -d /opt/corda/persistence/copy.XXXXXX)
-trap 'rm -rf "$copy"' EXIT
-cp /opt/corda/persistence/persistence.mv.db "$copy/copy.mv.db"
-java -Xmx128m -XX:+UseSerialGC -cp "$jar" org.h2.mvstore.MVStoreTool -compact "$copy/copy.mv.db" > /dev/null
-wc -c < "$copy/copy.mv.db"
-"""
+COMPACT_SCRIPT = (Path(__file__).parent / "inside" / "compact.sh").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -193,6 +182,6 @@ def compacted(compose: Lab, nodes: Sequence[str]) -> Stored:
 
 def _compact(compose: Lab, node: str) -> int | None:
     """Return the size of a compacted copy of a node's H2 file; None if this copy cannot be compacted."""
-    command = ("bash", "-c", COMPACT_COMMAND)
+    command = ("bash", "-c", COMPACT_SCRIPT)
     done = compose.exec(node.lower(), *command, check=False, seconds_max=COMPACT_SECONDS_MAX)
     return int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdecimal() else None

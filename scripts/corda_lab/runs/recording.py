@@ -12,12 +12,12 @@ from corda_lab import errors
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab.lab import Lab
+from corda_lab.node_logs import read as node_logs
+from corda_lab.node_logs.model import FOLDER as LOGS
 from corda_lab.report import page
 from corda_lab.results import evidence, files, folders
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import Environment, Manifest
-from corda_lab.results.node_logs import FOLDER as LOGS
-from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.text import ui
 from corda_lab.text.words import plural

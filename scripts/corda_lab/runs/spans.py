@@ -29,14 +29,7 @@ TORN_MAX = 100
 KEPT_BYTES_MAX = 512 * 1024 * 1024
 """Size of a node's file above which it is emptied before a load. It takes twice as much (``SpanFile``)."""
 
-SIZE_COMMAND = """
-[ -n "$LAB_TRACES_FILE" ] && [ "$LAB_TRACES" != off ] || exit 0
-[ -f "$LAB_TRACES_FILE" ] || { echo 0; exit 0; }
-[ "$(wc -c < "$LAB_TRACES_FILE")" -le "$1" ] || : > "$LAB_TRACES_FILE"
-wc -c < "$LAB_TRACES_FILE"
-"""
-
-TAIL_COMMAND = '[ ! -f "$LAB_TRACES_FILE" ] || tail -c "+$1" "$LAB_TRACES_FILE"'
+SCRIPT = (Path(__file__).parent / "inside" / "spans.sh").read_text(encoding="utf-8")
 
 
 def offsets(compose: Lab, nodes: Sequence[str], *, bytes_max: int = sys.maxsize) -> dict[str, int]:
@@ -46,7 +39,7 @@ def offsets(compose: Lab, nodes: Sequence[str], *, bytes_max: int = sys.maxsize)
     """
 
     def size_of(node: str) -> int | None:
-        command = ("sh", "-c", SIZE_COMMAND, "spans", str(bytes_max))
+        command = ("sh", "-c", SCRIPT, "spans", "size", str(bytes_max))
         words = compose.exec(node.lower(), *command, check=False).stdout.split()
         return int(words[-1]) if words and words[-1].isdecimal() else None
 
@@ -58,7 +51,7 @@ def collect(compose: Lab, before: Mapping[str, int], directory: Path) -> dict[st
 
     def copy_of(node: str) -> Path | None:
         path = directory / f"spans.{node.lower()}.ndjson"
-        command = ("sh", "-c", TAIL_COMMAND, "spans", str(before[node] + 1))
+        command = ("sh", "-c", SCRIPT, "spans", "tail", str(before[node] + 1))
         try:
             compose.exec_to_file(path, node.lower(), *command, seconds_max=COLLECT_SECONDS_MAX)
         except LabError as error:

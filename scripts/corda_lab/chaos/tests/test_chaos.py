@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.chaos import command
-from corda_lab.chaos.command import choices_among, drawn
+from corda_lab.chaos import command, draw
+from corda_lab.chaos.draw import choices_among, drawn
 from corda_lab.chaos.stranded import StrandedTransaction
 from corda_lab.chaos.trial import Trial, problems_of
 from corda_lab.errors import LabError
@@ -91,19 +91,14 @@ def test_the_sums_count_violations_that_nothing_explains() -> None:
     wrong = Audit(verdict="violations", violations=(MISSING, alone))
     stranded = StrandedTransaction(transaction="AB", node="PartyA", flow="f", client_id="c", told="failed", log=())
     trials = [trial(), trial(audit=wrong, stranded=(stranded,), problems=["wrong"])]
-    sums = dict(zip(command.TITLES, command.sums(trials), strict=True))
-    assert {name: sums[name] for name in ("trials", "acknowledged", "violations", "stranded", "passed")} == {
-        "trials": 2,
-        "acknowledged": 800,
-        "violations": 1,
-        "stranded": 1,
-        "passed": 1,
-    }
+    assert command.headline(trials) == (
+        "2 trials, 4 faults, 800 acknowledged flows: 1 violation, 1 stranded, 0 unexplained"
+    )
 
 
 def test_every_trial_has_faults_of_its_own_and_time_to_recover() -> None:
-    among = command.choices_of(SETTINGS, command.Asked(3, 4))
-    loads = [command.with_faults(OPTIONS, 100 + number, 4, among) for number in range(3)]
+    among = draw.choices_of(SETTINGS)
+    loads = [draw.with_faults(OPTIONS, 100 + number, 4, among) for number in range(3)]
     assert [load.seed for load in loads] == [100, 101, 102]
     assert len({tuple(fault.words() for fault in load.faults) for load in loads}) == 3
     for load in loads:
@@ -148,14 +143,14 @@ def test_trials_can_be_of_some_kinds_and_targets_only() -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (command.Asked(1, 1, kinds="kil"), "--kinds: there is no fault 'kil', did you mean 'kill'?"),
-        (command.Asked(1, 1, targets="partyz"), "--targets: the lab has no 'partyz'"),
-        (command.Asked(1, 1, kinds="slow-link"), "can have none of the faults slow-link"),
+        ({"kinds": "kil"}, "--kinds: there is no fault 'kil', did you mean 'kill'?"),
+        ({"targets": "partyz"}, "--targets: the lab has no 'partyz'"),
+        ({"kinds": "slow-link"}, "can have none of the faults slow-link"),
     ],
 )
-def test_what_the_lab_cannot_have_is_refused(asked: command.Asked, says: str) -> None:
+def test_what_the_lab_cannot_have_is_refused(asked: dict[str, str], says: str) -> None:
     with pytest.raises(LabError) as refused:
-        command.choices_of(SETTINGS, asked)
+        draw.choices_of(SETTINGS, **asked)
     assert says in refused.value.message
 
 
@@ -173,10 +168,10 @@ def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
 
     store(OPTIONS)
     with pytest.raises(LabError, match="the run has no faults"):
-        command.options_of(tmp_path)
+        command.load_of(tmp_path)
     load = OPTIONS.updated(faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
     store(load)
-    assert command.options_of(tmp_path) == load
+    assert command.load_of(tmp_path) == load
 
 
 def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
@@ -184,12 +179,12 @@ def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:
     load = OPTIONS.updated(users=2, duration_seconds=18.0, warm_up_seconds=2.0, faults=(kill,))
     rows = simulation.closed_rows(2, 20, simulation.fixed(0.5))
     folder = runs.store(tmp_path, runs.plan_of(load), rows, simulation.end_words(rows, 2, 20))
-    assert command.options_of(folder) == load
+    assert command.load_of(folder) == load
 
 
 def test_the_guide_describes_every_fault_and_its_parameters() -> None:
     guide = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in guide.splitlines() if line.startswith("| `")}
-    assert set(rows) == set(KINDS) == set(command.LENGTH_SECONDS)
+    assert set(rows) == set(KINDS) == set(draw.LENGTH_SECONDS)
     for kind, parameters in PARAMETERS.items():
         assert all(f"`{name}`" in rows[kind] for name in parameters)

@@ -22,10 +22,11 @@ from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import KeptLogs, LogEntry
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, folders, node_logs
+from corda_lab.results import audits, evidence, folders
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from lab_workload.load import Load
@@ -190,14 +191,15 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: En
     assert len(without.problems) == 2
 
     context = f"client_id={last['client_id']}, flow-id=a-flow"
-    lines = BoundedText()
+    lines = []
     for message, transaction in (
         ("Recorded transaction locally successfully.", "CD"),
         ("Sending transaction to notary: O=Notary, L=London, C=GB.", "AB"),
         ("Flow error allowed to propagate", "AB"),
     ):
-        lines.add(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
-    log = KeptLog(node="PartyA", file=node_logs.write_log(folder / "logs", "PartyA", lines), entries=3)
+        lines.append(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
+    log = node_logs.keep_log(folder / "logs", "PartyA", [LogEntry(tuple(lines))])
+    assert log is not None
     node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
     found = make()
     assert found.problems == []

@@ -1,4 +1,4 @@
-"""``lab logs``: which entries of a node's log are printed, as its bytes come."""
+"""``lab logs``: which entries of a node's log are printed."""
 
 import time
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 
 from corda_lab.cli import logs
 from corda_lab.errors import LabError
-from corda_lab.lab import lifecycle, node_logs, project, shape
+from corda_lab.lab import lifecycle, project, shape
 from corda_lab.lab.settings import load_settings
+from corda_lab.node_logs import read
+from corda_lab.node_logs.model import entries
 from corda_lab.paths import ENV_FILE
-from corda_lab.results.node_logs import LogEntry
-from corda_lab.results.node_logs import entries as node_entries
 from corda_lab.text.redaction import REDACTED
 from support.docker import docker_client, listed
 
@@ -21,34 +21,15 @@ LOG = (
     f"[INFO ] 2026-11-24T15:33:01,000Z [Node thread-1] a.B - refused {{flow-id={FLOW}}}\n"
     "java.lang.IllegalStateException: no\n\tat a.B.c(B.java:1)\n"
     "[WARN ] 2026-11-24T15:33:02,000Z [main] a.B - ä password=hunter22\n"
-).encode()
-
-
-def entries(*chunks: bytes, secrets: frozenset[str] = frozenset()) -> list[LogEntry]:
-    return list(node_entries(logs._lines(chunks, secrets)))
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_entries_are_whole_however_their_bytes_come(size: int) -> None:
-    found = entries(*(LOG[at : at + size] for at in range(0, len(LOG), size)))
-    assert [(entry.level, len(entry.lines)) for entry in found] == [("INFO", 1), ("INFO", 3), ("WARN", 1)]
-    assert found[2].message == f"ä password={REDACTED}"
-
-
-def test_the_last_entry_is_shown_when_nothing_comes_for_a_moment() -> None:
-    chunks = iter([LOG, b"", b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - next", b"", b"\n"])
-    found = node_entries(logs._lines(chunks, frozenset()))
-    assert [next(found).level for _ in range(3)] == ["INFO", "INFO", "WARN"]
-    assert next(chunks, None) is not None, "it was shown before the next entry came"
-    assert entries(b"[INFO ] 2026-11-24T15:33:03,000Z [main] a.B - torn")[0].message == "torn"
+)
 
 
 def test_options_choose_entries() -> None:
-    first, refused, warning = entries(LOG)
+    first, refused, warning = entries(LOG.splitlines())
 
     def wanted(**options: object) -> list[bool]:
         given = {"identity": None, "since": None, "errors": False, **options}
-        return [logs._is_wanted(entry, **given) for entry in (first, refused, warning)]  # type: ignore[arg-type]
+        return [logs._is_shown(entry, **given) for entry in (first, refused, warning)]  # type: ignore[arg-type]
 
     assert wanted() == [True, True, True]
     assert wanted(errors=True) == [False, True, True]
@@ -82,7 +63,7 @@ def test_a_secret_that_the_user_has_set_is_not_printed(
 ) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "node.conf").touch()
-    (tmp_path / "logs" / "node-partya.log").write_bytes(LOG + b"the database says own-password-1\n")
+    (tmp_path / "logs" / "node-partya.log").write_text(f"{LOG}the database says own-password-1\n", encoding="utf-8")
     service = listed("partya", "running", container="partya")
     script = f"""\
 PATH=/usr/bin:/bin
@@ -94,7 +75,7 @@ esac
     (tmp_path / "bin").mkdir()
     docker_client(tmp_path / "bin", monkeypatch, script)
     settings = load_settings(ENV_FILE, {"POSTGRES_PASSWORD": "own-password-1"})
-    monkeypatch.setattr(node_logs, "BASE", str(tmp_path))
+    monkeypatch.setattr(read, "BASE", str(tmp_path))
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr(lifecycle, "require_engine", lambda: None)
     monkeypatch.setattr(shape, "of_running", lambda _: settings)

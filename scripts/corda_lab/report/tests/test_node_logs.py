@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import ErrorKind, KeptLog, KeptLogs
 from corda_lab.report import page, unfinished
-from corda_lab.results import evidence, folders, node_logs
-from corda_lab.results.node_logs import ErrorKind, KeptLog, KeptLogs
+from corda_lab.results import evidence, folders
 from support.pages import report_html, without_scripts
 
 REFUSED = ErrorKind(

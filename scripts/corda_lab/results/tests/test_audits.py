@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results import audits, files, node_logs, stored
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import KeptLogs
+from corda_lab.results import audits, files, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind, verdict_of
 from corda_lab.results.files import Measured
-from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.sweep import SweepPlan
 from support.runs import ENVIRONMENT
 

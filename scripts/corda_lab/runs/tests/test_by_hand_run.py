@@ -15,12 +15,13 @@ from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
+from corda_lab.node_logs import model as results_logs
+from corda_lab.node_logs import read as node_logs
+from corda_lab.node_logs.model import KeptLogs
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import evidence, folders, stored
-from corda_lab.results import node_logs as results_logs
-from corda_lab.results.node_logs import KeptLogs
 from corda_lab.results.stored import StoredRun
-from corda_lab.runs import by_hand, by_hand_run, counters, node_logs, node_metrics, rows_volume, spans, unknown
+from corda_lab.runs import by_hand, by_hand_run, counters, node_metrics, rows_volume, spans, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.tests.test_by_hand import DOCKER

@@ -251,7 +251,7 @@ def test_spans_of_a_node_that_is_gone_are_left_out(docker: InstallDocker, tmp_pa
 
 
 def test_spans_are_copied_from_where_they_stood(docker: InstallDocker, tmp_path: Path) -> None:
-    calls = docker({"wc -c": "1234", "tail -c": "new"})
+    calls = docker({"spans size": "1234", "spans tail": "new"})
     before = spans.offsets(compose(), ["PartyA"])
     assert before == {"PartyA": 1234}
     path = spans.collect(compose(), before, tmp_path)["PartyA"]
@@ -276,7 +276,7 @@ def test_a_node_tells_the_size_of_its_spans_and_empties_a_large_file(
     if content is not None:
         file.write_text(content, encoding="utf-8")
     environment = {**os.environ, "LAB_TRACES": traces, "LAB_TRACES_FILE": str(file)}
-    command = ["sh", "-c", spans.SIZE_COMMAND, "spans", "5"]
+    command = ["sh", "-c", spans.SCRIPT, "spans", "size", "5"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == told
     assert (file.read_text(encoding="utf-8") if file.exists() else None) == left

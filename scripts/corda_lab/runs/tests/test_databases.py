@@ -21,7 +21,7 @@ def test_reads_the_sizes_that_postgresql_prints() -> None:
 
 
 def test_the_command_that_compacts_leaves_nothing_behind_and_names_its_failure(tmp_path: Path) -> None:
-    command = readings.COMPACT_COMMAND.replace("/opt/corda", str(tmp_path))
+    command = readings.COMPACT_SCRIPT.replace("/opt/corda", str(tmp_path))
     bash = shutil.which("bash") or "bash"
     done = subprocess.run([bash, "-c", command], env={}, capture_output=True, check=False)
     assert done.returncode != 0, "without H2 there is no size"

@@ -13,10 +13,11 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
+from corda_lab.node_logs import read as node_logs
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders
-from corda_lab.runs import leftovers, node_logs, recording, rows_volume
+from corda_lab.runs import leftovers, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
 from lab_workload.load import Load
 from support import simulation

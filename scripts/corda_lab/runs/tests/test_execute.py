@@ -13,13 +13,14 @@ from corda_lab.lab import lab as lab_module
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs import read as reading_logs
+from corda_lab.node_logs.model import KeptLogs
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
-from corda_lab.results import evidence, folders, node_logs
+from corda_lab.results import evidence, folders
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
-from corda_lab.results.node_logs import KeptLogs
 from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, unknown
-from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs.collect import Collected
 from corda_lab.steps.counts import Snapshot
 from corda_lab.steps.reasons import reason
@@ -165,7 +166,7 @@ def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.Monke
     wrong = Violation(kind=ViolationKind.DOUBLED, text="twice")
     found = Audit(verdict=verdict, violations=(wrong,) if verdict == "violations" else ())
     monkeypatch.setattr(execute, "audit_load", lambda *_, **__: found)
-    monkeypatch.setattr(runs_node_logs, "keep", keep)
+    monkeypatch.setattr(reading_logs, "keep", keep)
     folder, step = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
     kept = [index.why for _, _, index in node_logs.of_run(folder)]
     assert kept == ([] if verdict == "passed" else ["violations in the ledgers: 1 doubled"])

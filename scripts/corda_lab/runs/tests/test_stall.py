@@ -6,8 +6,9 @@ from unittest.mock import MagicMock
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results.node_logs import ErrorKind
-from corda_lab.runs import live, node_logs
+from corda_lab.node_logs import read as node_logs
+from corda_lab.node_logs.model import ErrorKind
+from corda_lab.runs import live
 from corda_lab.runs.live import LiveRate, Stall
 
 KIND = ErrorKind("INFO", "a.B", "failed", "E", 4, 1.0, 2.0, 'failed – E: column "x" does not exist')

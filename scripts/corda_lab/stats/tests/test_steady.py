@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-import steady_coverage
+import interval_coverage
 from corda_lab.stats.steady import (
     WarmUp,
     completions_per_bin,
@@ -22,7 +22,7 @@ def completions(rates: list[float], source: random.Random) -> list[float]:
     return [
         ORIGIN + second + source.random()
         for second, rate in enumerate(rates)
-        for _ in range(steady_coverage.poisson(source, rate))
+        for _ in range(interval_coverage.poisson(source, rate))
     ]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corda_lab.results import node_logs
-from corda_lab.results.node_logs import Errors, LogEntry, entries
+from corda_lab.node_logs import model
+from corda_lab.node_logs.model import Errors, LogEntry, entries
 
 FLOW = "c5084132-4f88-49e4-a4ce-c53242e731f0"
 CLIENT = "20261124T153300Z-iou-0a1b2c3d-7"
@@ -37,7 +37,7 @@ second line {{}}
 
 
 def read(text: str) -> list[LogEntry]:
-    return list(entries(text.splitlines(keepends=True)))
+    return list(entries(text.splitlines()))
 
 
 def test_an_entry_ends_where_the_next_one_begins() -> None:
@@ -112,7 +112,7 @@ def test_errors_that_differ_in_their_values_are_one_kind(method: str) -> None:
 
 
 def test_the_most_frequent_kind_is_first_and_too_many_kinds_are_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_logs, "KINDS_MAX", 2)
+    monkeypatch.setattr(model, "KINDS_MAX", 2)
     errors = Errors()
     for entry in read(LOG + refusal(7)):
         errors.add(entry)

@@ -11,6 +11,7 @@ file has the time of the load only, at most ``BYTES_MAX`` of it, without secrets
 import gzip
 import re
 import shutil
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from corda_lab.errors import LabError
 from corda_lab.results import folders
 from lab_workload.error_text import without_values
 
@@ -51,10 +53,7 @@ TEXT_MAX = 500
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One entry of a log. ``lines`` are those of the file, without their line breaks.
-
-    What comes before the first entry of a file has no level, and ``at`` (unix seconds) is None.
-    """
+    """One entry of a log. ``at`` is in unix seconds; None for what comes before the first entry of a file."""
 
     lines: tuple[str, ...]
     level: str = ""
@@ -100,18 +99,17 @@ class LogEntry:
 
 
 def entries(lines: Iterable[str | None]) -> Iterator[LogEntry]:
-    """The entries of a log, in order. Lines may have their line breaks.
+    """The entries of a log, in order.
 
     None in place of a line says that nothing has come for a moment: the last entry is complete.
     """
     pending: list[str] = []
     for line in lines:
-        text = None if line is None else line.rstrip("\r\n")
-        if pending and (text is None or _HEADER.match(text)):
+        if pending and (line is None or _HEADER.match(line)):
             yield _entry(pending)
             pending = []
-        if text is not None:
-            pending.append(text)
+        if line is not None:
+            pending.append(line)
     if pending:
         yield _entry(pending)
 
@@ -244,16 +242,39 @@ class BoundedText:
         return b"".join([*self._head, *said, *self._tail])
 
 
-def write_log(folder: Path, node: str, text: BoundedText) -> str:
-    """Write the log of a node, and return the name of its file."""
+def keep_log(folder: Path, node: str, logged: Iterable[LogEntry]) -> KeptLog | None:
+    """Write the log of a node, and return what it has; None without entries."""
+    text, errors, count = BoundedText(), Errors(), 0
+    for entry in logged:
+        count += 1
+        errors.add(entry)
+        for line in entry.lines:
+            text.add(line)
+    if not count:
+        return None
+    content, file = text.content(), f"{node}.log"
+    if len(content) > PLAIN_BYTES_MAX:
+        # Without a time, the same log always gives the same file.
+        content, file = gzip.compress(content, mtime=0), f"{file}.gz"
     folder.mkdir(parents=True, exist_ok=True)
-    content = text.content()
-    if len(content) <= PLAIN_BYTES_MAX:
-        (folder / f"{node}.log").write_bytes(content)
-        return f"{node}.log"
-    # Without a time, the same log always gives the same file.
-    (folder / f"{node}.log.gz").write_bytes(gzip.compress(content, mtime=0))
-    return f"{node}.log.gz"
+    (folder / file).write_bytes(content)
+    return KeptLog(
+        node=node,
+        file=file,
+        entries=count,
+        lines_left_out=text.left_out,
+        errors=errors.kinds,
+        others=errors.others,
+    )
+
+
+def read_log(path: Path) -> list[LogEntry]:
+    """The entries of a log that was kept, compressed or not. Raises LabError if it is not there or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            return list(entries(line.rstrip("\n") for line in lines))
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise LabError(f"{path}: cannot be read ({error})", folders.DAMAGED) from None
 
 
 def write_index(folder: Path, kept: KeptLogs) -> None:
