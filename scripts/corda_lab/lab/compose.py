@@ -12,8 +12,7 @@ from typing import Any
 
 from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
+from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES, Kind
 from corda_lab.lab import cordapps, images, shape
 from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
