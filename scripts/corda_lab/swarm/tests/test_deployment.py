@@ -9,10 +9,9 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab.docker import Container
-from corda_lab.lab.lab import Lab, Service, parse_services
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.runs.collect import copy_rows
 from corda_lab.swarm import deployment
 from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder, named
 from support.docker import docker_client
@@ -113,11 +112,6 @@ def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docke
     assert found["locust"].condition == "starting"
 
 
-def test_what_is_no_service_of_the_record_is_left_out() -> None:
-    (other,) = parse_services("x.1.y\tdead\tDead\tother_service\n", "one", prefix="lab-swarm_")
-    assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
-
-
 def test_a_command_runs_in_the_container_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker()
     assert stack.exec("partya", "true").returncode == 0
@@ -136,16 +130,6 @@ def test_a_container_that_swarm_has_replaced_is_looked_for_again(
     stack._containers["partya"] = Container("lab-swarm_partya.1.older", "one")
     assert stack.exec("partya", "true").returncode == 0
     assert calls(tmp_path)[-1] == "--context one exec lab-swarm_partya.1.new true"
-
-
-def test_a_service_without_a_container_fails_like_one_that_has_stopped(
-    stack: DeployedStack, docker: Install, tmp_path: Path
-) -> None:
-    docker()
-    done = stack.exec("partyb", "true", check=False)
-    assert (done.returncode, done.stderr) == (1, "partyb has no running container")
-    with pytest.raises(LabError, match="partyb has no running container"):
-        stack.exec_to_file(tmp_path / "rows", "partyb", "cat")
 
 
 def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Install) -> None:
@@ -169,24 +153,12 @@ def test_a_load_is_started_on_its_host(stack: DeployedStack, docker: Install, tm
     )
 
 
-def test_rows_are_copied_from_the_host_on_which_they_were_written(docker: Install, tmp_path: Path) -> None:
-    docker('case "$*" in *missing*) exit 1;; esac')
-    worker = Container("load-worker-1", "two")
-    assert copy_rows(worker, "x.1.ndjson", tmp_path / "x")
-    assert not copy_rows(worker, "missing", tmp_path / "x")
-    assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
-
-
 def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
     assert stack.load_contexts == ("three",)
     placed = KNOWN.model_copy(update={"workers": ["two", "two", "four"]})
     spread = DeployedStack(SETTINGS, stack.folder, placed)
     assert spread.load_contexts == ("three", "two", "two", "four")
     assert "four" in spread.contexts
-
-
-def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
-    assert stack.recorded_image("partya", "images.lab/lab/node:4.10-abc") == "corda-lab/node:4.10"
 
 
 def test_the_settings_of_a_node_are_those_that_the_bootstrapper_wrote(stack: DeployedStack) -> None:
@@ -260,12 +232,6 @@ def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, do
     asked = [call for call in calls(tmp_path) if "container inspect" in call]
     assert len(asked) == 2
     assert all('{{with index .NetworkSettings.Networks "lab-swarm_default"}}' in call for call in asked)
-
-
-def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "CACHE", tmp_path)
-    docker_client(tmp_path, monkeypatch, "exit 1")
-    assert deployment.find(SETTINGS) is None
 
 
 @pytest.mark.parametrize(

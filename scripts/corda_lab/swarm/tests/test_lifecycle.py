@@ -10,9 +10,9 @@ from corda_lab.errors import LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import lifecycle
-from corda_lab.swarm.deployment import StackFolder, Task, services_of, tasks_of
-from corda_lab.swarm.lifecycle import StackProgress, commands_of, deploy, make_network, push, remove
-from corda_lab.swarm.stack import ImageCommand, Stack, StackImage
+from corda_lab.swarm.deployment import StackFolder, Task, tasks_of
+from corda_lab.swarm.lifecycle import StackProgress, deploy, make_network, push, remove
+from corda_lab.swarm.stack import Stack, StackImage
 from support.docker import docker_client, stack_task
 from support.stacks import deployment
 
@@ -81,11 +81,6 @@ def test_a_failure_of_the_bootstrapper_leaves_no_container_and_the_earlier_copy(
     assert (FOLDER.network / "network" / "file").is_file()
 
 
-def test_the_command_of_an_image_is_read(client: Client) -> None:
-    client('*" there") echo \'{"Entrypoint": ["/run.sh"], "Cmd": null}\' ;; *) exit 1 ;;')
-    assert commands_of(["there", "gone"]) == {"there": ImageCommand(("/run.sh",), ())}
-
-
 def test_an_image_that_is_built_again_stays_the_same(client: Client, home: Path) -> None:
     client('"buildx build "*) echo "$BUILDX_NO_DEFAULT_ATTESTATIONS" > attestations ;;')
     file = home / "parties"
@@ -123,13 +118,6 @@ def test_a_stack_without_a_task_has_none_and_an_engine_that_fails_is_an_error(cl
         tasks_of("lab-swarm")
 
 
-def test_services_have_their_names_without_that_of_the_stack(client: Client) -> None:
-    client(
-        '"service ls"*) echo lab_partya lab_bridge ;; *) printf "lab_partya\\\\tPARTIES=3\\\\nlab_bridge\\\\t\\\\n" ;;'
-    )
-    assert services_of("lab") == {"bridge": "", "partya": "PARTIES=3"}
-
-
 @pytest.fixture
 def progress(monkeypatch: pytest.MonkeyPatch) -> StackProgress:
     monkeypatch.setattr(lifecycle, "SETTLED_SECONDS", 0.0)
@@ -150,16 +138,6 @@ def test_a_stack_is_ready_when_every_service_runs_and_none_is_about_to_be_replac
     assert states == [(False, "waiting: bridge"), (False, "starting: bridge"), (True, "all services run")]
     monkeypatch.setattr(lifecycle, "SETTLED_SECONDS", 60.0)
     assert not progress.is_ready
-
-
-def test_what_became_ready_is_said_once(progress: StackProgress, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):
-        progress.take({"partya": task("running"), "bridge": task("failed", number=2, trouble="no such image")})
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" s  ")[1] for line in lines] == [
-        "partya            running on h1",
-        "bridge            failed on h1: no such image",
-    ]
 
 
 @pytest.mark.parametrize(("state", "limit"), [("failed", "ENDED_SECONDS_MAX"), ("pending", "PENDING_SECONDS_MAX")])
@@ -229,13 +207,6 @@ def test_a_start_has_a_limit(has: Callable[..., None], monkeypatch: pytest.Monke
     monkeypatch.setattr(lifecycle, "READY_SECONDS_MAX", 0.1)
     has("Starting")
     with pytest.raises(LabError, match="not ready within 0 s: starting: partya"):
-        deploy(STACK, Path("/stack.yaml"))
-
-
-def test_a_file_that_swarm_refuses_is_an_error_with_its_words(home: Path, has: Callable[..., None]) -> None:
-    has("Running")
-    (home / "refused").touch()
-    with pytest.raises(LabError, match="`docker stack deploy` failed: invalid mount"):
         deploy(STACK, Path("/stack.yaml"))
 
 

@@ -9,7 +9,6 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.swarm.placement import PLACEMENTS, Place, Placement, find_placement, fit, read_placement
 from corda_lab.swarm.stack import Project
-from support.stacks import with_service
 
 GIB = 1024**3
 VALID = """\
@@ -171,14 +170,6 @@ def test_what_does_not_fit_is_one_line(
     changed: Changed, project: Project, before: str, after: str, expected: str
 ) -> None:
     assert problems_of(changed("one-node-per-host", before, after), project) == [expected]
-
-
-def test_a_service_may_not_use_more_cores_than_are_reserved(project: Project) -> None:
-    greedy = with_service(project, "bridge", cpus=2.0)
-    text = "1.5 cores are reserved, but the limit of bridge is 2. Reserve 2, or lower the limit in .env."
-    assert problems_of(find_placement("one-node-per-host"), greedy) == [
-        f"24: hosts.bridge.services.bridge.cores: {text}"
-    ]
 
 
 def test_a_host_has_room_for_all_that_the_shape_puts_on_it(changed: Changed, default_project: Project) -> None:

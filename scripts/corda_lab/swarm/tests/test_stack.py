@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from corda_lab.errors import LabError
 from corda_lab.paths import CONFIGS, ROOT
@@ -88,10 +87,6 @@ def test_what_swarm_has_too_is_carried_over(config: dict[str, Any], services: An
         assert service.keys().isdisjoint({*LEFT_OUT, "mem_limit", "cpus", "pids_limit", "tmpfs", "shm_size", "restart"})
 
 
-def test_the_stack_has_the_services_of_the_shape_without_the_bootstrapper(services: Any, project: Project) -> None:
-    assert set(services) == set(project.services) - {"bootstrap"}
-
-
 def test_limits_are_those_of_compose_and_reservations_those_of_the_placement(services: Any) -> None:
     assert services["partya"]["deploy"]["resources"] == {
         "limits": {"memory": str(2 * 1024**3), "cpus": "2", "pids": 1024},
@@ -127,11 +122,6 @@ def test_a_service_restarts_as_in_compose(
     assert service["deploy"]["restart_policy"] == policy
 
 
-def test_a_service_without_a_restart_policy_is_not_restarted(services: Any, config: dict[str, Any]) -> None:
-    assert "restart" not in config["services"]["locust"]
-    assert services["locust"]["deploy"]["restart_policy"] == {"condition": "none"}
-
-
 def test_what_is_not_healthy_is_not_stopped(services: Any, config: dict[str, Any]) -> None:
     for name, service in services.items():
         if "healthcheck" in service:
@@ -145,14 +135,6 @@ def test_a_node_waits_for_what_it_depends_on(services: Any, stack: Stack) -> Non
     assert "command" not in services["partya"]
     (image,) = [image for image in stack.images if image.name == services["partya"]["image"]]
     assert image.files[AWAIT_TARGET].name == "await-services"
-
-
-def test_who_waits_only_for_the_bootstrapper_does_not_wait(
-    derivation_of: DerivationOf, default_project: Project
-) -> None:
-    services: Any = derive(derivation_of(default_project)).document["services"]
-    assert services["partya"]["entrypoint"] == ["bash", "/network/bin/run-corda"]
-    assert "entrypoint" not in services["bridge"]
 
 
 def test_an_image_that_has_to_wait_still_runs_its_own_command(services: Any, config: dict[str, Any]) -> None:
@@ -190,13 +172,7 @@ def test_own_volumes_stay_and_have_names_that_no_lab_of_one_machine_has(
     assert volumes["partya-persistence"] == {"name": f"{project.name}-swarm_partya-persistence"}
     own = {volume["name"] for volume in config["volumes"].values()}
     assert own.isdisjoint(volume["name"] for volume in volumes.values())
-
-
-def test_no_volume_of_the_bootstrapper_and_no_folder_of_this_machine_is_mounted(stack: Stack, project: Project) -> None:
-    services: Any = stack.document["services"]
-    mounted = [one for service in services.values() for one in service["volumes"]]
-    assert {one["type"] for one in mounted} == {"volume", "tmpfs"}
-    assert {one.get("source") for one in mounted}.isdisjoint(project.bootstrapped)
+    assert volumes.keys().isdisjoint(project.bootstrapped)
 
 
 def test_temporary_folders_are_volumes(services: Any) -> None:
@@ -256,22 +232,11 @@ def test_cores_of_one_machine_are_refused(project: Project, derivation_of: Deriv
         derive(derivation_of(with_service(project, "partya", cpuset="0-1")))
 
 
-def test_an_unknown_option_of_a_temporary_folder_is_refused(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match="partya: tmpfs: Swarm has no option 'uid=1000'"):
-        derive(derivation_of(with_service(project, "partya", tmpfs=["/tmp:uid=1000"])))
-
-
 def test_images_are_those_of_the_registry(stack: Stack, services: Any, project: Project) -> None:
     assert {service["image"] for service in services.values()} == {image.name for image in stack.images}
     assert {image.source for image in stack.images} == {service["image"] for service in project.running.values()}
     # It waits for nothing but the database and the links, as all nodes do.
     assert services["partya"]["image"] == services["notary"]["image"]
-
-
-def test_the_text_is_the_document_without_aliases(stack: Stack) -> None:
-    assert yaml.safe_load(stack.text) == stack.document
-    assert "&id" not in stack.text
-    assert f"docker stack deploy --compose-file FILE {stack.name}" in stack.text
 
 
 @pytest.mark.parametrize(
@@ -344,11 +309,6 @@ def test_a_file_that_swarm_cannot_take_is_named(project: Project, network: Path,
     path.write_bytes(content)
     with pytest.raises(LabError, match=rf"node\.conf: {problem}"):
         secret_of(project, "partya", path, "/node/node.conf")
-
-
-def test_missing_files_of_the_bootstrapper_are_named(project: Project, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="network: there are no files, but partya has them"):
-        files_of("partya", project, tmp_path)
 
 
 @pytest.fixture
