@@ -167,10 +167,6 @@ class SwarmHosts:
         members = outcomes(fitted.hosts, lambda host: locate(host, label, known))
         return cls(members, outcomes(fitted.hosts, facts_of))
 
-    @property
-    def node_names(self) -> dict[str, str]:
-        return {member.id: name for name, member in self.members.items() if isinstance(member, Member)}
-
 
 def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""

@@ -52,7 +52,6 @@ from corda_lab.swarm.stack import (
     StackImage,
     derive,
     is_executable,
-    is_published,
     parse_project,
 )
 from corda_lab.text import ui, words
@@ -73,8 +72,7 @@ NO_ATTESTATIONS = {"BUILDX_NO_DEFAULT_ATTESTATIONS": "1"}
 """They have times in them: the same image would have another id after every build."""
 ACCESS_FILE = ROOT / "deploy" / "swarm" / "access.yaml"
 PORTS = ("BRIDGE_PORT", "LOCUST_PORT", "PROMETHEUS_PORT", "GRAFANA_PORT")
-PAGES, API = "pages", "api"
-"""The services of that file: Locust, Prometheus and Grafana, and the bridge."""
+ADDRESS = "BRIDGE_ADDRESS"
 OPEN_SECONDS_MAX = 180.0
 CLOSE_SECONDS_MAX = 120.0
 ANSWER_SECONDS_MAX = 60.0
@@ -184,8 +182,7 @@ def start(prepared: Prepared, name: str) -> None:
         folder.write(stack)
         deploy(stack, folder.stack_file)
     with ui.phase("Opening the ports of this machine"):
-        with_bridge = not bridge_is_here(prepared)
-        open_ports(settings, stack.name, settings.own_image(LINKS), with_bridge=with_bridge)
+        open_ports(settings, stack.name)
         await_bridge(settings)
     folder.note(deployment.model_copy(update={"is_running": True}))
 
@@ -426,39 +423,31 @@ def _start_error(stack: str, failed: Mapping[str, str]) -> LabError:
     return LabError(f"The stack did not start: {reasons}", f"{remedy} Then run this command again.", exit_code=1)
 
 
-def bridge_is_here(prepared: Prepared) -> bool:
-    """Return whether the bridge is published for all, and runs on this machine."""
-    service = prepared.project.services["bridge"]
-    published = any(is_published("bridge", service, port) for port in service.get("ports") or ())
-    own_node = docker("info", "--format", "{{.Swarm.NodeID}}").stdout.strip()
-    return published and prepared.hosts.node_names.get(own_node) == prepared.fitted.places["bridge"].host
-
-
 def access_project(stack: str) -> str:
     return f"{stack}-access"
 
 
-def open_ports(settings: Settings, stack: str, image: str, *, with_bridge: bool) -> None:
-    """Lead from 127.0.0.1 of the manager to the ports of a stack. So all clients of the lab work as on one machine.
+def open_ports(settings: Settings, stack: str) -> None:
+    """Lead from the manager to the ports of a stack. So all clients of the lab work as on one machine.
 
-    Swarm publishes a port on all addresses of a host or not at all. So the proxies are plain containers on the manager,
-    which are made anew if the ports have changed. ``image`` is that of links. ``with_bridge`` is False if the bridge is
-    published for all and runs on this machine: it has the port already. Raises LabError with what a proxy last said.
+    Swarm publishes a port on all addresses of a host or not at all. So the proxy is a plain container on the manager,
+    with the image of links, which is made anew if the ports have changed. Raises LabError with what it last said.
     """
+    settings.check_bridge_address()
     values = {name: str(settings.port(name)) for name in PORTS}
-    values |= {"LAB_LINKS_IMAGE": image, "LAB_STACK_NETWORK": StackFolder(stack).overlay}
-    services = (PAGES, API) if with_bridge else (PAGES,)
+    values |= {ADDRESS: settings.values.get(ADDRESS) or "127.0.0.1", "LAB_LINKS_IMAGE": settings.own_image(LINKS)}
+    values["LAB_STACK_NETWORK"] = StackFolder(stack).overlay
     wait = ("--wait", "--wait-timeout", f"{OPEN_SECONDS_MAX:.0f}")
-    done = _access(stack, values, "up", "--detach", *wait, *services, seconds_max=OPEN_SECONDS_MAX + 30)
+    done = _access(stack, values, "up", "--detach", "--remove-orphans", *wait, seconds_max=OPEN_SECONDS_MAX + 30)
     if done.returncode != 0:
-        log = _access(stack, values, "logs", "--no-color", "--tail=3", *services, seconds_max=30).stdout
+        log = _access(stack, values, "logs", "--no-color", "--tail=3", seconds_max=30).stdout
         reasons = " | ".join(filter(None, (last_words(done.stderr, 1), last_words(log, 3))))
         raise LabError(f"the ports of this machine were not opened: {reasons}", exit_code=1)
 
 
 def close_ports(stack: str) -> None:
     # The file needs values, even for what is only removed.
-    values = dict.fromkeys((*PORTS, "LAB_LINKS_IMAGE", "LAB_STACK_NETWORK"), "0")
+    values = {**dict.fromkeys((*PORTS, "LAB_LINKS_IMAGE", "LAB_STACK_NETWORK"), "0"), ADDRESS: "127.0.0.1"}
     done = _access(stack, values, "down", "--remove-orphans", "--timeout=5", seconds_max=CLOSE_SECONDS_MAX)
     output_of(done, f"the project {access_project(stack)} was not removed")
 

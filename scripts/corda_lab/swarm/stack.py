@@ -34,9 +34,9 @@ CARRIED = (
     *("user", "read_only", "cap_drop", "logging"),
 )
 """Fields of services that Swarm has, too."""
-LEFT_OUT = ("build", "profiles", "cpu_shares", "security_opt")
-"""Images are built before, Compose has chosen the services of the shape, and ``docker stack deploy`` ignores the rest:
-the placement keeps cores free, and ``no-new-privileges`` is a setting of the engines."""
+LEFT_OUT = ("build", "profiles", "ports", "cpu_shares", "security_opt")
+"""Images are built before, Compose has chosen the services of the shape, and the manager leads to the ports. ``docker
+stack deploy`` ignores the rest: the placement keeps cores free, ``no-new-privileges`` is a setting of the engines."""
 LOAD_LEFT_OUT = ("build", "profiles", "depends_on", "ports", "command")
 """Fields of the load generator that the containers of a load do without: they have other arguments, and no port."""
 
@@ -55,7 +55,6 @@ SERVICE: Known = {
         "volume": {},
         "bind": {"create_host_path": None},
     },
-    "ports": dict.fromkeys(("mode", "host_ip", "target", "published", "protocol")),
     "logging": dict.fromkeys(("driver", "options")),
     "networks": {EACH: {}},
 }
@@ -79,11 +78,6 @@ RETRIES = 1_000_000
 """Failed health checks until Swarm stops a container: months. A node that collects garbage, or a bridge that has lost a
 node, is not to be stopped in the middle of a load."""
 NETWORK = "default"
-PUBLISHED = "published"
-"""The network of services with ports. Without a published port, nothing needs it."""
-ANY_ADDRESS = ("0.0.0.0", "::")
-LOOPBACK = ("127.0.0.1", "::1")
-TOKEN = "BRIDGE_TOKEN"
 _RESTART = re.compile(r"on-failure:(\d+)")
 _TMPFS_DEFAULTS = {"exec", "mode=1777"}
 """Options of a temporary file system that are those of Swarm, or without which it can do."""
@@ -302,16 +296,6 @@ class DerivedService:
             text = f"{cores} are cores of one machine, and Swarm cannot bind a service to cores"
             remedy = "Leave it empty, and give the service a host of its own."
             raise LabError(problems=[Problem.of("NODE_CPUSET", text, remedy)])
-        ports = [
-            {
-                "mode": "host",
-                "target": port["target"],
-                "published": int(port["published"]),
-                "protocol": port.get("protocol", "tcp"),
-            }
-            for port in service.get("ports") or ()
-            if is_published(self.name, service, port)
-        ]
         check = service.get("healthcheck")
         fragment = {
             "image": self.image.name,
@@ -319,8 +303,7 @@ class DerivedService:
             **{name: service.get(name) for name in CARRIED},
             "volumes": [*self.volumes, *self._temporary_folders()],
             "secrets": [secret.reference for secret in self.secrets],
-            "networks": [name for name in service.get("networks", ()) if name != PUBLISHED or ports],
-            "ports": ports,
+            "networks": [NETWORK],
             "healthcheck": {**check, "retries": RETRIES} if check else {},
             "deploy": self._deploy(),
         }
@@ -407,21 +390,6 @@ def literal(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def is_published(name: str, service: Service, port: Mapping[str, Any]) -> bool:
-    """Return whether a port is meant for other machines. Raises LabError if Swarm cannot publish it so."""
-    address = port.get("host_ip", "")
-    if address in LOOPBACK:
-        return False
-    if address and address not in ANY_ADDRESS:
-        text = f"{name}: Swarm publishes a port on all addresses of a host, not only on {address}"
-        raise LabError(text, "Use 127.0.0.1, which publishes nothing, or 0.0.0.0.")
-    if not (service.get("environment") or {}).get(TOKEN):
-        text = f"is empty, but other machines are to reach {name}"
-        remedy = "Set it to 16 or more random characters, or BRIDGE_ADDRESS=127.0.0.1."
-        raise LabError(problems=[Problem.of(TOKEN, text, remedy)])
-    return True
-
-
 @dataclass(frozen=True)
 class Stack:
     """A stack, and what has to be there before it can be deployed."""
@@ -466,14 +434,13 @@ def derive(derivation: Derivation) -> Stack:
         "version": VERSION,
         "services": services,
         "networks": {
-            # Containers of the manager that are in no service lead to the ports of services.
-            name: {
+            NETWORK: {
                 "driver": "overlay",
+                # Containers of the manager that are in no service lead to the ports of services.
                 "attachable": True,
-                "internal": project.networks[name].get("internal", False),
+                "internal": project.networks[NETWORK].get("internal", False),
                 **options,
             }
-            for name in dict.fromkeys(name for service in services.values() for name in service.get("networks", ()))
         },
         "volumes": {
             mount["source"]: {"name": f"{project.stack}_{mount['source']}"}

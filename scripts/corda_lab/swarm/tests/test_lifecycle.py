@@ -11,7 +11,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import lifecycle
 from corda_lab.swarm.deployment import StackFolder, Task, tasks_of
-from corda_lab.swarm.lifecycle import StackProgress, deploy, make_network, push, remove
+from corda_lab.swarm.lifecycle import StackProgress, deploy, make_network, open_ports, push, remove
 from corda_lab.swarm.stack import Stack, StackImage
 from support.docker import docker_client, stack_task
 from support.stacks import deployment
@@ -208,6 +208,16 @@ def test_a_start_has_a_limit(has: Callable[..., None], monkeypatch: pytest.Monke
     has("Starting")
     with pytest.raises(LabError, match="not ready within 0 s: starting: partya"):
         deploy(STACK, Path("/stack.yaml"))
+
+
+def test_the_manager_leads_to_the_ports_and_to_the_bridge_at_its_address(home: Path, client: Client) -> None:
+    client('"compose "*) echo "$BRIDGE_ADDRESS $LAB_STACK_NETWORK $LAB_LINKS_IMAGE" > variables ;;')
+    with pytest.raises(LabError, match="lets other machines reach the bridge, but there is no token"):
+        open_ports(SETTINGS.with_values({"BRIDGE_ADDRESS": "192.0.2.7"}), "lab-swarm")
+    token = {"BRIDGE_ADDRESS": "192.0.2.7", "BRIDGE_TOKEN": "0123456789abcdef"}
+    for settings, address in ((SETTINGS, "127.0.0.1"), (SETTINGS.with_values(token), "192.0.2.7")):
+        open_ports(settings, "lab-swarm")
+        assert (home / "variables").read_text() == f"{address} lab-swarm_default lab/links\n"
 
 
 REMOVED = """

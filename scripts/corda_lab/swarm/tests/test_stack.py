@@ -196,35 +196,11 @@ def test_keys_are_in_no_image(stack: Stack) -> None:
     assert not [path for path in files if "certificates" in path or "secrets" in path or path.endswith("node.conf")]
 
 
-def test_nothing_is_published_by_default(stack: Stack, services: Any) -> None:
-    assert not any("ports" in service for service in services.values())
+def test_nothing_is_published_and_all_are_in_one_overlay(stack: Stack, services: Any) -> None:
+    assert all(service["networks"] == ["default"] for service in services.values())
     options = {"encrypted": "true"}
     networks = {"default": {"driver": "overlay", "attachable": True, "internal": True, "driver_opts": options}}
     assert stack.document["networks"] == networks
-
-
-def published(project: Project, address: str, token: str) -> Project:
-    bridge = project.services["bridge"]
-    port = {"mode": "ingress", "host_ip": address, "target": 8080, "published": "9080", "protocol": "tcp"}
-    return with_service(project, "bridge", ports=[port], environment={**bridge["environment"], "BRIDGE_TOKEN": token})
-
-
-def test_a_port_for_all_is_that_of_the_host_of_its_service(project: Project, derivation_of: DerivationOf) -> None:
-    stack = derive(derivation_of(published(project, "0.0.0.0", "0123456789abcdef")))
-    services: Any = stack.document["services"]
-    assert services["bridge"]["ports"] == [{"mode": "host", "target": 8080, "published": 9080, "protocol": "tcp"}]
-    assert services["bridge"]["networks"] == ["default", "published"]
-    assert services["locust"]["networks"] == ["default"]
-
-
-def test_a_port_for_all_needs_a_token(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match="BRIDGE_TOKEN: is empty, but other machines are to reach bridge"):
-        derive(derivation_of(published(project, "0.0.0.0", "")))
-
-
-def test_a_port_on_one_address_is_refused(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match=r"on all addresses of a host, not only on 192\.0\.2\.7"):
-        derive(derivation_of(published(project, "192.0.2.7", "0123456789abcdef")))
 
 
 def test_cores_of_one_machine_are_refused(project: Project, derivation_of: DerivationOf) -> None:
