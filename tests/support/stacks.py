@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from corda_lab.swarm.folder import Deployment
-from corda_lab.swarm.project import Project
+from corda_lab.swarm.deployment import Deployment
+from corda_lab.swarm.stack import Project
 
 
 def with_service(project: Project, name: str, **values: object) -> Project:
@@ -21,6 +21,7 @@ def deployment(placement: str, hosts: list[str], *, is_running: bool = False) ->
         workers=[],
         images={},
         helper_image="images.lab/lab/locust",
+        reader_image="images.lab/lab/node",
         hosts=hosts,
         is_running=is_running,
     )

@@ -28,7 +28,7 @@ from corda_lab.runs import containers, execute, running
 from corda_lab.steps.entry import StepEntry
 from corda_lab.swarm import hosts as swarm_hosts
 from corda_lab.swarm import lifecycle
-from corda_lab.swarm.deploy import tasks_of
+from corda_lab.swarm.deployment import tasks_of
 from corda_lab.swarm.lifecycle import Prepared
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest

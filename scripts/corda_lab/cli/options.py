@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind, Option
-from corda_lab.knobs.shape import BY_NAME, BY_VARIABLE, variables_of
+from corda_lab.knobs.shape import BY_NAME, BY_VARIABLE, Kind, Knob, variables_of
 from corda_lab.lab.lifecycle import ImageChoice
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import WORKLOADS
@@ -51,8 +50,8 @@ AnywayOption = Annotated[
 ]
 
 
-def declared(option: Option) -> Any:
-    return typer.Option(option.flag, help=option.usage)
+def declared(knob: Knob) -> Any:
+    return typer.Option(knob.flag, help=knob.help)
 
 
 def load_option(key: str) -> Any:

@@ -21,9 +21,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.endings import endings
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deploy import RUNNING, tasks_of
-from corda_lab.swarm.deployment import DeployedStack
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.deployment import RUNNING, DeployedStack, StackFolder, tasks_of
 from corda_lab.text import tables, ui
 
 COLOURS = {"healthy": "green", "done": "dim", "running": "green", "starting": "yellow"}

@@ -8,9 +8,9 @@ its variable to ``.env``, which explains it, and to ``compose.yaml``.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
-from corda_lab.knobs.options import Kind, Option
 from corda_lab.paths import CONFIGS
 from corda_lab.text.words import plural, size
 from lab_workload.load import PARTIES_MAX
@@ -30,22 +30,57 @@ LEFT_OPEN = "left-open"
 """The value of BRIDGE_RPC with which every flow start opens a connection that stays open."""
 OUTSTANDING_LIMIT = 100_000
 """The largest number of outstanding flows that the bridge can be told to admit."""
-BRIDGE_HEAP_DEFAULT = "384m"
 ATTACHMENT_BYTES_DEFAULT = str(32 * 1024**2)
-FLOW_TIMEOUT_DEFAULT = "300"
 FLOW_TIMEOUT_MAX = 86_400
 ATTACHMENT_BYTES_MIN, ATTACHMENT_BYTES_MAX = 1024, 200 * 1024**2
 """The range of the bridge. The network accepts messages of up to 200 MiB (configs/network.conf)."""
 
+_CORES = re.compile(r"\d+(\.\d+)?")
+_CPUSET = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_SIZE = re.compile(r"\d+[kmgKMG]")
+_BYTES = re.compile(r"(\d+)([kmg])", re.IGNORECASE)
+_FACTORS = {"k": 1024, "m": 1024**2, "g": 1024**3}
 
-@dataclass(frozen=True, kw_only=True)
-class Knob(Option):
-    """A variable in ``.env`` that is part of the shape. A knob without a name can be set only by its variable."""
 
-    name: str = ""
+class Kind(Enum):
+    """The type of a knob's value."""
+
+    TEXT = auto()
+    FILE = auto()
+    """The name of a file in a folder of ``configs/``."""
+    COUNT = auto()
+    """A whole number."""
+    CORES = auto()
+    """A number of CPU cores, at most those of the machine."""
+    CPUSET = auto()
+    """CPU cores by number: ``0-3`` or ``0,2``."""
+    SIZE = auto()
+    """A memory size: ``512m``, ``2g``."""
+    BYTES = auto()
+    """A number of bytes: ``52428800``, or ``50m``. The variable has the number."""
+    FLAG = auto()
+    WORDS = auto()
+    """Several texts without spaces. On the command line, the option is repeated."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A variable in ``.env`` that is part of the shape."""
+
     variable: str
-    default: str
+    name: str
+    """The field in a sweep file; the command-line option is ``--name``. Empty: only the variable sets it."""
+    kind: Kind
+    default: str = ""
     """The text in ``.env``."""
+    label: Callable[[str], str] = str
+    """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
+    help: str = ""
+    """What the command line says of it, if that has an option of its own for it. All others are set by ``--set``."""
+    choices: tuple[str, ...] = ()
+    """All values that there are."""
+    at_least: int = 0
+    at_most: int | None = None
     folder: str = ""
     """For the kind FILE: the folder of ``configs/``."""
     is_kept: bool = False
@@ -54,13 +89,41 @@ class Knob(Option):
     """The only service that the knob changes, whose container then has it in its label; empty: it is the nodes'."""
     is_live: bool = False
     """Whether a sweep changes it on running nodes: only its service starts again, and nodes keep nothing of it."""
-    label: Callable[[str], str] = str
-    """Describes a value; empty if the value is not worth mentioning. Called for each of several WORDS."""
 
     @property
-    def key(self) -> str:
-        """Its name in ``--set``: the variable."""
-        return self.variable
+    def flag(self) -> str:
+        """How the command line sets it: ``--parties``, or ``--set NODE_HEAP``."""
+        return f"--{self.name}" if self.help else f"--set {self.variable}"
+
+    @property
+    def noun(self) -> str:
+        """The noun for its value: ``version`` for CORDA_VERSION, ``preset`` for NODE_PRESET."""
+        return "bytes" if self.kind is Kind.BYTES else self.variable.rpartition("_")[2].lower()
+
+    def text(self, value: Any) -> str:
+        """Format a value as in ``.env`` and on the command line."""
+        match self.kind:
+            case Kind.FLAG:
+                return str(value).lower()
+            case Kind.WORDS:
+                return value if isinstance(value, str) else " ".join(value)
+            case Kind.CORES:
+                return f"{value:g}"
+            case Kind.BYTES if match := _BYTES.fullmatch(str(value)):
+                return str(int(match[1]) * _FACTORS[match[2].lower()])
+        # Any other text is reported later, together with whatever else is wrong.
+        return str(value)
+
+    def words(self, text: str) -> list[str]:
+        """Return the command-line arguments that set this knob to ``text``; none if it is empty."""
+        items = text.split() if self.kind is Kind.WORDS else [text] if text else []
+        if self.help:
+            return [word for item in items for word in (self.flag, item)]
+        return ["--set", f"{self.variable}={','.join(items)}"] if items else []
+
+    def labels(self, text: str) -> list[str]:
+        items = text.split() if self.kind is Kind.WORDS else [text] if text else []
+        return [label for label in map(self.label, items) if label]
 
 
 @dataclass(frozen=True)
@@ -74,8 +137,8 @@ class Size:
 SIZES = {"small": Size("1g", 1), "medium": Size("4g", 8), "large": Size("32g", 32)}
 """The sizes in R3's sizing guide, by name."""
 _SIZES_IN_WORDS = ", ".join(f"{name} ({size.heap}, {plural(size.cores, 'core')})" for name, size in SIZES.items())
-SIZE = Option(name="size", is_common=True, kind=Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
-"""Sets NODE_HEAP and NODE_CORES at once, which ``--set`` overrides."""
+SIZE = Knob("", "size", Kind.TEXT, help=f"Heap and cores of each node: {_SIZES_IN_WORDS}.")
+"""Sets NODE_HEAP and NODE_CORES at once, which ``--set`` overrides. It has no variable of its own."""
 
 
 def _named(names: Mapping[str, str]) -> Callable[[str], str]:
@@ -102,150 +165,90 @@ def _attachment_label(text: str) -> str:
 
 KNOBS = (
     Knob(
-        variable="CORDA_VERSION",
-        name="corda",
-        is_common=True,
-        kind=Kind.TEXT,
-        choices=CORDA_VERSIONS,
-        default="4.10",
+        *("CORDA_VERSION", "corda", Kind.TEXT, "4.10", "Corda {}".format),
         help=f"Version of Corda: {', '.join(CORDA_VERSIONS)}.",
+        choices=CORDA_VERSIONS,
         is_kept=True,
-        label="Corda {}".format,
     ),
-    Knob(variable="CORDA_IMAGE", kind=Kind.TEXT, default="", label=_image_label),
+    Knob("CORDA_IMAGE", "", Kind.TEXT, "", _image_label),
     Knob(
-        variable="DATABASE",
-        name="database",
-        is_common=True,
-        kind=Kind.FILE,
-        folder="databases",
-        default="h2",
-        help="Database: h2 inside each node, or postgres, one PostgreSQL with a role and a schema for each node.",
-        is_kept=True,
+        *("DATABASE", "database", Kind.FILE, "h2"),
         label=lambda name: {"h2": "H2", "postgres": "PostgreSQL"}.get(name, name),
-    ),
-    Knob(
-        variable="NOTARY",
-        name="notary",
-        is_common=True,
-        kind=Kind.FILE,
-        folder="notaries",
-        default="simple",
-        help="Notary: simple, validating, jpa (needs postgres), raft (three nodes) or bft (four).",
+        help="Database: h2 inside each node, or postgres, one PostgreSQL with a role and a schema for each node.",
+        folder="databases",
         is_kept=True,
-        label="{} notary".format,
     ),
     Knob(
-        variable="PARTIES",
-        name="parties",
-        is_common=True,
-        kind=Kind.COUNT,
+        *("NOTARY", "notary", Kind.FILE, "simple", "{} notary".format),
+        help="Notary: simple, validating, jpa (needs postgres), raft (three nodes) or bft (four).",
+        folder="notaries",
+        is_kept=True,
+    ),
+    Knob(
+        *("PARTIES", "parties", Kind.COUNT, "3", "{} parties".format),
+        help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
         at_least=PARTIES_MIN,
         at_most=PARTIES_MAX,
-        default="3",
-        help=f"Number of parties in addition to the notary, {PARTIES_MIN} to {PARTIES_MAX}.",
-        label="{} parties".format,
     ),
     Knob(
-        variable="DEV_MODE",
-        name="dev_mode",
-        kind=Kind.FLAG,
-        default="false",
-        is_kept=True,
+        *("DEV_MODE", "dev_mode", Kind.FLAG, "false"),
         label=_named({"true": "development mode", "false": "production mode"}),
+        is_kept=True,
     ),
     Knob(
-        variable="CORDAPP",
-        name="cordapp",
-        is_common=True,
-        kind=Kind.TEXT,
-        choices=CORDAPPS,
-        default=LAB_CORDAPP,
+        *("CORDAPP", "cordapp", Kind.TEXT, LAB_CORDAPP, _named({FINANCE_CORDAPP: "with R3's finance CorDapp"})),
         help=f"CorDapps of the nodes: {LAB_CORDAPP}, the lab's own, or {FINANCE_CORDAPP}, also R3's finance CorDapp.",
-        label=_named({FINANCE_CORDAPP: "with R3's finance CorDapp"}),
+        choices=CORDAPPS,
     ),
     Knob(
-        variable="NODE_PRESET",
-        name="preset",
-        is_common=True,
-        kind=Kind.FILE,
-        folder="nodes",
-        default="stock",
+        *("NODE_PRESET", "preset", Kind.FILE, "stock", "preset {}".format),
         help="Preset of the nodes: the name of a file in configs/nodes/.",
-        label="preset {}".format,
+        folder="nodes",
     ),
-    Knob(variable="NODE_HEAP", name="heap", kind=Kind.SIZE, default="1g", label="heap {}".format),
-    Knob(variable="NODE_MEMORY", name="memory", kind=Kind.SIZE, default="2g", label=_named({})),
-    Knob(variable="NODE_CORES", name="cores", kind=Kind.CORES, default="0", label=_cores("{} a node")),
-    Knob(variable="NODE_CPUSET", name="cpuset", kind=Kind.CPUSET, default="", label="on cores {}".format),
+    Knob("NODE_HEAP", "heap", Kind.SIZE, "1g", "heap {}".format),
+    Knob("NODE_MEMORY", "memory", Kind.SIZE, "2g", _named({})),
+    Knob("NODE_CORES", "cores", Kind.CORES, "0", _cores("{} a node")),
+    Knob("NODE_CPUSET", "cpuset", Kind.CPUSET, "", "on cores {}".format),
     Knob(
-        variable="LINKS",
-        name="link",
-        is_common=True,
-        kind=Kind.WORDS,
-        default="",
-        help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms.",
-        label="link {}".format,
+        *("LINKS", "link", Kind.WORDS, "", "link {}".format),
+        help="Added latency and bandwidth limit of a link, such as partya-partyb=+8ms,10mbit or partya-postgres=+8ms."
+        " Repeatable.",
     ),
+    Knob("POSTGRES_CORES", "postgres_cores", Kind.CORES, "0", _cores("PostgreSQL on {}"), service=POSTGRES),
     Knob(
-        variable="POSTGRES_CORES",
-        name="postgres_cores",
-        kind=Kind.CORES,
-        default="0",
-        service=POSTGRES,
-        label=_cores("PostgreSQL on {}"),
-    ),
-    Knob(
-        variable="BRIDGE_HEAP",
-        name="bridge_heap",
-        kind=Kind.SIZE,
-        default=BRIDGE_HEAP_DEFAULT,
+        *("BRIDGE_HEAP", "bridge_heap", Kind.SIZE, "384m", _unless("384m", "bridge heap {}")),
         service=BRIDGE,
         is_live=True,
-        label=_unless(BRIDGE_HEAP_DEFAULT, "bridge heap {}"),
     ),
-    Knob(variable="BRIDGE_MEMORY", kind=Kind.SIZE, default="768m", service=BRIDGE, is_live=True, label=_named({})),
+    Knob("BRIDGE_MEMORY", "", Kind.SIZE, "768m", _named({}), service=BRIDGE, is_live=True),
     Knob(
-        variable="BRIDGE_RPC",
-        name="rpc",
-        kind=Kind.TEXT,
-        choices=("shared", LEFT_OPEN),
-        default="shared",
-        service=BRIDGE,
+        *("BRIDGE_RPC", "rpc", Kind.TEXT, "shared"),
         label=_named({LEFT_OPEN: "an RPC connection left open by every flow start"}),
+        choices=("shared", LEFT_OPEN),
+        service=BRIDGE,
     ),
     Knob(
-        variable="BRIDGE_MAX_OUTSTANDING_FLOWS",
-        name="outstanding",
-        kind=Kind.COUNT,
+        *("BRIDGE_MAX_OUTSTANDING_FLOWS", "outstanding", Kind.COUNT, ""),
+        label=lambda count: f"at most {plural(int(count), 'outstanding flow')}",
         at_least=1,
         at_most=OUTSTANDING_LIMIT,
-        default="",
         service=BRIDGE,
         is_live=True,
-        label=lambda count: f"at most {plural(int(count), 'outstanding flow')}",
     ),
     Knob(
-        variable="BRIDGE_MAX_ATTACHMENT_BYTES",
-        name="attachment_max",
-        kind=Kind.BYTES,
+        *("BRIDGE_MAX_ATTACHMENT_BYTES", "attachment_max", Kind.BYTES, ATTACHMENT_BYTES_DEFAULT, _attachment_label),
         at_least=ATTACHMENT_BYTES_MIN,
         at_most=ATTACHMENT_BYTES_MAX,
-        default=ATTACHMENT_BYTES_DEFAULT,
         service=BRIDGE,
         is_live=True,
-        label=_attachment_label,
     ),
     Knob(
-        variable="BRIDGE_FLOW_TIMEOUT_SECONDS",
-        name="flow_timeout",
-        kind=Kind.COUNT,
+        *("BRIDGE_FLOW_TIMEOUT_SECONDS", "flow_timeout", Kind.COUNT, "300"),
+        label=_unless("300", "flows time out after {} s"),
         at_least=1,
         at_most=FLOW_TIMEOUT_MAX,
-        default=FLOW_TIMEOUT_DEFAULT,
         service=BRIDGE,
         is_live=True,
-        label=_unless(FLOW_TIMEOUT_DEFAULT, "flows time out after {} s"),
     ),
 )
 """All knobs, in the order of help, descriptions and printed commands."""
@@ -256,8 +259,8 @@ SHAPE_VARIABLES = tuple(BY_VARIABLE)
 LIVE_VARIABLES = tuple(knob.variable for knob in KNOBS if knob.is_live)
 """Names of the variables that a sweep changes on running nodes."""
 BY_NAME = {knob.name: knob for knob in KNOBS if knob.name}
-SHAPE_OPTIONS: tuple[Option, ...] = (*BY_NAME.values(), SIZE)
-"""The options of ``lab up``, which are also the fields of ``shape`` in a sweep file."""
+SHAPE_OPTIONS = (*BY_NAME.values(), SIZE)
+"""The fields of ``shape`` in a sweep file. Those with a help text are also the options of ``lab up``."""
 
 
 def variables_of(given: Mapping[str, Any]) -> dict[str, str]:
@@ -265,21 +268,40 @@ def variables_of(given: Mapping[str, Any]) -> dict[str, str]:
     return {knob.variable: knob.text(given[name]) for name, knob in BY_NAME.items() if given.get(name) is not None}
 
 
-_CORES_TEXT = re.compile(r"\d+(\.\d+)?")
-_CPUSET = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
-_SIZE_TEXT = re.compile(r"\d+[kmgKMG]")
-
-
 def problem(knob: Knob, text: str, *, cores: int) -> str | None:
     """Return what is wrong with the value of a knob and the remedy, in one line, or None.
 
     ``cores`` is the number of CPU cores of this machine.
     """
-    if not text and not knob.default:
-        # Empty means the default of the service itself.
-        return None
-    wrong = _CHECKS[knob.kind](knob, text, cores)
+    # Empty means the default of the service itself.
+    wrong = _wrong(knob, text, cores) if text or knob.default else ""
     return f"{knob.variable}: {wrong}." if wrong else None
+
+
+def _wrong(knob: Knob, text: str, cores: int) -> str:
+    """What is wrong with a value; empty if nothing. ``lab.shape`` checks WORDS: it knows which nodes there are."""
+    match knob.kind:
+        case Kind.TEXT if knob.choices and text not in knob.choices:
+            return f"unknown {knob.noun} {text!r}; choose from {', '.join(knob.choices)}"
+        case Kind.FILE if text not in (known := names(knob.folder)):
+            return f"unknown {knob.noun} {text!r}; choose from {', '.join(known)} (configs/{knob.folder}/)"
+        case Kind.COUNT | Kind.BYTES:
+            low, high = knob.at_least, knob.at_most
+            if not text.isdecimal() or not low <= int(text) <= (high or int(text)):
+                return f"{text!r} is not a valid number of {knob.noun}; use {low} to {high}"
+        case Kind.CORES if not _CORES.fullmatch(text):
+            return f"{text!r} is not a number of cores; use a value such as 2 or 0.5, or 0 for all"
+        case Kind.CORES if float(text) > cores:
+            return f"{text} cores are too many; this machine has {cores}"
+        case Kind.CPUSET if not _CPUSET.fullmatch(text):
+            return f"{text!r} is not a set of cores; use a value such as 0-3 or 0,2"
+        case Kind.CPUSET if max(map(int, re.findall(r"\d+", text))) >= cores:
+            return f"{text} includes a core that this machine does not have; its last core is {cores - 1}"
+        case Kind.SIZE if not is_size(text):
+            return f"{text!r} is not a memory size; use a value such as 1536m or 2g"
+        case Kind.FLAG if text not in ("true", "false"):
+            return f"{text!r} must be true or false"
+    return ""
 
 
 def names(folder: str) -> tuple[str, ...]:
@@ -289,66 +311,7 @@ def names(folder: str) -> tuple[str, ...]:
 
 def is_size(text: str) -> bool:
     """Return whether both Docker and a JVM accept the text as a memory size."""
-    return bool(_SIZE_TEXT.fullmatch(text))
-
-
-def _check_text(knob: Knob, text: str, _cores: int) -> str | None:
-    if not knob.choices or text in knob.choices:
-        return None
-    return f"unknown {_noun(knob)} {text!r}; choose from {', '.join(knob.choices)}"
-
-
-def _check_file(knob: Knob, text: str, _cores: int) -> str | None:
-    known = names(knob.folder)
-    if text in known:
-        return None
-    return f"unknown {_noun(knob)} {text!r}; choose from {', '.join(known)} (configs/{knob.folder}/)"
-
-
-def _check_count(knob: Knob, text: str, _cores: int) -> str | None:
-    low, high = knob.at_least or 0, knob.at_most or float("inf")
-    if text.isdecimal() and low <= int(text) <= high:
-        return None
-    noun = "bytes" if knob.kind is Kind.BYTES else _noun(knob)
-    return f"{text!r} is not a valid number of {noun}; use {low:.0f} to {high:.0f}"
-
-
-def _check_cores(_knob: Knob, text: str, cores: int) -> str | None:
-    if not _CORES_TEXT.fullmatch(text):
-        return f"{text!r} is not a number of cores; use a value such as 2 or 0.5, or 0 for all"
-    return f"{text} cores are too many; this machine has {cores}" if float(text) > cores else None
-
-
-def _check_cpuset(_knob: Knob, text: str, cores: int) -> str | None:
-    if not _CPUSET.fullmatch(text):
-        return f"{text!r} is not a set of cores; use a value such as 0-3 or 0,2"
-    if max(int(number) for number in re.findall(r"\d+", text)) >= cores:
-        return f"{text} includes a core that this machine does not have; its last core is {cores - 1}"
-    return None
-
-
-def _check_size(_knob: Knob, text: str, _cores: int) -> str | None:
-    return None if is_size(text) else f"{text!r} is not a memory size; use a value such as 1536m or 2g"
-
-
-def _noun(knob: Knob) -> str:
-    """Return the noun for a knob's value: ``version`` for CORDA_VERSION, ``preset`` for NODE_PRESET."""
-    return knob.variable.rpartition("_")[2].lower()
-
-
-_CHECKS: Mapping[Kind, Callable[[Knob, str, int], str | None]] = {
-    Kind.TEXT: _check_text,
-    Kind.FILE: _check_file,
-    Kind.COUNT: _check_count,
-    Kind.CORES: _check_cores,
-    Kind.CPUSET: _check_cpuset,
-    Kind.SIZE: _check_size,
-    Kind.BYTES: _check_count,
-    Kind.FLAG: lambda _knob, text, _cores: None if text in ("true", "false") else f"{text!r} must be true or false",
-    # ``lab.shape`` checks links, because it knows which nodes there are.
-    Kind.WORDS: lambda _knob, _text, _cores: None,
-}
-"""The kinds that a knob can have. The other kinds are those of load options."""
+    return bool(_SIZE.fullmatch(text))
 
 
 def describe(values: Mapping[str, str]) -> str:
@@ -370,14 +333,8 @@ def option_label(name: str, value: Any) -> str:
     """Describe the value of one shape option: ``5 parties``, ``PostgreSQL``, ``size small``, ``cpuset none``."""
     knob = BY_NAME.get(name)
     text = knob.text(value) if knob else str(value)
-    return (knob and ", ".join(_labels(knob, text))) or f"{name.replace('_', ' ')} {text or 'none'}"
+    return (knob and ", ".join(knob.labels(text))) or f"{name.replace('_', ' ')} {text or 'none'}"
 
 
 def _traits(values: Mapping[str, str]) -> list[str]:
-    """Return a label for each knob. A run that was stored before a knob existed has no value for it."""
-    return [label for knob in KNOBS if knob.variable in values for label in _labels(knob, values[knob.variable])]
-
-
-def _labels(knob: Knob, text: str) -> list[str]:
-    words = text.split() if knob.kind is Kind.WORDS else [text] if text else []
-    return [label for label in map(knob.label, words) if label]
+    return [label for knob in KNOBS if knob.variable in values for label in knob.labels(values[knob.variable])]

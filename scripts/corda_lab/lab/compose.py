@@ -12,8 +12,7 @@ from typing import Any
 
 from bare.commands import last_words
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES
+from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES, Kind
 from corda_lab.lab import cordapps, images, shape
 from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
@@ -102,6 +101,10 @@ class Compose(Lab):
         self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.environment = lab_environment(settings)
         """Variables that every command gets in addition to the environment of this process."""
+        self.load_label = f"{PROJECT_LABEL}={self.project}"
+        self.helper_image = settings.own_image("locust")
+        # The bootstrapper has it in every lab.
+        self.reader_image = settings.own_node_image
 
     def arguments(self, *arguments: str) -> list[str]:
         """Return what follows ``docker`` on the command line of a command of Compose."""
@@ -154,19 +157,6 @@ class Compose(Lab):
 
     def logs_command(self, *services: str) -> str:
         return self.shown("logs", *services)
-
-    @property
-    def load_label(self) -> str:
-        return f"{PROJECT_LABEL}={self.project}"
-
-    @property
-    def helper_image(self) -> str:
-        return self.settings.own_image("locust")
-
-    @property
-    def reader_image(self) -> str:
-        """The bootstrapper has it in every lab."""
-        return self.settings.own_node_image
 
     def node_conf(self, node: str) -> str:
         # It is in a volume that only the node sees.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.knobs.shape import FINANCE_CORDAPP
 from corda_lab.lab.class_files import CONTRACT_INTERFACES, FLOW_CLASSES, classes_below, java_needed, parents_in
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.problems import Problem
@@ -29,12 +28,6 @@ PLATFORM_VERSIONS = {
     **{f"4.{minor}": minor + 2 for minor in range(3, 11)},
 }
 """Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
-
-FINANCE_CONTRACTS = {
-    f"net/corda/finance/contracts/{name}": "R3's finance, with --cordapp finance"
-    for name in ("CommercialPaper", "JavaCommercialPaper", "asset/Cash", "asset/Obligation", "asset/OnLedgerAsset")
-}
-"""Contract classes of R3's finance CorDapp, and where they come from."""
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
@@ -149,7 +142,7 @@ def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict
     ``lab_contracts`` has the contract classes of the lab's own CorDapp: class → source file.
     """
     by_hash: dict[str, Path] = {}
-    owners = {name: f"a CorDapp that the lab installs ({where})" for name, where in lab_contracts.items()}
+    owners = {name: f"the lab's own CorDapp ({where})" for name, where in lab_contracts.items()}
     for path in paths:
         try:
             jar = read_jar(path)
@@ -195,10 +188,5 @@ def load_problems(jar: Jar, corda_version: str) -> Iterator[Problem]:
         yield _problem(jar.path, text, f"{remedy} for platform version {offered}.")
 
 
-def installed_contracts(cordapp: str) -> dict[str, str]:
-    """Return the contract classes that every node has with this value of CORDAPP: class → where they come from."""
-    return lab_contract_classes() | (FINANCE_CONTRACTS if cordapp == FINANCE_CORDAPP else {})
-
-
-def extra_problems(corda_version: str, cordapp: str) -> list[Problem]:
-    return list(find_problems(extra_jars(), corda_version, installed_contracts(cordapp)))
+def extra_problems(corda_version: str) -> list[Problem]:
+    return list(find_problems(extra_jars(), corda_version, lab_contract_classes()))

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
 from pathlib import Path
@@ -142,13 +142,12 @@ class Publisher:
 class Examined:
     """What is examined: the machine, and the lab of these settings, of which ``without`` will not be started.
 
-    ``root`` is the folder that contains ``proc`` and ``sys``.
+    ``root`` is the folder that contains ``sys``.
     """
 
     settings: Settings
     without: frozenset[str] = frozenset()
     root: Path = Path("/")
-    pause: Callable[[float], None] = field(default=time.sleep)
 
     @cached_property
     def engine(self) -> engine.EngineInfo:
@@ -159,12 +158,11 @@ class Examined:
         return engine.probe().state is engine.EngineState.READY
 
     @cached_property
-    def readings(self) -> tuple[neighbours.Reading, neighbours.Reading] | None:
-        """The CPU times at two moments; None where the kernel does not show them."""
-        before = neighbours.read(self.root)
-        self.pause(SAMPLE_SECONDS)
-        after = neighbours.read(self.root)
-        return (before, after) if before and after else None
+    def readings(self) -> tuple[neighbours.Reading, neighbours.Reading]:
+        """The CPU times at two moments."""
+        before = neighbours.read()
+        time.sleep(SAMPLE_SECONDS)
+        return before, neighbours.read()
 
     @cached_property
     def published(self) -> dict[int, Publisher]:
@@ -284,17 +282,16 @@ def _turbo(examined: Examined) -> Finding:
 
 
 def _steal(examined: Examined) -> Finding:
-    percent = neighbours.stolen_percent(*examined.readings) if examined.readings else None
+    before, after = examined.readings
+    percent = machine.stolen_percent(before.cpu, after.cpu)
     if percent is None:
-        return Level.UNKNOWN, "cannot be told here: there is no /proc/stat with it"
+        return Level.UNKNOWN, "cannot be told here: the system does not count it"
     if percent <= STOLEN_PERCENT_MAX:
         return Level.OK, f"{percent:.1f} % now"
     return Level.WARNING, f"{percent:.1f} % now: other virtual machines on this host take this part of the CPU time"
 
 
 def _neighbours(examined: Examined) -> Finding:
-    if examined.readings is None:
-        return Level.UNKNOWN, "cannot be told here: there is no /proc with the CPU times of processes"
     form = f'{{{{.ID}}}}\t{{{{.Names}}}}\t{{{{.Label "{PROJECT_LABEL}"}}}}'
     listed = docker("ps", "--no-trunc", "--format", form).stdout if examined.has_engine else ""
     containers = {line.split("\t")[0]: line.split("\t")[1:] for line in listed.splitlines()}
@@ -468,7 +465,7 @@ START = (
 
 def check_extra_cordapps(settings: Settings) -> list[Check]:
     jars = cordapps.extra_jars()
-    problems = cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"])
+    problems = cordapps.extra_problems(settings["CORDA_VERSION"])
     if problems:
         return [failure("extra CorDapp", problem.finding, problem.remedy) for problem in problems]
     return [ok("extra CorDapps", f"{len(jars)} in cordapps/extra/" if jars else "none in cordapps/extra/")]

@@ -83,6 +83,13 @@ def parse_services(text: str, context: str = HERE, *, prefix: str = "") -> list[
 class Lab(ABC):
     """A lab that runs. Methods raise LabError if an engine does not answer."""
 
+    load_label: str
+    """``NAME=VALUE``: a label that all its load containers have."""
+    helper_image: str
+    """An image with Python that every one of its engines has."""
+    reader_image: str
+    """The lab's own image of a node, by its name on the engines of the nodes."""
+
     def __init__(self, settings: Settings, project: str) -> None:
         self.settings = settings
         """The settings, with the shape of the lab."""
@@ -129,21 +136,6 @@ class Lab(ABC):
     def hosts(self) -> tuple[str, ...]:
         """The hosts that a fault can cut off from the others; none if all of the lab runs on this machine."""
         return () if self.is_here else self.contexts
-
-    @property
-    @abstractmethod
-    def load_label(self) -> str:
-        """``NAME=VALUE``: a label that all its load containers have."""
-
-    @property
-    @abstractmethod
-    def helper_image(self) -> str:
-        """An image with Python that every one of its engines has."""
-
-    @property
-    @abstractmethod
-    def reader_image(self) -> str:
-        """The lab's own image of a node, by its name on the engines of the nodes."""
 
     @abstractmethod
     def node_conf(self, node: str) -> str:

@@ -242,7 +242,7 @@ def print_urls(settings: Settings) -> None:
 
 
 def check_extra_cordapps(settings: Settings) -> None:
-    if problems := cordapps.extra_problems(settings["CORDA_VERSION"], settings["CORDAPP"]):
+    if problems := cordapps.extra_problems(settings["CORDA_VERSION"]):
         raise LabError(problems=problems)
     if jars := cordapps.extra_jars():
         ui.note(f"extra CorDapps: {len(jars)} in cordapps/extra/")

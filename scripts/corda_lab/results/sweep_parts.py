@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,8 +21,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from corda_lab.faults.model import FAULTS_MAX
-from corda_lab.knobs.options import Kind, Option
-from corda_lab.knobs.shape import SHAPE_OPTIONS
+from corda_lab.knobs.shape import SHAPE_OPTIONS, Kind, Knob
 from corda_lab.steps.load import SECONDS_LEAST, SECONDS_MAX, SECONDS_MIN
 from lab_workload.faults import Fault, FaultKind
 from lab_workload.load import BURSTS_MAX, FLOWS_MAX, OPTIONS, RATE_MAX, read_seconds
@@ -113,12 +112,10 @@ def _load_fields() -> dict[str, Any]:
     return {key: (held | None, None) for key, held in types.items()}
 
 
-def _field_type(option: Option) -> Any:
-    if option.kind is Kind.CHOICE:
-        return cast(Any, Literal)[option.choices]
-    held = _FIELD_TYPES.get(option.kind, Text)
-    if option.kind is Kind.COUNT:
-        return Annotated[held, Field(ge=option.at_least, gt=option.above, le=option.at_most)]
+def _field_type(knob: Knob) -> Any:
+    held = _FIELD_TYPES.get(knob.kind, Text)
+    if knob.kind is Kind.COUNT:
+        return Annotated[held, Field(ge=knob.at_least, le=knob.at_most)]
     return held
 
 

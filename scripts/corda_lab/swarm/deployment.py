@@ -1,15 +1,19 @@
-"""A stack that runs: the record of it on the manager, and the lab that it is."""
+"""A stack that runs: its folder and the record of it on the manager, what Swarm says of it, and the lab that it is."""
 
+import hashlib
+import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Literal
 
-import yaml
+from pydantic import BaseModel, ValidationError
 
 from bare.commands import come_true
+from corda_lab import atomic, paths
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.docker import (
@@ -22,23 +26,178 @@ from corda_lab.lab.docker import (
     inspect_all,
     labelled,
     on_each,
+    output_of,
     replace,
     replace_ended,
 )
 from corda_lab.lab.lab import LIST_SECONDS_MAX, Lab, Service, parse_services, service_format
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
-from corda_lab.swarm.deploy import LABEL, NAMESPACE, has_left_swarm, services_of
-from corda_lab.swarm.folder import Deployment, StackFolder
 from corda_lab.swarm.hosts import facts_of
-from corda_lab.swarm.load_container import SERVICE, LoadTemplate, copy_files, read_stack_file
+from corda_lab.swarm.placement import GENERATOR
+from corda_lab.swarm.stack import NAMESPACE, NETWORK, SUFFIX, Stack
 
-CREATE_SECONDS_MAX = 60.0
-"""All rows of a worker may be hundreds of megabytes."""
+LABEL = "org.cordalab.stack"
+"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
+SERVICE_LABEL = "com.docker.swarm.service.name"
+RUNNING = "running"
 STOP_SECONDS_MAX = 150.0
 """How long a container may take to end before Swarm makes another one: as for the engine of one machine."""
 _CPU = re.compile(r"model name\s*:\s*(.+)")
-SERVICE_LABEL = "com.docker.swarm.service.name"
+
+
+class Deployment(BaseModel):
+    """What of a stack runs where. It is written before anything starts."""
+
+    placement: str
+    """As it was given: a name, or the path of a file."""
+    text: str
+    """The text of the placement file."""
+    overlay: Literal["encrypted", "plain"]
+    services: dict[str, str]
+    """The host of each service."""
+    workers: list[str]
+    """The host of each worker of the load generator, in the order of their indexes, which begin at 1."""
+    images: dict[str, str]
+    """The image of each service as a lab on one machine has it."""
+    helper_image: str
+    """The image of the load generator in the registry, which every host has."""
+    reader_image: str
+    """The image of the nodes in the registry."""
+    hosts: list[str]
+    """Every host on which something of the stack may be, of earlier deployments, too."""
+    is_running: bool = False
+    """Whether it has started. It is False again as soon as it is about to be started or stopped."""
+
+    def entry(self, hosts: Mapping[str, PlacedHost]) -> PlacementEntry:
+        return PlacementEntry(
+            name=named(self.placement),
+            sha256=hashlib.sha256(self.text.encode()).hexdigest(),
+            text=self.text,
+            overlay=self.overlay,
+            hosts=dict(hosts),
+        )
+
+
+def named(placement: str) -> str:
+    """Return a placement as it was given, but a file of this checkout from its root on, as others have it."""
+    path = Path(placement)
+    return str(path.relative_to(paths.ROOT)) if path.is_relative_to(paths.ROOT) else placement
+
+
+@dataclass(frozen=True)
+class StackFolder:
+    """The folder of a stack on the machine that deploys it: ``.cache/swarm/<stack>``.
+
+    It contains the keys of all nodes, so only its user may open it.
+    """
+
+    stack: str
+    """The name of the stack. Compose projects and volumes that belong to it begin with it."""
+
+    @classmethod
+    def of(cls, project: str) -> "StackFolder":
+        return cls(f"{project}{SUFFIX}")
+
+    @property
+    def root(self) -> Path:
+        return paths.CACHE / "swarm" / self.stack
+
+    @property
+    def overlay(self) -> str:
+        """The network of all its containers."""
+        return f"{self.stack}_{NETWORK}"
+
+    @property
+    def network(self) -> Path:
+        """A copy of what the bootstrapper has written."""
+        return self.root / "bootstrapped"
+
+    @property
+    def stack_file(self) -> Path:
+        return self.root / "stack.yaml"
+
+    @property
+    def load_file(self) -> Path:
+        return self.root / "load.json"
+
+    @property
+    def deployment_file(self) -> Path:
+        return self.root / "deployment.json"
+
+    def create(self) -> None:
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+
+    def write(self, stack: Stack) -> None:
+        self.create()
+        atomic.write_text(self.stack_file, stack.text)
+        atomic.write_text(self.load_file, json.dumps(stack.load_document, indent=2) + "\n")
+
+    def note(self, deployment: Deployment) -> None:
+        self.create()
+        known = self.known()
+        hosts = dict.fromkeys([*(known.hosts if known else ()), *deployment.hosts])
+        content = deployment.model_copy(update={"hosts": list(hosts)})
+        atomic.write_text(self.deployment_file, content.model_dump_json(indent=2) + "\n")
+
+    def note_ended(self) -> None:
+        """Write that the stack is not known to run. What ran where is kept."""
+        if known := self.known():
+            self.note(known.model_copy(update={"is_running": False}))
+
+    def known(self) -> Deployment | None:
+        """Return what runs where, or ran last; None if nothing did. Raises LabError if it cannot be read."""
+        try:
+            return Deployment.model_validate_json(self.deployment_file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError):
+            remedy = "Delete it, and write it again: `scripts/lab up --on PLACEMENT`."
+            raise LabError(f"{self.deployment_file}: is damaged", remedy) from None
+
+    def forget(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The newest task of a service: its container on a host, or what is to become one."""
+
+    id: str
+    state: str
+    """Swarm's word: ``pending``, ``preparing``, ``starting``, ``running``, ``failed`` and others."""
+    host: str = ""
+    """The hostname of its node; empty as long as there is none."""
+    trouble: str = ""
+    """Why it does not run; empty if there is nothing to say."""
+
+    def __str__(self) -> str:
+        return self.state + (f" on {self.host}" if self.host else "") + (f": {self.trouble}" if self.trouble else "")
+
+
+def tasks_of(stack: str) -> dict[str, Task]:
+    """Return the newest task of each service of a stack that has one. Raises LabError."""
+    done = docker("stack", "ps", "--no-trunc", "--format={{json .}}", stack, seconds_max=LIST_SECONDS_MAX)
+    if done.returncode != 0 and "nothing found in stack" not in done.stderr:
+        output_of(done, f"`docker stack ps {stack}` failed")
+    tasks: dict[str, Task] = {}
+    for entry in map(json.loads, done.stdout.splitlines()):
+        # The name of a task is that of its service, with a number. The newest comes first.
+        service = entry["Name"].removeprefix(f"{stack}_").rpartition(".")[0]
+        state, _, _ = entry["CurrentState"].lower().partition(" ")
+        tasks.setdefault(service, Task(entry["ID"], state, entry["Node"], entry["Error"].strip('"')))
+    return tasks
+
+
+def services_of(stack: str) -> dict[str, str]:
+    """Return the label with the shape of each service of a stack; empty if it does not exist. Raises LabError."""
+    listing = ("service", "ls", "--format={{.Name}}", *labelled(f"{NAMESPACE}={stack}"))
+    names = ask(*listing, seconds_max=LIST_SECONDS_MAX).split()
+    form = f'{{{{.Spec.Name}}}}\t{{{{index .Spec.TaskTemplate.ContainerSpec.Labels "{shape.LABEL}"}}}}'
+    text = ask("service", "inspect", f"--format={form}", *names, seconds_max=LIST_SECONDS_MAX) if names else ""
+    labels = dict(line.split("\t") for line in text.splitlines())
+    return {name.removeprefix(f"{stack}_"): labels[name] for name in sorted(labels)}
 
 
 class DeployedStack(Lab):
@@ -49,6 +208,9 @@ class DeployedStack(Lab):
         super().__init__(settings, folder.stack)
         self.folder = folder
         self.known = known
+        self.helper_image = known.helper_image
+        self.reader_image = known.reader_image
+        self.load_label = f"{LABEL}={self.project}"
 
     @cached_property
     def contexts(self) -> tuple[str, ...]:
@@ -60,31 +222,15 @@ class DeployedStack(Lab):
 
     @property
     def load_contexts(self) -> tuple[str, ...]:
-        return (self._host_of(SERVICE), *self.known.workers)
-
-    @property
-    def load_label(self) -> str:
-        return f"{LABEL}={self.project}"
-
-    @cached_property
-    def document(self) -> Mapping[str, Any]:
-        """The stack file. Raises LabError if it is gone."""
-        try:
-            return read_stack_file(self.folder.stack_file.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError):
-            text = f"{self.folder.stack_file}: the file of the stack that runs cannot be read"
-            raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.") from None
-
-    @property
-    def helper_image(self) -> str:
-        return self.known.helper_image
-
-    @property
-    def reader_image(self) -> str:
-        return str(self.document["services"][self.settings.nodes[0].lower()]["image"])
+        return (self._host_of(GENERATOR), *self.known.workers)
 
     def node_conf(self, node: str) -> str:
-        return self.folder.node_conf(node)
+        path = self.folder.network / "nodes" / node / "node.conf"
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            remedy = "Write it again: `scripts/lab up --on PLACEMENT`."
+            raise LabError(f"{path}: cannot be read ({error.strerror})", remedy) from None
 
     @cached_property
     def placement(self) -> PlacementEntry:
@@ -95,28 +241,30 @@ class DeployedStack(Lab):
         facts = facts_of(host)
         read = ("run", "--rm", *READER, f"--label={self.load_label}", "--entrypoint=grep", self.helper_image)
         # Some processors have no name, and a host that was asked for it too late has one all the same.
-        named = _CPU.search(docker(*read, "--max-count=1", "model name", "/proc/cpuinfo", on=host).stdout)
+        named_cpu = _CPU.search(docker(*read, "--max-count=1", "model name", "/proc/cpuinfo", on=host).stdout)
         return PlacedHost(
             cores=facts.cores,
             memory_bytes=facts.memory,
             engine=facts.version,
             kernel=facts.kernel,
             architecture=facts.architecture,
-            cpu_model=named[1].strip() if named else None,
+            cpu_model=named_cpu[1].strip() if named_cpu else None,
             services=sorted(name for name, where in self.known.services.items() if where == host),
             workers=self.known.workers.count(host),
         )
 
     def services(self) -> list[Service]:
         listing = ("ps", "--all", *labelled(f"{NAMESPACE}={self.project}"), f"--format={service_format(SERVICE_LABEL)}")
-        texts = on_each(self.contexts, lambda host: ask(*listing, on=host, seconds_max=LIST_SECONDS_MAX))
         present: dict[str, Service] = {}
-        for host, text in texts.items():
+        for host, text in self._on_each_host(*listing).items():
             for service in parse_services(text, host, prefix=f"{self.project}_"):
                 # An engine names its newest container first. Older ones are those of tasks that have ended.
                 if self.known.services.get(service.name) == host:
                     present.setdefault(service.name, service)
         return [present[name] for name in self.known.services if name in present]
+
+    def _on_each_host(self, *arguments: str) -> dict[str, str]:
+        return on_each(self.contexts, lambda host: ask(*arguments, on=host, seconds_max=LIST_SECONDS_MAX))
 
     def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
         """Return the running container of a service; None if there is none. Only its host is asked."""
@@ -138,8 +286,7 @@ class DeployedStack(Lab):
 
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers in the overlay of the stack, those of a load too."""
-        listing = ("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
-        texts = on_each(self.contexts, lambda host: ask(*listing, on=host, seconds_max=LIST_SECONDS_MAX))
+        texts = self._on_each_host("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
         containers = [Container(name, host) for host, text in texts.items() for name in text.split()]
         # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
         form = f'{{{{with index .NetworkSettings.Networks "{self.folder.overlay}"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
@@ -168,23 +315,20 @@ class DeployedStack(Lab):
             text = f"{service.name} did not end within {STOP_SECONDS_MAX:.0f} s"
             raise LabError(text, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
 
+    def compose_arguments(self, *arguments: str) -> list[str]:
+        file = self.folder.load_file
+        if not file.exists():
+            text = f"{file}: is gone, but the load generator of the stack is started from it"
+            raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.")
+        return ["compose", "--file", str(file), "--project-name", f"{self.project}-load", *arguments]
+
     def start_load(
-        self,
-        container: Container,
-        arguments: Sequence[str],
-        *,
-        label: str,
-        has_alias: bool = False,
+        self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
     ) -> None:
-        """Create a container on its host, give it its files, and start it. Raises LabError."""
-        host, template = container.context, LoadTemplate(self.project, self.document)
-        create = template.create(container.name, arguments, label=label, has_alias=has_alias)
-        ask(*create, on=host, seconds_max=CREATE_SECONDS_MAX, environment=template.environment)
-        with TemporaryDirectory(prefix="load-files-") as folder:
-            for place, target in enumerate(template.folders):
-                copies = copy_files(template.files, target, Path(folder) / str(place))
-                ask("cp", f"{copies}/.", f"{container.name}:{target}", on=host, seconds_max=CREATE_SECONDS_MAX)
-        ask("start", container.name, on=host, seconds_max=CREATE_SECONDS_MAX)
+        labels = ("--label", label, "--label", self.load_label)
+        alias = ("--use-aliases",) if has_alias else ()
+        options = ("--detach", "--no-deps", *labels, *alias, "--name", container.name)
+        ask(*self.compose_arguments("run", *options, GENERATOR, *arguments), on=container.context)
 
 
 def find(settings: Settings) -> DeployedStack | None:
@@ -211,7 +355,8 @@ def services_present(folder: StackFolder) -> dict[str, str]:
     try:
         return services_of(folder.stack)
     except LabError as error:
-        if has_left_swarm():
+        state = docker("info", "--format", "{{.Swarm.LocalNodeState}}", seconds_max=LIST_SECONDS_MAX).stdout
+        if state.strip() == "inactive":
             return {}
         remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."
         raise LabError(problems=error.problems, remedy=remedy, exit_code=1) from None

@@ -19,7 +19,7 @@ from corda_lab.host.engine import parse_version
 from corda_lab.lab.docker import ask, docker, outcomes
 from corda_lab.lab.doctor import Check, engine_exposures, failure, ok, warning
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
-from corda_lab.swarm.placement import Fitted, Place
+from corda_lab.swarm.placement import Fitted
 from corda_lab.text import words
 
 NO_SWARM = (
@@ -167,10 +167,6 @@ class SwarmHosts:
         members = outcomes(fitted.hosts, lambda host: locate(host, label, known))
         return cls(members, outcomes(fitted.hosts, facts_of))
 
-    @property
-    def node_names(self) -> dict[str, str]:
-        return {member.id: name for name, member in self.members.items() if isinstance(member, Member)}
-
 
 def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
@@ -200,7 +196,7 @@ def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) 
     services = [service for service, place in fitted.places.items() if place.host == name]
     services += [words.plural(count, "worker")] if (count := fitted.workers.count(name)) else []
     yield ok(f"host {name}", f"{about}: {words.listed(services)}")
-    if short := lacking(member, fitted.reserved_on(name)):
+    if short := lacking(member, *fitted.reserved_on(name)):
         yield failure(
             f"room of {name}", short, "Reserve less in the placement, or use a larger host: Swarm would start nothing."
         )
@@ -210,9 +206,8 @@ def _host_checks(name: str, member: Member, facts: EngineFacts, fitted: Fitted) 
         )
 
 
-def lacking(member: Member, reserved: Sequence[Place]) -> str:
-    """Return what a node of the swarm does not have of what is reserved on it; empty if it has all."""
-    cores, memory = sum(place.cores for place in reserved), sum(place.memory for place in reserved)
+def lacking(member: Member, cores: float, memory: int) -> str:
+    """Return what a node of the swarm does not have of the cores and bytes that are reserved on it."""
     short = []
     if cores > member.cores:
         short.append(f"{cores:g} cores are reserved, and it has {member.cores:g}")

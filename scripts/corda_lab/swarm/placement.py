@@ -1,7 +1,7 @@
 """Placement files: their fields, the checks of one on its own, and how it fits one shape of the lab."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,6 @@ from corda_lab.knobs import shape as knobs
 from corda_lab.lab.compose import OPTIONAL_SERVICES
 from corda_lab.lab.settings import BASE_SERVICES, BOOTSTRAP, NOTARY, PARTIES, parse_size
 from corda_lab.paths import CONFIGS
-from corda_lab.swarm.project import Project, Service
 from corda_lab.text import words
 from lab_workload.field_problems import field_problem
 from lab_workload.names import did_you_mean
@@ -22,6 +21,8 @@ from lab_workload.problems import Location, Problem, WorkloadError, in_file_orde
 from lab_workload.schema import Fields, Text
 from lab_workload.yaml_source import Source, read_fields
 
+Service = Mapping[str, Any]
+"""The fields of a service of Compose, by name."""
 PLACEMENTS = CONFIGS / "placements"
 NODES = "nodes"
 """Stands for all nodes that the file does not name."""
@@ -137,11 +138,7 @@ def _read(path: Path) -> Placement:
     except ValidationError as error:
         problems = [_reworded(detail, source) for detail in error.errors(include_url=False)]
         raise WorkloadError(in_file_order(problems)) from None
-    problems = [*_host_problems(fields, source), *_service_problems(fields, source)]
-    for name, host in fields.hosts.items():
-        # Whatever the shape. ``nodes`` count once: there is at least one.
-        problems += _over_room(name, host, host.services.values(), source)
-    if problems:
+    if problems := [*_host_problems(fields, source), *_service_problems(fields, source)]:
         raise WorkloadError(in_file_order(problems))
     return Placement(path.stem, fields, source)
 
@@ -191,20 +188,6 @@ def _service_problems(fields: PlacementFields, source: Source) -> Iterator[Probl
             host_of.setdefault(service, name)
 
 
-def _over_room(
-    name: str, host: HostFields, reserved: Iterable["ReservedFields | Place"], source: Source
-) -> Iterator[Problem]:
-    """Yield a problem for cores, and one for memory, if a host has less than its services and workers reserve."""
-    all_reserved = [*reserved, *([host.workers] * host.workers.count if host.workers else [])]
-    cores, memory = sum(each.cores for each in all_reserved), sum(each.memory for each in all_reserved)
-    if cores > host.cores:
-        text = f"{cores:g} cores are reserved, but the host has {host.cores:g}; reserve fewer, or take a larger host"
-        yield source.problem(("hosts", name, "cores"), text)
-    if memory > host.memory:
-        text = f"{words.size(memory)} are reserved, but the host has {words.size(host.memory)}"
-        yield source.problem(("hosts", name, "memory"), f"{text}; reserve less, or take a larger host")
-
-
 @dataclass(frozen=True)
 class Place:
     """Where one service runs, and what the host keeps free for it."""
@@ -237,15 +220,20 @@ class Fitted:
         fields = self.placement.fields.hosts
         return tuple(name for name, host in fields.items() if host.workers for _ in range(host.workers.count))
 
-    def reserved_on(self, host: str) -> list[Place]:
+    def reserved_on(self, host: str) -> tuple[float, int]:
+        """Return the cores and the bytes that are kept free on a host, for services and workers."""
         services = [place for place in self.places.values() if place.host == host]
-        workers = self.placement.fields.hosts[host].workers if host in self.placement.fields.hosts else None
-        return services + ([Place(host, workers.cores, workers.memory)] * workers.count if workers else [])
+        cores, memory = sum(place.cores for place in services), sum(place.memory for place in services)
+        fields = self.placement.fields.hosts.get(host)
+        if fields and fields.workers:
+            cores += fields.workers.count * fields.workers.cores
+            memory += fields.workers.count * fields.workers.memory
+        return cores, memory
 
 
-def fit(placement: Placement, project: Project) -> Fitted:
-    """Give every service of a project its place. Raises LabError with everything that does not fit."""
-    hosts, source, running = placement.fields.hosts, placement.source, project.running
+def fit(placement: Placement, running: Mapping[str, Service]) -> Fitted:
+    """Give every service that keeps running its place. Raises LabError with everything that does not fit."""
+    hosts, source = placement.fields.hosts, placement.source
     problems = []
     if any(name in running for name in CLUSTER):
         # The engine makes the name of a service known when its first health check has passed.
@@ -265,17 +253,26 @@ def fit(placement: Placement, project: Project) -> Fitted:
         # Nodes have the same limits, so one line says it for all of them.
         whose = "each node" if entry == NODES else name
         problems += _limit_problems(whose, service, ("hosts", host, "services", entry), reserved, source)
+    fitted = Fitted(placement, places)
     for host, fields in hosts.items():
         if fields.workers is not None and GENERATOR in running:
             # A worker has the limits of the generator.
             where = ("hosts", host, "workers")
             problems += _limit_problems("each worker", running[GENERATOR], where, fields.workers, source)
+        # The hosts of nodes have the names of the nodes.
         if fields.each is None:
-            here = [place for place in places.values() if place.host == host]
-            problems += _over_room(host, fields, here, source)
+            cores, memory = fitted.reserved_on(host)
+        else:
+            cores, memory = fields.services[NODES].cores, fields.services[NODES].memory
+        if cores > fields.cores:
+            text = f"{cores:g} cores are reserved, but the host has {fields.cores:g}"
+            problems.append(source.problem(("hosts", host, "cores"), f"{text}; reserve fewer, or take a larger host"))
+        if memory > fields.memory:
+            text = f"{words.size(memory)} are reserved, but the host has {words.size(fields.memory)}"
+            problems.append(source.problem(("hosts", host, "memory"), f"{text}; reserve less, or take a larger host"))
     if problems:
         raise LabError(problems=in_file_order(problems))
-    return Fitted(placement, places)
+    return fitted
 
 
 def _entry_of(service: str, placement: Placement) -> tuple[str, str] | None:

@@ -1,17 +1,16 @@
 """Translates ``docker compose config`` and a placement into the file for ``docker stack deploy``.
 
-A field of a service that is not named here is an error: nobody has decided what becomes of it. Files that services find
-in a common volume or in the checkout on one machine become secrets and configs, because no host of a swarm sees the
-volumes of another. They cannot be changed, so their names contain a hash of their content: a new content is a new name,
-and Swarm starts the service again with it.
+A field of a service that is not named here is an error: nobody has decided what becomes of it. On one machine, services
+find files in a common volume and in the checkout. No host of a swarm sees the volumes of another. So the image of a
+service contains its public files, and its keys and passwords are secrets of Swarm. The names of both have a hash of
+their content: a new content is a new name, and Swarm starts the service again with it.
 """
 
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,15 +18,52 @@ from typing import Any
 import yaml
 
 from corda_lab.errors import LabError
-from corda_lab.lab.settings import parse_size
+from corda_lab.lab.settings import BOOTSTRAP, parse_size
 from corda_lab.paths import ROOT
-from corda_lab.swarm.placement import NODE_NAMES, Fitted
-from corda_lab.swarm.project import CARRIED, Project, Service
+from corda_lab.swarm.placement import GENERATOR, NODE_NAMES, Fitted, Service
 from corda_lab.text import words
-from lab_workload.problems import Problem
+from lab_workload.problems import Location, Problem, in_file_order
 
 Fragment = dict[str, Any]
 """A part of the stack file."""
+NAMESPACE = "com.docker.stack.namespace"
+"""Swarm's label of everything that belongs to a stack."""
+
+CARRIED = (
+    *("hostname", "labels", "environment", "dns", "stop_grace_period"),
+    *("user", "read_only", "cap_drop", "logging"),
+)
+"""Fields of services that Swarm has, too."""
+LEFT_OUT = ("build", "profiles", "ports", "cpu_shares", "security_opt")
+"""Images are built before, Compose has chosen the services of the shape, and the manager leads to the ports. ``docker
+stack deploy`` ignores the rest: the placement keeps cores free, ``no-new-privileges`` is a setting of the engines."""
+LOAD_LEFT_OUT = ("build", "profiles", "depends_on", "ports", "command")
+"""Fields of the load generator that the containers of a load do without: they have other arguments, and no port."""
+
+Known = Mapping[str, "Known | None"]
+"""The fields of a mapping, or of each in a list, with those of their values; None if these may be any."""
+EACH = "*"
+"""Stands for all names."""
+SERVICE: Known = {
+    **dict.fromkeys((*CARRIED, *LEFT_OUT)),
+    # What is put elsewhere, or refused.
+    **dict.fromkeys(("image", "entrypoint", "command", "depends_on", "restart")),
+    **dict.fromkeys(("shm_size", "mem_limit", "cpus", "cpuset", "pids_limit", "tmpfs")),
+    "healthcheck": dict.fromkeys(("test", "interval", "timeout", "start_period", "retries")),
+    "volumes": {
+        **dict.fromkeys(("type", "source", "target", "read_only")),
+        "volume": {},
+        "bind": {"create_host_path": None},
+    },
+    "logging": dict.fromkeys(("driver", "options")),
+    "networks": {EACH: {}},
+}
+PROJECT: Known = {
+    "name": None,
+    "services": {EACH: SERVICE},
+    "networks": {EACH: dict.fromkeys(("name", "driver_opts", "ipam", "internal"))},
+    "volumes": {EACH: {"name": None}},
+}
 
 VERSION = "3.9"
 """The form of the file. Engines before 25 want it."""
@@ -41,11 +77,7 @@ AWAIT_SECONDS_MAX = 900
 RETRIES = 1_000_000
 """Failed health checks until Swarm stops a container: months. A node that collects garbage, or a bridge that has lost a
 node, is not to be stopped in the middle of a load."""
-PUBLISHED = "published"
-"""The network of services with ports. Without a published port, nothing needs it."""
-ANY_ADDRESS = ("0.0.0.0", "::")
-LOOPBACK = ("127.0.0.1", "::1")
-TOKEN = "BRIDGE_TOKEN"
+NETWORK = "default"
 _RESTART = re.compile(r"on-failure:(\d+)")
 _TMPFS_DEFAULTS = {"exec", "mode=1777"}
 """Options of a temporary file system that are those of Swarm, or without which it can do."""
@@ -53,137 +85,163 @@ PUBLIC_VOLUME = "network"
 """The volume of the bootstrapper that every service may read. Each of its other volumes is one service's secret."""
 PUBLIC_FOLDERS = ("node-infos",)
 """Folders of private volumes whose files are public: what nodes tell one another anyway."""
+RUN_CORDAPPS = frozenset((*NODE_NAMES, "bridge"))
+"""Services that load what is in folders of the public volume: CorDapps, agents and programs."""
 BYTES_MAX = 500 * 1024 - 1
-"""Swarm's limit of a secret, and of a config of older engines."""
+"""Swarm's limit of a secret."""
 HASH_DIGITS = 12
 NAME_LENGTHS = (24, 24)
 """Characters of a name that its stack and its file may take. With the hash they stay below Swarm's limit of 64."""
 SECRET_MODE = 0o600
-CONFIG_MODE = 0o644
-EXECUTABLE_MODE = 0o755
-"""Nobody can write to them in a container. But a node copies some into its volume with their mode, and replaces the
-copies when it starts again."""
-RUN_CORDAPPS = frozenset((*NODE_NAMES, "bridge"))
-"""Services that load CorDapps and agents from the public volume, and so need images that contain them."""
-
-
-class Kind(Enum):
-    """How Swarm keeps a file. The values are the fields of the stack file."""
-
-    SECRET = "secrets"
-    """Encrypted, and only in the memory of the hosts whose tasks have it."""
-    CONFIG = "configs"
 
 
 @dataclass(frozen=True)
-class StackFile:
-    kind: Kind
+class Project:
+    """The Compose project of a shape."""
+
     name: str
-    """The name of the secret or config in Swarm, with the hash of its content."""
+    services: Mapping[str, Service]
+    networks: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def stack(self) -> str:
+        return f"{self.name}{SUFFIX}"
+
+    @property
+    def running(self) -> dict[str, Service]:
+        """The services that keep running: all but the one that creates the network."""
+        return {name: service for name, service in self.services.items() if name != BOOTSTRAP}
+
+    @property
+    def bootstrapped(self) -> dict[str, str]:
+        """The volumes that the bootstrapper writes → their places in its container."""
+        mounts = self.services[BOOTSTRAP]["volumes"] if BOOTSTRAP in self.services else ()
+        return {mount["source"]: mount["target"] for mount in mounts if mount["type"] == "volume"}
+
+    def without(self, names: Collection[str]) -> "Project":
+        return replace(self, services={name: service for name, service in self.services.items() if name not in names})
+
+
+def parse_project(config: Mapping[str, Any]) -> Project:
+    """Read the output of ``docker compose config``. Raises LabError that names each field that is not known."""
+    # Extensions (x-) are the anchors of compose.yaml, already in their places.
+    own = {name: value for name, value in config.items() if not name.startswith("x-")}
+    if problems := [*_unknown(("compose.yaml",), own, PROJECT)]:
+        remedy = "Add it to scripts/corda_lab/swarm/stack.py, and what becomes of it on Swarm."
+        raise LabError(problems=in_file_order(problems), remedy=remedy)
+    return Project(config["name"], config["services"], config["networks"])
+
+
+def _unknown(place: Location, value: Any, known: Known) -> Iterator[Problem]:
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _unknown((*place, index), entry, known)
+        return
+    for name, inner in (value or {}).items():
+        if name not in known and EACH not in known:
+            yield Problem("has no rule for Docker Swarm", (*place, name))
+        elif (fields := known.get(name, known.get(EACH))) is not None:
+            yield from _unknown((*place, name), inner, fields)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A file that only one service may read."""
+
+    name: str
+    """Its name in Swarm, with the hash of its content."""
     path: Path
-    """Where its content is on the machine that makes the stack."""
     target: str
     """Its path in the container."""
     user: str
-    """``uid:gid`` of the container, which owns it if it is a secret."""
-    mode: int
+    """``uid:gid`` of the container, which owns it."""
 
     @property
     def reference(self) -> dict[str, str | int]:
         uid, _, gid = self.user.partition(":")
-        owner: dict[str, str | int] = {"uid": uid, "gid": gid or "0"} if self.kind is Kind.SECRET else {}
-        return {"source": self.name, "target": self.target, **owner, "mode": self.mode}
+        return {"source": self.name, "target": self.target, "uid": uid, "gid": gid or "0", "mode": SECRET_MODE}
 
 
 @dataclass(frozen=True)
-class NetworkFiles:
-    """A copy of what the bootstrapper has written: ``network/``, ``nodes/<node>/`` and ``secrets/<service>/``."""
+class Files:
+    """What a service finds in the checkout and in volumes of the bootstrapper: path in its container → path here."""
 
-    root: Path
-
-    def of(self, place: str) -> Path:
-        """Return the folder of a volume that the bootstrapper has at ``place``. Raises LabError if it is empty."""
-        folder = self.root / place.lstrip("/")
-        if not folder.is_dir() or not any(folder.iterdir()):
-            raise LabError(
-                f"{folder}: there are no files of the bootstrapper",
-                f"Run the bootstrapper in this shape, and copy {place} of its container there.",
-            )
-        return folder
-
-    @property
-    def image_files(self) -> tuple[Path, ...]:
-        """The public files that are in images made for the stack, sorted: CorDapps, programs, agents.
-
-        These are all in folders, and what is too large for a config, or empty, which Swarm does not take.
-        """
-        root = self.of(f"/{PUBLIC_VOLUME}")
-        return tuple(path for path in _files_in(root) if path.parent != root or not _is_config(path))
-
-    @cached_property
-    def image_hash(self) -> str:
-        digest = hashlib.sha256()
-        root = self.of(f"/{PUBLIC_VOLUME}")
-        for path in self.image_files:
-            digest.update(f"{path.relative_to(root).as_posix()}\n{_digest(path)}\n".encode())
-        return digest.hexdigest()[:HASH_DIGITS]
+    public: dict[str, Path]
+    private: dict[str, Path]
 
 
-def files_of(name: str, service: Service, project: Project, network: NetworkFiles) -> list[StackFile]:
-    """Return what a service finds in the checkout and in volumes of the bootstrapper. Raises LabError."""
-    files: list[StackFile] = []
-    written = project.bootstrapped
-    for mount in service.get("volumes", ()):
+def files_of(name: str, project: Project, network: Path) -> Files:
+    """Return the files of a service. Raises LabError if there are none where it has some.
+
+    ``network`` is a copy of what the bootstrapper has written: ``network/``, ``nodes/<node>/``, ``secrets/<service>/``.
+    """
+    files = Files({}, {})
+    for mount in project.services[name].get("volumes", ()):
         volume = mount.get("source", "")
         if mount["type"] == "bind":
             root = Path(volume)
-            if not root.exists():
-                raise LabError(f"{root}: does not exist", "Restore it from the repository.")
-            paths = _files_in(root) if root.is_dir() else [root]
-        elif volume in written:
-            root = network.of(written[volume])
-            paths = _files_in(root)
-            if volume == PUBLIC_VOLUME:
-                paths = [path for path in paths if path.parent == root and _is_config(path)]
+        elif volume in project.bootstrapped:
+            root = network / project.bootstrapped[volume].lstrip("/")
         else:
             continue
-        is_private = volume in written and volume != PUBLIC_VOLUME
+        paths = [root] if root.is_file() else sorted(path for path in root.rglob("*") if path.is_file())
+        if not paths:
+            raise LabError(f"{root}: there are no files, but {name} has them", "Restore them from the repository.")
+        is_private = mount["type"] == "volume" and volume != PUBLIC_VOLUME
         for path in paths:
             inside = path.relative_to(root)
             target = str(PurePosixPath(mount["target"]) / inside.as_posix())
-            owner = name if is_private and inside.parts[0] not in PUBLIC_FOLDERS else ""
-            files.append(stack_file(project, service, path, target, owner=owner))
+            if is_private and inside.parts[0] not in PUBLIC_FOLDERS:
+                files.private[target] = path
+            elif volume != PUBLIC_VOLUME or path.parent == root or name in RUN_CORDAPPS:
+                files.public[target] = path
     return files
 
 
-def stack_file(project: Project, service: Service, path: Path, target: str, *, owner: str = "") -> StackFile:
-    """Return a file of this machine that a service has at ``target``: a secret of its ``owner``, or a config.
-
-    Raises LabError if Swarm cannot take it.
-    """
-    if not _is_config(path):
-        size = path.stat().st_size
-        text = f"has {words.size(size)}, but a secret or config of Swarm has at most {words.size(BYTES_MAX)}"
-        raise LabError(f"{path}: {text if size else 'is empty, which a secret or config of Swarm cannot be'}")
+def secret_of(project: Project, owner: str, path: Path, target: str) -> Secret:
+    """Return a file as the secret of a service. Raises LabError if Swarm cannot take it."""
+    size = path.stat().st_size
+    if not 0 < size <= BYTES_MAX:
+        text = f"has {words.size(size)}, but a secret of Swarm has at most {words.size(BYTES_MAX)}"
+        raise LabError(f"{path}: {text if size else 'is empty, which a secret of Swarm cannot be'}")
     of_project, of_file = NAME_LENGTHS
-    label = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{owner}-{path.name}" if owner else path.name)
-    name = "-".join((project.name[:of_project], label[:of_file], _digest(path)))
-    if owner:
-        return StackFile(Kind.SECRET, name, path, target, service["user"], SECRET_MODE)
-    mode = EXECUTABLE_MODE if path.stat().st_mode & 0o111 else CONFIG_MODE
-    return StackFile(Kind.CONFIG, name, path, target, service["user"], mode)
+    label = re.sub(r"[^A-Za-z0-9_.-]", "-", f"{owner}-{path.name}")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:HASH_DIGITS]
+    name = f"{project.name[:of_project]}-{label[:of_file]}-{digest}"
+    return Secret(name, path, target, project.services[owner]["user"])
 
 
-def _is_config(path: Path) -> bool:
-    return 0 < path.stat().st_size <= BYTES_MAX
+@dataclass(frozen=True)
+class StackImage:
+    """An image of the stack, and what it is made from."""
+
+    source: str
+    """The image that a lab on one machine uses."""
+    name: str
+    """Its name in the registry, with a hash of the files."""
+    files: Mapping[str, Path]
+    """The files that are added to it: path in the image → path here."""
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:HASH_DIGITS]
+def is_executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o111)
 
 
-def _files_in(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+def stack_image(source: str, registry: str, files: Mapping[str, Path]) -> StackImage:
+    digest = hashlib.sha256()
+    for target, path in sorted(files.items()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{target} {content} {is_executable(path)}\n".encode())
+    # A copy has another digest in another registry.
+    name = source.partition("@")[0]
+    host, slash, path_below = name.partition("/")
+    if slash and (":" in host or "." in host or host == "localhost"):
+        # A path may contain dots, but no colon.
+        name = f"{host.replace(':', '-')}/{path_below}"
+    repository, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        repository, tag = name, "latest"
+    return StackImage(source, f"{registry}/{repository}:{tag}-{digest.hexdigest()[:HASH_DIGITS]}", files)
 
 
 @dataclass(frozen=True)
@@ -195,41 +253,11 @@ class ImageCommand:
 
 
 @dataclass(frozen=True)
-class StackImage:
-    """An image of the stack, and what it is made from."""
-
-    source: str
-    """The image that a lab on one machine uses."""
-    name: str
-    """Its name in the registry."""
-    has_network_files: bool
-    """Whether the public files of the network are added to it."""
-
-
-def stack_image(service: str, source: str, registry: str, network_hash: str) -> StackImage:
-    """Return the image of a service of the stack.
-
-    An image with files of the network has their hash in its tag, so that new CorDapps are a new image.
-    """
-    # A copy has another digest in another registry.
-    name = source.partition("@")[0]
-    host, slash, path = name.partition("/")
-    if slash and (":" in host or "." in host or host == "localhost"):
-        # A path may contain dots, but no colon.
-        name = f"{host.replace(':', '-')}/{path}"
-    if service not in RUN_CORDAPPS:
-        return StackImage(source, f"{registry}/{name}", has_network_files=False)
-    repository, colon, tag = name.rpartition(":")
-    if not colon or "/" in tag:
-        repository, tag = name, "latest"
-    return StackImage(source, f"{registry}/{repository}:{tag}-{network_hash}", has_network_files=True)
-
-
-@dataclass(frozen=True)
 class Derivation:
     project: Project
     fitted: Fitted
-    network: NetworkFiles
+    network: Path
+    """A copy of what the bootstrapper has written."""
     commands: Mapping[str, ImageCommand]
     """What images run by themselves, by the name that Compose has for them. Only those that must wait are needed."""
 
@@ -239,19 +267,26 @@ class DerivedService:
     """One service on its way into the stack. Raises LabError if Swarm cannot do what it asks for."""
 
     name: str
-    service: Service
     derivation: Derivation
 
+    @property
+    def service(self) -> Service:
+        return self.derivation.project.services[self.name]
+
     @cached_property
-    def files(self) -> list[StackFile]:
+    def _files(self) -> Files:
+        return files_of(self.name, self.derivation.project, self.derivation.network)
+
+    @cached_property
+    def secrets(self) -> list[Secret]:
         project = self.derivation.project
-        files = files_of(self.name, self.service, project, self.derivation.network)
-        return [*files, stack_file(project, self.service, AWAIT, AWAIT_TARGET)] if self._awaited else files
+        return [secret_of(project, self.name, path, target) for target, path in self._files.private.items()]
 
     @cached_property
     def image(self) -> StackImage:
+        awaiting = {AWAIT_TARGET: AWAIT} if self._awaited else {}
         registry = self.derivation.fitted.placement.fields.registry
-        return stack_image(self.name, self.service["image"], registry, self.derivation.network.image_hash)
+        return stack_image(self.service["image"], registry, {**self._files.public, **awaiting})
 
     @cached_property
     def fragment(self) -> Fragment:
@@ -261,25 +296,14 @@ class DerivedService:
             text = f"{cores} are cores of one machine, and Swarm cannot bind a service to cores"
             remedy = "Leave it empty, and give the service a host of its own."
             raise LabError(problems=[Problem.of("NODE_CPUSET", text, remedy)])
-        ports = [
-            {
-                "mode": "host",
-                "target": port["target"],
-                "published": int(port["published"]),
-                "protocol": port.get("protocol", "tcp"),
-            }
-            for port in service.get("ports") or ()
-            if is_published(self.name, service, port)
-        ]
         check = service.get("healthcheck")
         fragment = {
             "image": self.image.name,
             **self._command(),
             **{name: service.get(name) for name in CARRIED},
-            "volumes": [*self._volumes(), *self._temporary_folders()],
-            **{kind.value: [file.reference for file in self.files if file.kind is kind] for kind in Kind},
-            "networks": [name for name in service.get("networks", ()) if name != PUBLISHED or ports],
-            "ports": ports,
+            "volumes": [*self.volumes, *self._temporary_folders()],
+            "secrets": [secret.reference for secret in self.secrets],
+            "networks": [NETWORK],
             "healthcheck": {**check, "retries": RETRIES} if check else {},
             "deploy": self._deploy(),
         }
@@ -289,7 +313,7 @@ class DerivedService:
     def _awaited(self) -> list[str]:
         """The services of this shape that must be healthy before its command starts.
 
-        The bootstrapper is none of them: its files are secrets and configs, which a task has before it starts.
+        The bootstrapper is none of them: a task has its files before it starts.
         """
         running, on = self.derivation.project.running, self.service.get("depends_on", {})
         return [name for name, how in on.items() if how["condition"] == "service_healthy" and name in running]
@@ -310,11 +334,15 @@ class DerivedService:
         awaiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), ",".join(self._awaited)]
         return {"entrypoint": [*awaiting, *entrypoint], "command": command}
 
-    def _volumes(self) -> Iterator[Fragment]:
-        """Its own volumes. What the bootstrapper writes, and folders of this machine, are secrets and configs."""
-        for mount in self.service.get("volumes", ()):
-            if mount["type"] == "volume" and mount.get("source") not in self.derivation.project.bootstrapped:
-                yield {name: mount[name] for name in ("type", "source", "target", "read_only") if mount.get(name)}
+    @cached_property
+    def volumes(self) -> list[Fragment]:
+        """Its own volumes, without those that the bootstrapper writes, and without folders of this machine."""
+        own = ("type", "source", "target", "read_only")
+        return [
+            {name: mount[name] for name in own if mount.get(name)}
+            for mount in self.service.get("volumes", ())
+            if mount["type"] == "volume" and mount.get("source") not in self.derivation.project.bootstrapped
+        ]
 
     def _temporary_folders(self) -> Iterator[Fragment]:
         """``docker stack deploy`` ignores the fields of Compose for them."""
@@ -362,21 +390,6 @@ def literal(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def is_published(name: str, service: Service, port: Mapping[str, Any]) -> bool:
-    """Return whether a port is meant for other machines. Raises LabError if Swarm cannot publish it so."""
-    address = port.get("host_ip", "")
-    if address in LOOPBACK:
-        return False
-    if address and address not in ANY_ADDRESS:
-        text = f"{name}: Swarm publishes a port on all addresses of a host, not only on {address}"
-        raise LabError(text, "Use 127.0.0.1, which publishes nothing, or 0.0.0.0.")
-    if not (service.get("environment") or {}).get(TOKEN):
-        text = f"is empty, but other machines are to reach {name}"
-        remedy = "Set it to 16 or more random characters, or BRIDGE_ADDRESS=127.0.0.1."
-        raise LabError(problems=[Problem.of(TOKEN, text, remedy)])
-    return True
-
-
 @dataclass(frozen=True)
 class Stack:
     """A stack, and what has to be there before it can be deployed."""
@@ -384,6 +397,8 @@ class Stack:
     name: str
     document: Mapping[str, Any]
     """The stack file."""
+    load_document: Mapping[str, Any]
+    """A Compose file for the containers of a load on any host: Swarm has no one-off containers."""
     images: tuple[StackImage, ...]
     """Every image once, in the order of the services."""
 
@@ -411,33 +426,60 @@ class _Dumper(yaml.SafeDumper):
 def derive(derivation: Derivation) -> Stack:
     """Derive the stack. Raises LabError if Swarm cannot do what the project asks for."""
     project, fitted = derivation.project, derivation.fitted
-    derived_services = [DerivedService(name, service, derivation) for name, service in project.running.items()]
-    services = {derived.name: derived.fragment for derived in derived_services}
-    document: Fragment = {"version": VERSION, "services": {**services}}
+    derived = {name: DerivedService(name, derivation) for name in project.running}
+    services = {name: service.fragment for name, service in derived.items()}
     # The options of the project's networks are those of bridges on one machine.
     options: Fragment = {"driver_opts": {"encrypted": "true"}} if fitted.placement.fields.is_encrypted else {}
-    document["networks"] = {
-        # Containers of the manager that are in no service lead to the ports of services.
-        name: {
-            "driver": "overlay",
-            "attachable": True,
-            "internal": project.networks[name].get("internal", False),
-            **options,
-        }
-        for name in _used(services, "networks")
+    document = {
+        "version": VERSION,
+        "services": services,
+        "networks": {
+            NETWORK: {
+                "driver": "overlay",
+                # Containers of the manager that are in no service lead to the ports of services.
+                "attachable": True,
+                "internal": project.networks[NETWORK].get("internal", False),
+                **options,
+            }
+        },
+        "volumes": {
+            mount["source"]: {"name": f"{project.stack}_{mount['source']}"}
+            for service in derived.values()
+            for mount in service.volumes
+            if "source" in mount
+        },
+        "secrets": {
+            secret.name: {"name": secret.name, "file": literal(str(secret.path))}
+            for service in derived.values()
+            for secret in service.secrets
+        },
     }
-    document["volumes"] = {name: {"name": f"{project.name}{SUFFIX}_{name}"} for name in _used(services, "volumes")}
-    files = [file for derived in derived_services for file in derived.files]
-    for kind in Kind:
-        document[kind.value] = {
-            file.name: {"name": file.name, "file": literal(str(file.path))} for file in files if file.kind is kind
-        }
-    images = tuple(dict.fromkeys(derived.image for derived in derived_services))
-    return Stack(f"{project.name}{SUFFIX}", document, images)
+    images = {service.image.name: service.image for service in derived.values()}
+    return Stack(project.stack, document, load_document(derived[GENERATOR]), tuple(images.values()))
 
 
-def _used(services: Mapping[str, Fragment], field: str) -> list[str]:
-    """Return the names of the networks, or of the volumes, that any service has, each once."""
-    entries = [entry for service in services.values() for entry in service.get(field, ())]
-    names = [entry.get("source") if isinstance(entry, dict) else entry for entry in entries]
-    return list(dict.fromkeys(filter(None, names)))
+def load_document(generator: DerivedService) -> Fragment:
+    """Return the Compose file of a load: the service of the generator, with image, overlay and volumes of the stack.
+
+    A plain container can have what ``docker stack deploy`` ignores.
+    """
+    stack, service = generator.derivation.project.stack, generator.service
+    own = {name: value for name, value in service.items() if name not in LOAD_LEFT_OUT}
+    # On a host without the service, a volume is new. `lab down --volumes` finds it by its label.
+    volumes = {
+        mount["source"]: {"name": f"{stack}_{mount['source']}", "labels": {NAMESPACE: stack}}
+        for mount in generator.volumes
+    }
+    container = {
+        **own,
+        "image": generator.image.name,
+        "healthcheck": {"disable": True},
+        "networks": {NETWORK: None},
+        "volumes": generator.volumes,
+    }
+    return {
+        "name": f"{stack}-load",
+        "services": {GENERATOR: container},
+        "networks": {NETWORK: {"external": True, "name": f"{stack}_{NETWORK}"}},
+        "volumes": volumes,
+    }

@@ -23,7 +23,7 @@ from corda_lab.runs.preflight import OUTSTANDING_MAX, OUTSTANDING_PER_CORE
 from corda_lab.runs.running import deployed, machine_only
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
-from corda_lab.swarm.folder import StackFolder
+from corda_lab.swarm.deployment import StackFolder
 from corda_lab.swarm.placement import CORES_MAX, NODE_NAMES, find_placement
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.plan import PlannedStep, points_of

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.knobs.options import Kind
-from corda_lab.knobs.shape import KNOBS
+from corda_lab.knobs.shape import KNOBS, Kind
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS, WORKLOADS
 from corda_lab.report import page

@@ -18,7 +18,7 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
-from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.deployment import Deployment, StackFolder
 from corda_lab.swarm.hosts import Member
 from support.docker import docker_client, stack_task
 
@@ -41,6 +41,7 @@ DEPLOYED = Deployment(
     workers=[],
     images={},
     helper_image="images.lab/lab/locust",
+    reader_image="images.lab/lab/node",
     hosts=["one"],
 )
 

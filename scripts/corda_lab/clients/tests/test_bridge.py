@@ -13,7 +13,6 @@ from corda_lab.clients.bridge import Bridge, node_path
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 from lab_workload.flows import Parameter
-from lab_workload.problems import field_location
 
 NOTARY = "O=Notary,L=London,C=GB"
 METRICS = """# HELP bridge_flows_completed_total Flows.
@@ -158,16 +157,10 @@ def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
     assert [node.is_notary for node in nodes.values()] == [True, False, False]
     assert nodes["PartyA"].outstanding_flows == 3
     assert nodes["PartyA"].notary_x500_names == (NOTARY,)
+    assert nodes["PartyA"].last_failure is not None
+    assert nodes["PartyA"].last_failure.text == "Iou: FlowException: below 100"
     assert not nodes["PartyB"].is_ready
     assert not bridge.is_ready()
-
-
-def test_reports_what_the_bridge_sees_of_every_node(bridge: Bridge) -> None:
-    notary, party, absent = bridge.nodes().values()
-    assert (notary.is_ready, notary.last_failure, absent.is_ready) == (True, None, False)
-    assert (party.name, party.outstanding_flows) == ("PartyA", 3)
-    assert party.last_failure is not None
-    assert party.last_failure.text == "Iou: FlowException: below 100"
 
 
 def test_a_report_that_is_malformed_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,19 +227,6 @@ def test_the_changes_of_a_vault_are_by_class(bridge: Bridge) -> None:
     assert bridge.vault_changes("PartyA", 1790000000.25) == {"com.example.Coin": -2, "com.example.Iou": 1}
 
 
-@pytest.mark.parametrize(
-    ("field", "location"),
-    [
-        ("", ()),
-        ("flow", ("flow",)),
-        ("args.iouValue", ("args", "iouValue")),
-        ("args.lines[2].label", ("args", "lines", 2, "label")),
-    ],
-)
-def test_a_field_of_the_bridge_is_a_place_in_the_file(field: str, location: tuple[str | int, ...]) -> None:
-    assert field_location(field) == location
-
-
 def test_reads_the_metrics_page(bridge: Bridge) -> None:
     samples = {sample.name: sample for sample in bridge.metrics()}
     assert samples["bridge_flows_completed_total"].labels == {"node": "PartyA", "flow": "Iou"}
@@ -254,9 +234,6 @@ def test_reads_the_metrics_page(bridge: Bridge) -> None:
     assert samples["bridge_flows_failed_total"].labels["reason"] == 'a "quoted" one'
     assert samples["process_cpu_seconds_total"].value == 1500
     assert len(samples) == 4
-
-
-def test_knows_how_many_flows_the_bridge_admits(bridge: Bridge) -> None:
     assert bridge.outstanding_max("PartyA") == 200
 
 
@@ -268,20 +245,10 @@ def test_a_bridge_that_is_not_there_is_an_error_with_a_remedy() -> None:
     assert "scripts/lab up" in caught.value.remedy
 
 
-@pytest.mark.parametrize(("page", "count"), [("", 0), ("# HELP only_words\n", 0), ("a 1\nb 2\n", 2)])
-def test_a_page_without_samples_is_fine(bridge: Bridge, page: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ANSWERS, "/metrics", (200, page))
-    assert len(bridge.metrics()) == count
-
-
 def test_a_page_that_is_not_metrics_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ANSWERS, "/metrics", (200, "<html>not a sample</html>"))
     with pytest.raises(LabError, match="A page of metrics cannot be parsed"):
         bridge.metrics()
-
-
-def test_the_transactions_of_a_vault_are_read_page_by_page(bridge: Bridge) -> None:
-    assert bridge.vault_transactions("PartyA", "IouState", 1790000000.25) == {"A1", "A2", "A3"}
 
 
 def test_a_node_may_have_the_name_of_any_organisation() -> None:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from corda_lab.clients.prometheus import POINTS_MAX, SCRAPE_SECONDS, SERIES, Alert, Prometheus, Series
+from corda_lab.clients.prometheus import POINTS_MAX, SCRAPE_SECONDS, Alert, Prometheus, Series
 from corda_lab.errors import LabError
 from support.served import served
 
@@ -44,11 +44,6 @@ def test_only_firing_alerts_are_told_and_the_oldest_first() -> None:
         stolen, grows = prometheus.alerts()
     assert (stolen.name, stolen.node, stolen.summary) == ("CpuStolen", "", "Measure elsewhere.")
     assert grows == Alert("QueueGrows", "PartyA", "warning", "It grows without bound.", 1795176002.5)
-
-
-def test_with_rules_and_nothing_wrong_there_are_no_alerts() -> None:
-    with answering(rules()) as prometheus:
-        assert prometheus.alerts() == []
 
 
 def test_a_prometheus_without_rules_does_not_look_healthy() -> None:
@@ -94,15 +89,3 @@ def test_a_load_of_a_day_is_asked_for_in_parts_without_a_gap() -> None:
     assert first[0] == 1000.0
     assert second == (first[1] + SCRAPE_SECONDS, 1000.0 + 24 * 3600)
     assert [(row["node"], row["time"]) for row in found] == [("PartyA", 1000.0), ("PartyA", second[0])]
-
-
-def test_a_short_load_is_one_question() -> None:
-    prometheus = Asked()
-    assert len(list(prometheus.rows("up", "up", started_at=1000.0, ended_at=1060.0))) == 1
-    assert prometheus.ranges == [(1000.0, 1060.0)]
-    prometheus.close()
-
-
-def test_what_is_recorded_is_stored_under_the_names_that_reports_know() -> None:
-    recorded = {name for name, query in SERIES.items() if ":" in query and "(" not in query}
-    assert recorded >= {"node_cpu_cores", "node_gc_share", "node_flows_in_flight", "artemis_queue_messages"}

@@ -1,10 +1,20 @@
 """One look at a lab whose bridge and Prometheus answer on real sockets, or do not."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from corda_lab.clients.watch import ANSWER_SECONDS_MAX, LoadState, Watch
+from corda_lab.clients.bridge import Node
+from corda_lab.clients.watch import (
+    ANSWER_SECONDS_MAX,
+    NODE_SERIES,
+    LoadState,
+    Watch,
+    node_states,
+    one_query,
+    values_by_node,
+)
 from corda_lab.lab.doctor import free_ports
 from support.served import served
 from support.watched import NOTARY, PARTY, Lab
@@ -121,3 +131,33 @@ def test_a_part_that_takes_too_long_is_not_waited_for() -> None:
             view = watch.look()
     assert "does not answer" in view.bridge_problem
     assert view.prometheus_problem == ""
+
+
+def test_one_query_asks_for_every_series_and_names_it() -> None:
+    query = one_query({"a": "sum(x)", "b": 'y{c="d"}'})
+
+    assert query == 'label_replace(sum(x), "series", "a", "", "") or label_replace(y{c="d"}, "series", "b", "", "")'
+    assert all(f'"{name}"' in one_query(NODE_SERIES) for name in NODE_SERIES)
+
+
+def test_values_that_differ_only_in_other_labels_are_added_up() -> None:
+    samples = [
+        ({"series": "queue", "node": "PartyA", "queue": "inbound"}, 5.0),
+        ({"series": "queue", "node": "PartyA", "queue": "peer"}, 3.0),
+        ({"series": "queue", "node": "PartyB", "queue": "peer"}, 1.0),
+        ({"series": "cpu", "node": "PartyA"}, 0.5),
+        ({"series": "cpu", "node": "PartyB"}, math.nan),
+        ({"series": "users"}, 4.0),
+    ]
+
+    assert values_by_node(samples) == {
+        "queue": {"PartyA": 8.0, "PartyB": 1.0},
+        "cpu": {"PartyA": 0.5},
+        "users": {"": 4.0},
+    }
+
+
+def test_the_queues_of_a_node_without_an_rpc_queue_are_those_of_its_peers() -> None:
+    node = Node("Notary", "O=Notary", 12, is_ready=True, is_notary=True, outstanding_flows=0)
+    [state] = node_states({"Notary": node}, {"artemis_queue_messages": {"Notary": 8.0}})
+    assert state.queue_messages == 8

@@ -25,44 +25,43 @@ VERSION_2_MOUNTS = "31 30 0:27 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 c
 
 
 @pytest.mark.parametrize(
-    ("groups", "mounts", "file"),
+    ("kind", "groups", "mounts", "file"),
     [
         (
+            "memory",
+            f"4:memory:/docker/{ID}\n0::/\n",
+            VERSION_1_MOUNTS,
+            f"/sys/fs/cgroup/memory/docker/{ID}/memory.stat",
+        ),
+        ("memory", f"0::/docker/{ID}\n", VERSION_2_MOUNTS, f"/sys/fs/cgroup/docker/{ID}/memory.stat"),
+        (
+            "cpu",
             f"4:memory:/docker/{ID}\n2:cpu,cpuacct:/docker/{ID}\n0::/\n",
             VERSION_1_MOUNTS,
             f"/sys/fs/cgroup/cpu,cpuacct/docker/{ID}/cpuacct.usage",
         ),
         (
+            "cpu",
             f"0::/system.slice/docker-{ID}.scope\n",
             VERSION_2_MOUNTS,
             f"/sys/fs/cgroup/system.slice/docker-{ID}.scope/cpu.stat",
         ),
         # The engine and this process are in a container themselves.
         (
+            "cpu",
             f"0::/outer/docker/{ID}\n",
             VERSION_2_MOUNTS.replace(" / ", " /outer "),
             f"/sys/fs/cgroup/docker/{ID}/cpu.stat",
         ),
     ],
 )
-def test_finds_the_group_of_a_container(groups: str, mounts: str, file: str) -> None:
-    assert list(files("cpu", ID, groups, mounts)) == [Path(file)]
+def test_finds_the_group_of_a_container(kind: str, groups: str, mounts: str, file: str) -> None:
+    assert list(files(kind, ID, groups, mounts)) == [Path(file)]
 
 
 @pytest.mark.parametrize("groups", [f"0::/docker/{OTHER}\n", "0::/user.slice/user-1000.slice/session-2.scope\n", ""])
 def test_a_process_of_the_same_number_that_is_not_the_container_s_does_not_count(groups: str) -> None:
     assert list(files("cpu", ID, groups, VERSION_2_MOUNTS)) == []
-
-
-@pytest.mark.parametrize(
-    ("groups", "mounts", "file"),
-    [
-        (f"4:memory:/docker/{ID}\n0::/\n", VERSION_1_MOUNTS, f"/sys/fs/cgroup/memory/docker/{ID}/memory.stat"),
-        (f"0::/docker/{ID}\n", VERSION_2_MOUNTS, f"/sys/fs/cgroup/docker/{ID}/memory.stat"),
-    ],
-)
-def test_finds_the_memory_of_a_container(groups: str, mounts: str, file: str) -> None:
-    assert list(files("memory", ID, groups, mounts)) == [Path(file)]
 
 
 def test_reads_what_processes_have_allocated_without_the_page_cache() -> None:

@@ -48,17 +48,6 @@ def test_failures_of_the_client_are_told_apart(words: str, state: str) -> None:
     assert engine.classify_failure(words) is EngineState(state)
 
 
-def test_missing_client_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert engine.probe().state is EngineState.NO_CLIENT
-
-
-def test_running_engine_gives_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "echo 20.10.24+dfsg1")
-    assert engine.probe() == engine.Probe(EngineState.READY, "20.10.24+dfsg1")
-    assert engine.ensure_engine(install=False) == "20.10.24+dfsg1"
-
-
 def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
     monkeypatch.setattr(commands, "COMMAND_SECONDS_MAX", 0.2)
@@ -136,12 +125,3 @@ def test_plugins_are_not_fetched_without_consent(
     ):
         engine.ensure_compose()
     assert changes == []
-
-
-def test_facts_are_taken_from_docker_info() -> None:
-    facts = {
-        "ServerVersion": "27.1.1",
-        "MemTotal": 8 * 2**30,
-        "DockerRootDir": "/home/u/.local/share/docker",
-    }
-    assert engine.parse_info(facts) == engine.EngineInfo("27.1.1", 8 * 2**30, "/home/u/.local/share/docker")

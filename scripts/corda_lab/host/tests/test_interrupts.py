@@ -37,13 +37,6 @@ def test_the_step_runs_to_its_end_before_the_interrupt_is_raised() -> None:
     assert done == ["end"]
 
 
-def test_handlers_are_as_before() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with held_back():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_the_step_s_own_error_is_not_hidden() -> None:
     def step() -> None:
         with held_back():

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.host.processes import last_lines
 from corda_lab.lab import compose
 from corda_lab.lab.compose import Compose, lab_environment
 from corda_lab.lab.settings import load_settings
@@ -37,12 +36,6 @@ def test_services_are_judged_by_what_the_engine_says_of_them(tmp_path: Path, mon
     }
 
 
-def test_shows_the_command_that_a_person_would_type() -> None:
-    compose = Compose(load_settings(ENV_FILE, {}))
-    assert compose.shown("up", "--detach") == "docker compose up --detach"
-    assert compose.arguments("up")[-3:] == ["--project-name", compose.project, "up"]
-
-
 def test_a_command_runs_in_the_container_of_a_service_which_is_looked_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,18 +54,6 @@ def test_a_command_in_a_service_without_a_container_fails(tmp_path: Path, monkey
     assert compose.exec("partya", "true", check=False).returncode == 1
     with pytest.raises(LabError, match="partya has no running container"):
         compose.exec("partya", "true")
-
-
-def test_the_limit_of_a_command_holds_for_finding_its_container_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docker_client(tmp_path, monkeypatch, "exec /bin/sleep 30")
-    with pytest.raises(LabError, match="did not answer within 0 s"):
-        Compose(load_settings(ENV_FILE, {})).exec("partya", "true", seconds_max=0.2)
-
-
-def test_last_lines_leave_blank_ones_out() -> None:
-    assert last_lines("a\n\n b \n  \nc\n", 2) == [" b", "c"]
 
 
 def test_compose_is_told_the_parties_and_keeps_other_profiles() -> None:

@@ -6,17 +6,12 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab import docker as docker_module
-from corda_lab.lab.docker import Container, ask, at, docker, docker_to_file, inspect_all, on_each, outcomes, problems_of
+from corda_lab.lab.docker import Container, ask, docker, docker_to_file, inspect_all, on_each, outcomes, problems_of
 from support.docker import docker_client
 
 MISSING = 'Failed to initialize: unable to resolve docker endpoint: context "partya": context not found'
 DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 SILENT = "error during connect: Get http://docker.example/v1.41/info: exit status 255: ssh: connect to host refused"
-
-
-def test_a_command_runs_on_the_context_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, 'echo "$@"')
-    assert ask("volume", "ls", on="partya") == "--context partya volume ls\n"
 
 
 @pytest.mark.parametrize(
@@ -34,11 +29,6 @@ def test_an_engine_that_is_not_reached_is_named(
     with pytest.raises(LabError, match=f"^partya: {words}") as caught:
         docker("info", on="partya")
     assert remedy in caught.value.remedy
-
-
-def test_a_command_for_a_container_can_be_typed() -> None:
-    assert Container("a", "partya").shown("exec", "cat", "/x") == "docker --context partya exec a cat /x"
-    assert Container("a").shown("logs") == "docker logs a"
 
 
 def test_a_host_gets_no_more_than_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +71,6 @@ def test_what_is_wrong_with_any_host_is_said_at_once() -> None:
         on_each("abc", act)
 
 
-def test_the_engine_of_this_machine_needs_no_context() -> None:
-    assert at("", "ps") == ["ps"]
-
-
 def test_what_a_container_says_is_no_problem_of_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     docker_client(tmp_path, monkeypatch, "echo 'failed to connect to server: permission denied' >&2; exit 2")
     assert Container("db", "partya").inside("psql").returncode == 2
@@ -107,11 +93,3 @@ def test_containers_are_inspected_with_one_call_on_each_engine(tmp_path: Path, m
     }
     form = "container inspect --format {{.Name}} {{.State}}"
     assert sorted(calls.read_text().splitlines()) == [f"--context b {form} x", f"{form} x gone y"]
-
-
-def test_an_engine_that_is_lost_ends_the_question_with_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    docker_client(tmp_path, monkeypatch, f"case $2 in b) echo '{SILENT}' >&2; exit 1;; esac; echo /x running")
-    with pytest.raises(LabError, match=r"^b: its engine does not answer"):
-        inspect_all([Container("x", "a"), Container("x", "b")], "{{.State}}")

@@ -37,12 +37,6 @@ def ports_of(settings: Settings, published: dict[int, Publisher] | None = None) 
     return doctor.run(doctor.PORT_ROWS, examined)
 
 
-def test_free_ports_are_free_and_different() -> None:
-    ports = doctor.free_ports(8)
-    assert len(set(ports)) == 8
-    assert all(doctor.port_is_free(port) for port in ports)
-
-
 def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int) -> None:
     checks = ports_of(settings_with(BRIDGE_PORT=str(taken_port)))
     taken = checks[0]
@@ -50,12 +44,6 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
     assert f"(process {os.getpid()})" in taken.finding
     assert "BRIDGE_PORT=" in taken.remedy
     assert [check.level for check in checks[1:]] == [Level.OK] * 3
-
-
-def test_names_the_container_that_holds_a_port(taken_port: int) -> None:
-    settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = ports_of(settings, {taken_port: Publisher("shop-web-1", "shop")})
-    assert checks[1].finding == "used by the container shop-web-1"
 
 
 def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
@@ -137,10 +125,6 @@ def test_one_error_tells_all_that_is_in_the_way() -> None:
     assert [str(problem) for problem in raised.value.problems] == ["disk: full. free some", "port 1: taken. stop it"]
 
 
-def test_a_port_that_nobody_listens_on_has_no_owner() -> None:
-    assert doctor.port_owner(doctor.free_ports(1)[0]) == ""
-
-
 def test_an_unreadable_process_table_only_means_that_the_owner_is_unknown(
     tmp_path: Path, taken_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,39 +164,25 @@ def test_remedy_is_that_of_the_table(level: Level, remedy: str) -> None:
 SETTINGS = load_settings(ENV_FILE, {})
 
 
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({}, ""),
+        # Mistakes, which no machine would mend.
+        ({"NOTARY": "jpa", "NODE_CORES": "many"}, ""),
+        ({"NODE_CORES": "9999"}, "NODE_CORES: 9999 cores are too many; this machine has "),
+        ({"NODE_HEAP": "60g", "NODE_MEMORY": "75g"}, "of memory; this machine has 64.0 GiB"),
+        ({"NODE_PRESET": "openssl"}, "the preset openssl needs an image of Corda Enterprise (CORDA_IMAGE)"),
+        ({"NODE_PRESET": "openssl", "CORDA_IMAGE": "example/enterprise:4.10"}, ""),
+    ],
+)
+def test_what_a_shape_needs_and_the_machine_does_not_have_is_lacking(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], reason: str
+) -> None:
     monkeypatch.setattr(machine, "memory_total_bytes", lambda: 64 * GIB)
-
-
-@pytest.mark.usefixtures("memory")
-def test_a_machine_has_the_lab_of_the_repository() -> None:
-    assert doctor.lacking(SETTINGS) == []
-
-
-@pytest.mark.usefixtures("memory")
-def test_cores_that_the_machine_does_not_have_are_lacking() -> None:
-    (found,) = doctor.lacking(SETTINGS.with_values({"NODE_CORES": "9999"}))
-    assert found.startswith("NODE_CORES: 9999 cores are too many; this machine has ")
-
-
-@pytest.mark.usefixtures("memory")
-def test_memory_that_the_machine_does_not_have_is_lacking() -> None:
-    (found,) = doctor.lacking(SETTINGS.with_values({"NODE_HEAP": "60g", "NODE_MEMORY": "75g"}))
-    assert "of memory; this machine has 64.0 GiB" in found
-
-
-@pytest.mark.usefixtures("memory")
-def test_an_image_of_corda_enterprise_is_lacking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corda_lab.lab.shape.is_enterprise", lambda preset: preset == "stock")
-    (found,) = doctor.lacking(SETTINGS)
-    assert found == "the preset stock needs an image of Corda Enterprise (CORDA_IMAGE)"
-    assert doctor.lacking(SETTINGS.with_values({"CORDA_IMAGE": "example/enterprise:4.10"})) == []
-
-
-@pytest.mark.usefixtures("memory")
-def test_a_mistake_is_not_lacking() -> None:
-    assert doctor.lacking(SETTINGS.with_values({"NOTARY": "jpa", "NODE_CORES": "many"})) == []
+    reasons = doctor.lacking(SETTINGS.with_values(values))
+    assert len(reasons) == bool(reason)
+    assert reason in "".join(reasons)
 
 
 def exposures(settings: Settings) -> list[doctor.Check]:

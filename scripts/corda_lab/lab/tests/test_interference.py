@@ -1,10 +1,12 @@
-"""What bends measurements on this machine, read from trees of files like those of the kernel."""
+"""What distorts measurements on this machine."""
 
 from pathlib import Path
 
 import pytest
 
 from corda_lab.host import machine, neighbours
+from corda_lab.host.machine import CpuTime
+from corda_lab.host.neighbours import Program, Reading
 from corda_lab.lab.doctor import DISTORTIONS, Check, Examined, Level, run
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
@@ -12,6 +14,7 @@ from support.docker import docker_client
 
 CONTAINER, OWN = "ab" * 32, "cd" * 32
 SETTINGS = load_settings(ENV_FILE, {})
+PROGRAMS = {"other": Program("", CONTAINER), "own": Program("", OWN)}
 
 
 @pytest.fixture(autouse=True)
@@ -34,35 +37,36 @@ def cpus(root: Path, governors: list[str]) -> Path:
     return folder
 
 
-def cpu_times(root: Path, *, total: int, stolen: int | None = 0, cores: int = 2) -> None:
-    """The CPU times of a machine in ticks, of which none was guest time."""
-    fields = [total - (stolen or 0), 0, 0, 0, 0, 0, 0, *([] if stolen is None else [stolen, 50, 50])]
-    lines = [f"cpu  {' '.join(map(str, fields))}", *(f"cpu{core} 1 2 3" for core in range(cores)), "intr 1 2 3"]
-    write(root / "proc" / "stat", "\n".join(lines))
-
-
-def process(root: Path, pid: int, name: str, ticks: int, *, container: str = "", started: int = 7) -> None:
-    """A process that has used this many ticks, most of them in user mode."""
-    group = f"12:cpuacct:/docker/{container}" if container else "0::/user.slice"
-    write(root / "proc" / str(pid) / "cgroup", f"{group}\n")
-    fields = ["S", *["0"] * 10, str(ticks - 1), "1", *["0"] * 6, str(started), "0"]
-    write(root / "proc" / str(pid) / "stat", f"{pid} ({name}) {' '.join(fields)}\n")
+def reading(at: float, *, stolen: float | None = 0.0, **seconds: float) -> Reading:
+    """The CPU times of a machine with two cores, and the CPU-seconds of its processes by their names."""
+    processes = {
+        (pid, 7.0): (PROGRAMS.get(name, Program(name)), used) for pid, (name, used) in enumerate(seconds.items())
+    }
+    return Reading(processes, CpuTime(at, 2 * at, stolen), at)
 
 
 def by_name(checks: list[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def examined(root: Path, later: object = None) -> dict[str, Check]:
-    """The checks of a tree that ``later`` changes between the two readings."""
-    it = Examined(SETTINGS, root=root, pause=lambda _: later() if callable(later) else None)
+QUIET = (reading(100), reading(101))
+
+
+def examined(root: Path, readings: tuple[Reading, Reading] = QUIET) -> dict[str, Check]:
+    it = Examined(SETTINGS, root=root)
+    it.readings = readings
     return by_name(run(DISTORTIONS, it))
 
 
 def test_a_machine_that_shows_nothing_can_be_told_nothing_about(tmp_path: Path) -> None:
-    checks = examined(tmp_path)
-    assert [check.level for check in checks.values()] == [Level.UNKNOWN] * 4
-    assert all("cannot be told here" in check.finding and check.remedy for check in checks.values())
+    unknown = (reading(100, stolen=None), reading(101, stolen=None))
+    checks = examined(tmp_path, unknown)
+    levels = {name: check.level for name, check in checks.items()}
+    assert levels == {
+        **dict.fromkeys(("CPU governor", "CPU turbo", "CPU steal"), Level.UNKNOWN),
+        "neighbours": Level.OK,
+    }
+    assert all("cannot be told here" in check.finding and check.remedy for check in checks.values() if check.remedy)
 
 
 def test_a_fixed_frequency_is_fine(tmp_path: Path) -> None:
@@ -100,78 +104,34 @@ def test_turbo_is_read_from_the_switch_of_any_driver(
     assert examined(tmp_path)["CPU turbo"].level is level
 
 
-def test_cpu_steal_is_that_between_the_readings(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000, stolen=500)
-    assert examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=501))["CPU steal"].level is Level.OK
-    cpu_times(tmp_path, total=1000, stolen=500)
-    seen = examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=525))["CPU steal"]
-    assert seen.level is Level.WARNING
-    assert seen.finding.startswith("12.5 % now: other virtual machines")
-
-
-def test_a_kernel_without_steal_is_not_one_with_none(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000, stolen=None)
-    later = examined(tmp_path, lambda: cpu_times(tmp_path, total=1200, stolen=None))
-    assert later["CPU steal"].level is Level.UNKNOWN
+@pytest.mark.parametrize(("stolen", "level"), [(0.01, Level.OK), (0.25, Level.WARNING)])
+def test_cpu_steal_is_that_between_the_readings(tmp_path: Path, stolen: float, level: Level) -> None:
+    check = examined(tmp_path, (reading(100, stolen=5), reading(101, stolen=5 + stolen)))["CPU steal"]
+    assert check.level is level
+    assert check.finding.startswith(f"{50 * stolen:.1f} % now")
 
 
 def test_names_the_programs_and_containers_that_use_the_cpu(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000)
-    process(tmp_path, 10, "firefox", 100)
-    process(tmp_path, 11, "firefox", 100)
-    process(tmp_path, 12, "java", 100, container=CONTAINER)
-    process(tmp_path, 13, "java", 100, container=OWN)
-    process(tmp_path, 14, "odd) S (name", 100)
-    process(tmp_path, 15, "idle", 100)
-
-    def later() -> None:
-        cpu_times(tmp_path, total=1200)
-        process(tmp_path, 10, "firefox", 120)
-        process(tmp_path, 11, "firefox", 120)
-        process(tmp_path, 12, "java", 150, container=CONTAINER)
-        process(tmp_path, 13, "java", 180, container=OWN)
-        process(tmp_path, 14, "odd) S (name", 110)
-        process(tmp_path, 15, "idle", 101)
-
-    seen = examined(tmp_path, later)["neighbours"]
-    assert seen.level is Level.WARNING
-    assert seen.finding.startswith(
-        "container shop-web-1 (0.50 cores), firefox (0.40 cores), odd) S (name (0.10 cores): what they use"
-    )
-    assert "idle" not in seen.finding
-    assert "partya" not in seen.finding
+    before = reading(100, firefox=1, other=1, own=1, idle=1)
+    after = reading(101, firefox=1.4, other=1.5, own=1.8, idle=1.01)
+    check = examined(tmp_path, (before, after))["neighbours"]
+    assert check.level is Level.WARNING
+    assert check.finding.startswith("container shop-web-1 (0.50 cores), firefox (0.40 cores): what they use")
 
 
-def test_a_process_with_the_id_of_one_that_ended_begins_at_nothing(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000)
-    process(tmp_path, 10, "old", 900, started=7)
-    before = neighbours.read(tmp_path)
-    cpu_times(tmp_path, total=1200)
-    process(tmp_path, 10, "new", 30, started=1900)
-    after = neighbours.read(tmp_path)
-    assert before is not None
-    assert after is not None
-    ((program, cores),) = neighbours.cores_used(before, after)
-    assert (program.name, round(cores, 3)) == ("new", 0.3)
-
-
-def test_a_quiet_machine_has_no_neighbours(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000)
-    process(tmp_path, 10, "idle", 100)
-    assert examined(tmp_path, lambda: cpu_times(tmp_path, total=1200))["neighbours"].level is Level.OK
+def test_processes_of_one_name_count_together_and_one_with_the_id_of_another_begins_at_nothing() -> None:
+    program = Program("java")
+    before = Reading({(1, 7.0): (program, 90.0), (2, 7.0): (program, 5.0)}, at=100)
+    after = Reading({(1, 1900.0): (program, 0.5), (2, 7.0): (program, 5.5)}, at=102)
+    assert neighbours.cores_used(before, after) == [(program, 0.5)]
+    assert neighbours.cores_used(before, after, without={1}) == [(program, 0.25)]
 
 
 def test_only_the_busiest_neighbours_are_named(tmp_path: Path) -> None:
-    cpu_times(tmp_path, total=1000)
-    for pid in range(8):
-        process(tmp_path, pid + 1, f"program-{pid}", 100)
-
-    def later() -> None:
-        cpu_times(tmp_path, total=1200)
-        for pid in range(8):
-            process(tmp_path, pid + 1, f"program-{pid}", 110 + pid)
-
-    finding = examined(tmp_path, later)["neighbours"].finding
+    names = [f"program-{number}" for number in range(8)]
+    before = reading(100, **dict.fromkeys(names, 1.0))
+    after = reading(101, **{name: 1.1 + number / 100 for number, name in enumerate(names)})
+    finding = examined(tmp_path, (before, after))["neighbours"].finding
     assert finding.startswith("program-7 (0.17 cores)")
     assert "program-2" not in finding
     assert "and 3 more: " in finding

@@ -26,11 +26,6 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def test_returns_the_status_of_a_command() -> None:
-    status = processes.follow(python("raise SystemExit(3)"), lambda: "", seconds_max=30, every_seconds=60)
-    assert status == 3
-
-
 def test_a_command_that_takes_too_long_is_ended() -> None:
     process = python("import time; time.sleep(600)")
     assert processes.follow(process, lambda: "", seconds_max=0, every_seconds=60) is None
@@ -59,12 +54,6 @@ def test_ctrl_c_ends_the_command_and_goes_on_to_the_caller() -> None:
     with pytest.raises(KeyboardInterrupt):
         processes.follow(process, interrupt, seconds_max=60, every_seconds=60)
     assert not is_alive(process.pid)
-
-
-def test_grafana_has_no_address_where_it_is_left_out() -> None:
-    settings = load_settings(ENV_FILE, {})
-    assert lifecycle.urls(settings)["Grafana"] == "http://127.0.0.1:3000"
-    assert "Grafana" not in lifecycle.urls(settings, without=["grafana"])
 
 
 @pytest.mark.parametrize(

@@ -39,14 +39,6 @@ def test_notes_when_each_became_ready(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "       3.0 s  bootstrap   done\n      50.0 s  partya      healthy\n"
 
 
-def test_notes_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = event("partya", "start"), event("partya", "die", exit_code=137), event("bridge", "health_status: unhealthy")
-    found = progress(*lines)
-    assert found.tell() == "waiting: bootstrap, partya, bridge"
-    assert "partya      exited with 137\n" in capsys.readouterr().out
-    assert found.conditions["bridge"] == "unhealthy"
-
-
 @pytest.mark.parametrize(
     ("service", "code", "codes"),
     [
@@ -91,14 +83,3 @@ def test_a_line_that_is_half_written_is_read_when_it_is_whole() -> None:
         stream.write(part)
         stream.seek(position)
         assert found.tell() == told
-
-
-def test_clocks_that_differ_do_not_show(capsys: pytest.CaptureFixture[str]) -> None:
-    progress(event("partya", "health_status: healthy", after=3600)).tell()
-    assert capsys.readouterr().out == "      60.0 s  partya      healthy\n"
-
-
-def test_others_of_the_project_are_left_alone() -> None:
-    found = progress(event("grafana", "start"), event("grafana", "health_status: unhealthy"))
-    assert found.tell() == "waiting: bootstrap, partya, bridge"
-    assert found.containers == {}

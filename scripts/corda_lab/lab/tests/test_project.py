@@ -74,11 +74,6 @@ def test_without_an_engine_the_name_follows_from_the_folder(docker: Install, che
     assert settled(checkout) == project.own_name(checkout)
 
 
-def test_a_moved_checkout_keeps_its_project(docker: Install, checkout: Path) -> None:
-    first = settled(checkout)
-    assert settled(checkout.rename(checkout.with_name("moved"))) == first
-
-
 def test_what_the_user_has_chosen_is_left_alone(
     docker: Install, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,10 +48,6 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return found
 
 
-def test_where_nothing_is_there_is_nothing_to_lose(engine: Engine) -> None:
-    assert project.is_replaceable(PROJECT)
-
-
 def test_a_sweep_replaces_the_lab_that_a_sweep_started_and_no_other(engine: Engine) -> None:
     engine.container = "first"
     assert not project.is_replaceable(PROJECT)

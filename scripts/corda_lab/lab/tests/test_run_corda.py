@@ -93,16 +93,6 @@ def test_a_node_starts_in_its_volume_and_with_its_own_keys(node: Container) -> N
     assert stat.S_IMODE((node.base / "cordapps/flows.jar").stat().st_mode) & 0o077 == 0
 
 
-def test_copies_of_keys_from_older_versions_of_the_lab_are_replaced(node: Container) -> None:
-    for name in ("node.conf", "certificates/nodekeystore.jks"):
-        path = node.base / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("older", encoding="utf-8")
-    node.start()
-    assert (node.base / "node.conf").readlink() == node.root / "node/node.conf"
-    assert (node.base / "certificates/nodekeystore.jks").is_symlink()
-
-
 def test_only_volumes_and_what_is_temporary_are_written(node: Container) -> None:
     def outside() -> set[Path]:
         kept = ("opt/corda/persistence", "opt/corda/artemis", "tmp", "proc", "calls")

@@ -10,13 +10,6 @@ from corda_lab.lab.settings import Settings, load_settings, parse_env_file, pars
 from corda_lab.paths import ENV_FILE
 
 
-def test_reads_the_repository_s_own_file() -> None:
-    settings = load_settings(ENV_FILE, {})
-    assert settings.project.startswith("corda-lab")
-    assert settings.url("BRIDGE_PORT") == "http://127.0.0.1:8080"
-    assert settings.size("NODE_MEMORY") > settings.size("NODE_HEAP")
-
-
 @pytest.mark.parametrize("address", ["", "127.0.0.1", "127.0.1.1", "localhost", "::1"])
 def test_the_bridge_needs_no_token_on_this_machine(address: str) -> None:
     settings = load_settings(ENV_FILE, {"BRIDGE_ADDRESS": address})
@@ -160,18 +153,6 @@ def test_the_parties_are_the_first_of_the_alphabet() -> None:
     assert settings.nodes[0] == "Notary"
     assert Settings({}).parties == ("PartyA", "PartyB", "PartyC")
     assert Settings({"PARTIES": "11"}).parties[-1] == "PartyK"
-
-
-@pytest.mark.parametrize("count", ["1", "12", "many", "-3"])
-def test_names_the_number_of_parties_that_makes_no_network(count: str) -> None:
-    with pytest.raises(LabError, match=r"^PARTIES: "):
-        _ = Settings({"PARTIES": count}).parties
-
-
-def test_the_services_follow_the_number_of_parties() -> None:
-    settings = load_settings(ENV_FILE, {})
-    assert settings.with_values({"PARTIES": "2"}).services[:4] == ("bootstrap", "notary", "partya", "partyb")
-    assert len(settings.with_values({"PARTIES": "5"}).services) == 11
 
 
 def test_every_knob_is_in_the_file_with_its_default() -> None:

@@ -49,10 +49,8 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
     ("values", "words"),
     [
         ({"DATABASE": "mysql"}, "DATABASE: unknown database 'mysql'; choose from h2, postgres"),
-        ({"NOTARY": "paxos"}, "NOTARY: unknown notary 'paxos'; choose from bft, jpa, raft, simple, validating"),
         ({"NODE_PRESET": "quick"}, "NODE_PRESET: unknown preset 'quick'; choose from"),
         ({"NODE_PRESET": "no-compression"}, "no-compression needs Corda Enterprise"),
-        ({"NODE_PRESET": "openssl"}, "openssl needs Corda Enterprise. Choose another preset, or set CORDA_IMAGE to"),
         (
             {"DATABASE": "postgres", "NODE_PRESET": "connection-pool-30", "PARTIES": "5"},
             "NODE_PRESET: 6 nodes need 190 connections. Set POSTGRES_MAX_CONNECTIONS=190",
@@ -70,31 +68,18 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             "NOTARY: raft is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
         (
-            {"NOTARY": "bft", "CORDA_VERSION": "3.3"},
-            "NOTARY: bft is not supported with Corda 3.3. Use Corda 4.0 or newer",
-        ),
-        (
             {"CORDAPP": "finance", "CORDA_VERSION": "3.3"},
             "CORDAPP: finance is not supported with Corda 3.3. Use Corda 4.0 or newer",
         ),
-        ({"CORDAPP": "accounts"}, "CORDAPP: unknown cordapp 'accounts'; choose from lab, finance"),
         ({"NODE_CORES": "9"}, "NODE_CORES: 9 cores are too many; this machine has 8"),
-        ({"NODE_CORES": "all"}, "NODE_CORES: 'all' is not a number of cores"),
         (
             {"NODE_CPUSET": "0-8"},
             "NODE_CPUSET: 0-8 includes a core that this machine does not have; its last core is 7",
         ),
-        ({"NODE_CPUSET": "first"}, "NODE_CPUSET: 'first' is not a set of cores"),
         ({"NODE_HEAP": "2g"}, "NODE_HEAP: 2g does not fit in NODE_MEMORY=2g. Set NODE_MEMORY=3072m"),
-        ({"NODE_HEAP": "much"}, "NODE_HEAP: 'much' is not a memory size"),
         ({"NODE_HEAP": "1.5g"}, "NODE_HEAP: '1.5g' is not a memory size; use a value such as 1536m or 2g"),
-        (
-            {"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "50"},
-            "4 nodes need 210 connections. Set POSTGRES_MAX_CONNECTIONS=210",
-        ),
         ({"DATABASE": "postgres", "POSTGRES_POOL_SIZE": "some"}, "POSTGRES_POOL_SIZE: 'some' is not a number"),
         ({"LINKS": "partya-partyb"}, "LINKS: 'partya-partyb' is not a link"),
-        ({"LINKS": "partya-partyb=0mbit"}, "LINKS: 'partya-partyb=0mbit' is not a link"),
         ({"LINKS": "partya-partya=+1ms"}, "LINKS: partya-partya=+1ms connects partya with itself. Remove it."),
         (
             {"LINKS": "partya-partyb=+1ms partya-partyb=+2ms"},
@@ -113,19 +98,14 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
             {"POSTGRES_CORES": "2"},
             "POSTGRES_CORES: 2 cores of PostgreSQL need PostgreSQL. Add --database postgres, or leave it",
         ),
-        ({"DATABASE": "postgres", "POSTGRES_CORES": "9"}, "POSTGRES_CORES: 9 cores are too many; this machine has 8"),
         ({"BRIDGE_RPC": "single"}, "BRIDGE_RPC: unknown rpc 'single'; choose from shared, left-open"),
-        ({"BRIDGE_MAX_OUTSTANDING_FLOWS": "0"}, "BRIDGE_MAX_OUTSTANDING_FLOWS: '0' is not a valid number of"),
         ({"BRIDGE_MAX_OUTSTANDING_FLOWS": "100001"}, "is not a valid number of flows; use 1 to 100000"),
         ({"BRIDGE_MAX_ATTACHMENT_BYTES": "50m"}, "'50m' is not a valid number of bytes; use 1024 to 209715200"),
-        ({"BRIDGE_MAX_ATTACHMENT_BYTES": "999999999", "BRIDGE_HEAP": "9g", "BRIDGE_MEMORY": "10g"}, "use 1024 to"),
         (
             {"BRIDGE_MAX_ATTACHMENT_BYTES": "52428800"},
             "attachments of 50 MiB need a bridge heap 8 times as large. Set BRIDGE_HEAP=400m, or use smaller",
         ),
         ({"BRIDGE_HEAP": "1g"}, "BRIDGE_HEAP: 1g does not fit in BRIDGE_MEMORY=768m. Set BRIDGE_MEMORY=1408m."),
-        ({"BRIDGE_HEAP": "big"}, "BRIDGE_HEAP: 'big' is not a memory size"),
-        ({"BRIDGE_MEMORY": "big"}, "BRIDGE_MEMORY: 'big' is not a memory size"),
     ],
 )
 def test_what_cannot_be_is_said_with_its_remedy(values: dict[str, str], words: str) -> None:
@@ -185,16 +165,6 @@ def test_volumes_are_kept_for_the_knobs_that_the_bootstrapper_compares() -> None
 def test_the_bootstrapper_knows_the_same_lowest_platform_of_a_notary(notary: str) -> None:
     file = ROOT / "configs" / "notaries" / f"{notary}.conf"
     assert f"platformVersionMin = {shape.NOTARY_PLATFORM_MIN[notary]}\n" in file.read_text(encoding="utf-8")
-
-
-def test_reads_the_label_of_a_running_node() -> None:
-    label = "CORDA_VERSION=4.5 DATABASE=postgres NODE_CPUSET= LINKS='partya-partyb=+40ms partya-postgres=+8ms'"
-    assert shape.parse_label(label) == {
-        "CORDA_VERSION": "4.5",
-        "DATABASE": "postgres",
-        "NODE_CPUSET": "",
-        "LINKS": "partya-partyb=+40ms partya-postgres=+8ms",
-    }
 
 
 def test_compose_is_told_the_whole_shape() -> None:

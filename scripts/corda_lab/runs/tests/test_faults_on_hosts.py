@@ -16,8 +16,7 @@ from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
-from corda_lab.swarm.deployment import DeployedStack
-from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder
 from lab_workload.faults import Fault, FaultKind
 from support.docker import docker_client
 from support.labs import lab_with
@@ -31,6 +30,7 @@ KNOWN = Deployment(
     workers=[],
     images={},
     helper_image="lab-swarm/tools:1",
+    reader_image="lab-swarm/node:1",
     hosts=["one", "two"],
     is_running=True,
 )

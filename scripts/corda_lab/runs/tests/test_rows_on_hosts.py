@@ -13,8 +13,7 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.swarm.deployment import DeployedStack
-from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder
 from support.docker import docker_client
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).with_values({"PARTIES": "2"}).values, "lab")
@@ -27,14 +26,10 @@ KNOWN = Deployment(
     workers=["two", "far"],
     images={},
     helper_image="registry/locust:1",
+    reader_image="registry/node:1",
     hosts=["one", "two", "load", "far"],
     is_running=True,
 )
-DOCUMENT = """\
-services:
-  notary: {image: "registry/node:1"}
-  locust: {image: "registry/locust:1"}
-"""
 SERVICES = {"one": ("notary", "partya"), "two": ("partyb",), "load": ("locust",), "far": ()}
 LISTED = "".join(
     f"""
@@ -52,10 +47,7 @@ Install = Callable[..., None]
 @pytest.fixture
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    folder = StackFolder.of("lab")
-    folder.create()
-    folder.stack_file.write_text(DOCUMENT)
-    return DeployedStack(SETTINGS, folder, KNOWN)
+    return DeployedStack(SETTINGS, StackFolder.of("lab"), KNOWN)
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm.placement import find_placement, fit
-from corda_lab.swarm.project import Project, parse_project
-from corda_lab.swarm.stack import Derivation, ImageCommand, NetworkFiles
+from corda_lab.swarm.stack import Derivation, ImageCommand, Project, parse_project
 
 FULL = {
     "DATABASE": "postgres",
@@ -69,7 +68,7 @@ def default_project() -> Project:
 
 
 @pytest.fixture
-def network(tmp_path: Path, project: Project) -> NetworkFiles:
+def network(tmp_path: Path, project: Project) -> Path:
     """What the bootstrapper has written, for every service that any shape has."""
     root = tmp_path / "bootstrapped"
     for volume, place in project.bootstrapped.items():
@@ -78,15 +77,15 @@ def network(tmp_path: Path, project: Project) -> NetworkFiles:
             path = root / place.lstrip("/") / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content.format(name=volume), encoding="utf-8")
-    return NetworkFiles(root)
+    return root
 
 
 @pytest.fixture
-def derivation_of(network: NetworkFiles) -> Callable[..., Derivation]:
+def derivation_of(network: Path) -> Callable[..., Derivation]:
     """Return a function that puts together what a stack is derived from."""
 
     def made(project: Project, placement: str = "one-node-per-host") -> Derivation:
         commands = {project.services[name]["image"]: one for name, one in COMMANDS.items() if name in project.services}
-        return Derivation(project, fit(find_placement(placement), project), network, commands)
+        return Derivation(project, fit(find_placement(placement), project.running), network, commands)
 
     return made

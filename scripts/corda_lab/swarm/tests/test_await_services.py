@@ -76,18 +76,7 @@ def test_after_its_limit_it_names_the_service_and_ends(tmp_path: Path) -> None:
     assert errors.startswith("await-services: postgres was not ready within 1 s; ")
 
 
-def test_the_status_is_that_of_the_command(tmp_path: Path) -> None:
-    container = Container(tmp_path, "getent")
-    (container.known / "postgres").touch()
-    assert ended(container.start("1", "postgres", "sh", "-c", "exit 7"))[0] == 7
-
-
 def test_an_image_that_cannot_resolve_names_says_so(tmp_path: Path) -> None:
     status, _, errors = ended(Container(tmp_path, None).start("1", "postgres", "sh"))
     assert status == 2
     assert "neither getent nor nslookup" in errors
-
-
-def test_too_few_arguments_print_the_usage(tmp_path: Path) -> None:
-    status, _, errors = ended(Container(tmp_path, "getent").start("1", "postgres"))
-    assert (status, errors) == (2, "await-services: use: await-services SECONDS SERVICE[,SERVICE]… COMMAND…\n")

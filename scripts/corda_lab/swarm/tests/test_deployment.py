@@ -1,4 +1,4 @@
-"""A stack that runs, as everything that measures asks for it. The client of the engines is a small program here."""
+"""A stack that runs, and the record of it. The client of the engines is a small program here."""
 
 import json
 from collections.abc import Callable
@@ -9,14 +9,13 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import LabError
 from corda_lab.lab.docker import Container
-from corda_lab.lab.lab import Lab, Service, parse_services
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.runs.collect import copy_rows
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deployment import DeployedStack
-from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder, named
 from support.docker import docker_client
+from support.stacks import deployment as record
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
 KNOWN = Deployment(
@@ -27,6 +26,7 @@ KNOWN = Deployment(
     workers=[],
     images={"partya": "lab/node:4.10", "locust": "lab/locust"},
     helper_image="images.lab/lab/locust",
+    reader_image="images.lab/lab/node:4.10-abc",
     hosts=["gone", "one", "two", "three"],
     is_running=True,
 )
@@ -50,21 +50,6 @@ INFO = json.dumps(
         "SystemTime": "2026-11-26T02:00:00Z",
     }
 )
-DOCUMENT = """\
-services:
-  locust:
-    image: images.lab/lab/locust
-    environment: {PRICE: "5$$"}
-    configs:
-      - {source: iou, target: /etc/corda-lab/workloads/iou.yaml}
-    networks: [default]
-  notary:
-    image: images.lab/lab/node:4.10-abc
-volumes: {}
-configs:
-  iou: {file: FILE}
-"""
-
 Install = Callable[..., None]
 
 
@@ -72,11 +57,6 @@ Install = Callable[..., None]
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DeployedStack:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     folder = StackFolder.of("lab")
-    folder.create()
-    file = tmp_path / "iou.yaml"
-    file.write_text("flow: iou\n")
-    file.chmod(0o600)
-    folder.stack_file.write_text(DOCUMENT.replace("FILE", str(file)))
     folder.note(KNOWN)
     return DeployedStack(SETTINGS, folder, KNOWN)
 
@@ -132,11 +112,6 @@ def test_the_newest_container_of_each_service_counts(stack: DeployedStack, docke
     assert found["locust"].condition == "starting"
 
 
-def test_what_is_no_service_of_the_record_is_left_out() -> None:
-    (other,) = parse_services("x.1.y\tdead\tDead\tother_service\n", "one", prefix="lab-swarm_")
-    assert (other.name, other.state, other.health, other.exit_code) == ("other_service", "dead", "", 0)
-
-
 def test_a_command_runs_in_the_container_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker()
     assert stack.exec("partya", "true").returncode == 0
@@ -157,58 +132,25 @@ def test_a_container_that_swarm_has_replaced_is_looked_for_again(
     assert calls(tmp_path)[-1] == "--context one exec lab-swarm_partya.1.new true"
 
 
-def test_a_service_without_a_container_fails_like_one_that_has_stopped(
-    stack: DeployedStack, docker: Install, tmp_path: Path
-) -> None:
-    docker()
-    done = stack.exec("partyb", "true", check=False)
-    assert (done.returncode, done.stderr) == (1, "partyb has no running container")
-    with pytest.raises(LabError, match="partyb has no running container"):
-        stack.exec_to_file(tmp_path / "rows", "partyb", "cat")
-
-
 def test_a_host_that_does_not_answer_is_named(stack: DeployedStack, docker: Install) -> None:
     docker('case "$*" in *"context two"*) echo "error during connect: ssh" >&2; exit 1;; esac')
     with pytest.raises(LabError, match=r"^two: its engine does not answer"):
         stack.services()
 
 
-def test_a_load_gets_its_files_before_it_starts(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
-    docker(
-        f"""case "$*" in
-            *" cp "*) ls -l "${{4%.}}" >> {tmp_path}/copied;;
-            *" create "*) echo "$PRICE" > {tmp_path}/price;;
-        esac"""
-    )
-    load = Container("load", stack.load_contexts[0])
-    stack.start_load(load, ["--headless"], label="org.cordalab.run=x", has_alias=True)
-    created, copied, started = calls(tmp_path)
-    assert created.startswith("--context three create --name=load --label=org.cordalab.run=x")
-    assert "--env=PRICE " in created
-    assert (tmp_path / "price").read_text() == "5$\n"
-    assert created.endswith(" images.lab/lab/locust --headless")
-    assert copied.endswith("/. load:/etc/corda-lab/workloads")
-    assert started == "--context three start load"
-    # The user of the container is another one than that of this machine.
-    assert "-rw-r--r--" in (tmp_path / "copied").read_text()
-
-
-def test_a_file_that_was_deleted_since_the_start_is_named(
-    stack: DeployedStack, docker: Install, tmp_path: Path
-) -> None:
+def test_a_load_is_started_on_its_host(stack: DeployedStack, docker: Install, tmp_path: Path) -> None:
     docker()
-    (tmp_path / "iou.yaml").unlink()
-    with pytest.raises(LabError, match=r"iou.yaml: cannot be read \(No such file") as caught:
-        stack.start_load(Container("load", stack.load_contexts[0]), [], label="a=b")
+    load = Container("load", stack.load_contexts[0])
+    with pytest.raises(LabError, match=r"load\.json: is gone") as caught:
+        stack.start_load(load, ["--headless"], label="org.cordalab.run=x")
     assert "`scripts/lab up --on PLACEMENT`" in caught.value.remedy
-
-
-def test_rows_are_copied_from_the_host_on_which_they_were_written(docker: Install, tmp_path: Path) -> None:
-    docker('case "$*" in *missing*) exit 1;; esac')
-    worker = Container("load-worker-1", "two")
-    assert copy_rows(worker, "x.1.ndjson", tmp_path / "x")
-    assert not copy_rows(worker, "missing", tmp_path / "x")
-    assert calls(tmp_path)[0] == (f"--context two cp load-worker-1:/var/lib/corda-lab/rows/x.1.ndjson {tmp_path / 'x'}")
+    stack.folder.load_file.write_text("{}")
+    stack.start_load(load, ["--headless"], label="org.cordalab.run=x", has_alias=True)
+    (call,) = calls(tmp_path)
+    assert call == (
+        f"--context three compose --file {stack.folder.load_file} --project-name lab-swarm-load run --detach --no-deps"
+        " --label org.cordalab.run=x --label org.cordalab.stack=lab-swarm --use-aliases --name load locust --headless"
+    )
 
 
 def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
@@ -217,11 +159,6 @@ def test_workers_are_where_the_placement_has_them(stack: DeployedStack) -> None:
     spread = DeployedStack(SETTINGS, stack.folder, placed)
     assert spread.load_contexts == ("three", "two", "two", "four")
     assert "four" in spread.contexts
-
-
-def test_images_have_the_names_of_a_lab_on_one_machine(stack: DeployedStack) -> None:
-    assert stack.recorded_image("partya", "images.lab/lab/node:4.10-abc") == "corda-lab/node:4.10"
-    assert stack.reader_image == "images.lab/lab/node:4.10-abc"
 
 
 def test_the_settings_of_a_node_are_those_that_the_bootstrapper_wrote(stack: DeployedStack) -> None:
@@ -297,42 +234,29 @@ def test_the_neighbours_of_a_container_are_on_all_hosts(stack: DeployedStack, do
     assert all('{{with index .NetworkSettings.Networks "lab-swarm_default"}}' in call for call in asked)
 
 
-def test_without_a_record_no_engine_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "CACHE", tmp_path)
-    docker_client(tmp_path, monkeypatch, "exit 1")
-    assert deployment.find(SETTINGS) is None
-
-
-def test_a_stack_has_the_shape_of_its_services(
-    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "shape"),
+    [
+        (
+            (
+                'case "$1 $2" in "service ls") echo lab-swarm_partya;; '
+                "*) printf 'lab-swarm_partya\\tPARTIES=5 NODE_HEAP=768m\\n';; esac"
+            ),
+            "768m",
+        ),
+        ("true", None),
+        ("case $1 in info) echo inactive;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac", None),
+    ],
+    ids=["its services have the shape", "there are no services", "the engine has left its swarm"],
+)
+def test_a_stack_of_the_record_is_there_if_it_has_services(
+    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, shape: str | None
 ) -> None:
     (tmp_path / "bin").mkdir()
-    script = (
-        'case "$1 $2" in "service ls") echo lab-swarm_partya;; '
-        "*) printf 'lab-swarm_partya\\tPARTIES=5 NODE_HEAP=768m\\n';; esac"
-    )
     docker_client(tmp_path / "bin", monkeypatch, script)
-    found = deployment.find(SETTINGS)
-    assert found is not None
-    assert found.settings["NODE_HEAP"] == "768m"
-    assert found.known == stack.known
-
-
-def test_a_record_without_services_is_no_stack(
-    stack: DeployedStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert stack
-    (tmp_path / "bin").mkdir()
-    docker_client(tmp_path / "bin", monkeypatch, "true")
-    assert deployment.find(SETTINGS) is None
-
-
-@pytest.mark.usefixtures("stack")
-def test_an_engine_that_has_left_its_swarm_has_no_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bin").mkdir()
-    said = "case $1 in info) echo inactive;; *) echo 'This node is not a swarm manager.' >&2; exit 1;; esac"
-    docker_client(tmp_path / "bin", monkeypatch, said)
-    assert deployment.find(SETTINGS) is None
+    present = deployment.find(SETTINGS)
+    assert (present and present.settings["NODE_HEAP"]) == shape
+    assert present is None or present.known == stack.known
 
 
 def test_an_engine_that_does_not_say_what_runs_is_told_with_what_to_do(
@@ -344,3 +268,24 @@ def test_an_engine_that_does_not_say_what_runs_is_told_with_what_to_do(
     with pytest.raises(LabError, match="not a swarm manager") as caught:
         deployment.find(SETTINGS)
     assert str(stack.folder.deployment_file) in caught.value.remedy
+
+
+def test_hosts_of_earlier_deployments_are_not_forgotten_before_the_stack_is_removed(stack: DeployedStack) -> None:
+    folder = stack.folder
+    assert folder.root.stat().st_mode & 0o777 == 0o700
+    folder.note_ended()
+    folder.note(record("new", ["three", "four"]))
+    known = folder.known()
+    assert known is not None
+    assert (known.placement, known.hosts, known.is_running) == ("new", ["gone", "one", "two", "three", "four"], False)
+    folder.deployment_file.write_text("{", encoding="utf-8")
+    with pytest.raises(LabError, match=r"deployment\.json: is damaged"):
+        folder.known()
+    folder.forget()
+    assert folder.known() is None
+
+
+def test_a_placement_of_this_checkout_is_named_from_its_root_on() -> None:
+    assert named(str(paths.ROOT / "tests" / "swarm" / "placement.yaml")) == "tests/swarm/placement.yaml"
+    assert named("one-node-per-host") == "one-node-per-host"
+    assert named("/elsewhere/mine.yaml") == "/elsewhere/mine.yaml"

@@ -3,28 +3,67 @@
 ``docker compose config`` prints the one; tests/swarm look at what Swarm reads of the other.
 """
 
-from collections.abc import Callable
+import copy
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from corda_lab.errors import LabError
-from corda_lab.swarm.project import CARRIED, LEFT_OUT, Project
+from corda_lab.paths import CONFIGS, ROOT
+from corda_lab.swarm.lifecycle import copy_files
+from corda_lab.swarm.placement import GENERATOR
 from corda_lab.swarm.stack import (
     AWAIT_SECONDS_MAX,
     AWAIT_TARGET,
+    BYTES_MAX,
+    CARRIED,
+    LEFT_OUT,
     RETRIES,
     Derivation,
     DerivedService,
     ImageCommand,
+    Project,
     Stack,
     derive,
+    files_of,
+    parse_project,
+    secret_of,
+    stack_image,
 )
+from lab_workload.row import ROWS_DIRECTORY
 from support.stacks import with_service
 
 DerivationOf = Callable[..., Derivation]
+NAME_MAX = 64
+"""Swarm's limit of the name of a secret."""
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (("services", "partya"), "compose.yaml.services.partya.sysctls: has no rule for Docker Swarm"),
+        (("services", "partya", "healthcheck"), "compose.yaml.services.partya.healthcheck.sysctls: has no rule"),
+        (("services", "partya", "volumes", 0), "compose.yaml.services.partya.volumes[0].sysctls: has no rule"),
+        (("networks", "default"), "compose.yaml.networks.default.sysctls: has no rule"),
+        ((), "compose.yaml.sysctls: has no rule"),
+    ],
+)
+def test_an_unknown_field_is_named(config: dict[str, Any], place: tuple[Any, ...], expected: str) -> None:
+    changed = copy.deepcopy(config)
+    inner = changed
+    for part in place:
+        inner = inner[part]
+    inner["sysctls"] = {"net.core.somaxconn": 1024}
+    with pytest.raises(LabError) as caught:
+        parse_project(changed)
+    assert caught.value.message.startswith(expected)
+    assert "stack.py" in caught.value.remedy
 
 
 @pytest.fixture
@@ -46,10 +85,6 @@ def test_what_swarm_has_too_is_carried_over(config: dict[str, Any], services: An
             field: given.get(field) or None for field in CARRIED
         }
         assert service.keys().isdisjoint({*LEFT_OUT, "mem_limit", "cpus", "pids_limit", "tmpfs", "shm_size", "restart"})
-
-
-def test_the_stack_has_the_services_of_the_shape_without_the_bootstrapper(services: Any, project: Project) -> None:
-    assert set(services) == set(project.services) - {"bootstrap"}
 
 
 def test_limits_are_those_of_compose_and_reservations_those_of_the_placement(services: Any) -> None:
@@ -83,13 +118,8 @@ def test_a_service_restarts_as_in_compose(
     restart: str, policy: dict[str, Any], project: Project, derivation_of: DerivationOf
 ) -> None:
     derivation = derivation_of(with_service(project, "locust", restart=restart))
-    service = DerivedService("locust", derivation.project.services["locust"], derivation).fragment
+    service = DerivedService("locust", derivation).fragment
     assert service["deploy"]["restart_policy"] == policy
-
-
-def test_a_service_without_a_restart_policy_is_not_restarted(services: Any, config: dict[str, Any]) -> None:
-    assert "restart" not in config["services"]["locust"]
-    assert services["locust"]["deploy"]["restart_policy"] == {"condition": "none"}
 
 
 def test_what_is_not_healthy_is_not_stopped(services: Any, config: dict[str, Any]) -> None:
@@ -99,20 +129,12 @@ def test_what_is_not_healthy_is_not_stopped(services: Any, config: dict[str, Any
             assert service["healthcheck"] == {**own, "retries": RETRIES}, name
 
 
-def test_a_node_waits_for_what_it_depends_on(services: Any) -> None:
+def test_a_node_waits_for_what_it_depends_on(services: Any, stack: Stack) -> None:
     waiting = ["sh", AWAIT_TARGET, str(AWAIT_SECONDS_MAX), "links,postgres"]
     assert services["partya"]["entrypoint"] == [*waiting, "bash", "/network/bin/run-corda"]
     assert "command" not in services["partya"]
-    assert AWAIT_TARGET in [one["target"] for one in services["partya"]["configs"]]
-
-
-def test_who_waits_only_for_the_bootstrapper_does_not_wait(
-    derivation_of: DerivationOf, default_project: Project
-) -> None:
-    services: Any = derive(derivation_of(default_project)).document["services"]
-    assert services["partya"]["entrypoint"] == ["bash", "/network/bin/run-corda"]
-    assert "entrypoint" not in services["bridge"]
-    assert AWAIT_TARGET not in [one["target"] for one in services["partya"]["configs"]]
+    (image,) = [image for image in stack.images if image.name == services["partya"]["image"]]
+    assert image.files[AWAIT_TARGET].name == "await-services"
 
 
 def test_an_image_that_has_to_wait_still_runs_its_own_command(services: Any, config: dict[str, Any]) -> None:
@@ -150,13 +172,7 @@ def test_own_volumes_stay_and_have_names_that_no_lab_of_one_machine_has(
     assert volumes["partya-persistence"] == {"name": f"{project.name}-swarm_partya-persistence"}
     own = {volume["name"] for volume in config["volumes"].values()}
     assert own.isdisjoint(volume["name"] for volume in volumes.values())
-
-
-def test_no_volume_of_the_bootstrapper_and_no_folder_of_this_machine_is_mounted(stack: Stack, project: Project) -> None:
-    services: Any = stack.document["services"]
-    mounted = [one for service in services.values() for one in service["volumes"]]
-    assert {one["type"] for one in mounted} == {"volume", "tmpfs"}
-    assert {one.get("source") for one in mounted}.isdisjoint(project.bootstrapped)
+    assert volumes.keys().isdisjoint(project.bootstrapped)
 
 
 def test_temporary_folders_are_volumes(services: Any) -> None:
@@ -167,48 +183,24 @@ def test_temporary_folders_are_volumes(services: Any) -> None:
     assert {"type": "tmpfs", "target": "/tmp", "tmpfs": {"size": 256 * 1024**2}} in services["partya"]["volumes"]
 
 
-def test_every_secret_and_config_of_a_service_is_defined_with_its_file(stack: Stack, services: Any) -> None:
-    for kind in ("secrets", "configs"):
-        defined: Any = stack.document[kind]
-        named = {reference["source"] for service in services.values() for reference in service.get(kind, ())}
-        assert named == set(defined)
-        assert all(set(one) == {"name", "file"} and one["name"] == name for name, one in defined.items())
+def test_every_secret_of_a_service_is_defined_with_its_file(stack: Stack, services: Any) -> None:
+    defined: Any = stack.document["secrets"]
+    named = {reference["source"] for service in services.values() for reference in service.get("secrets", ())}
+    assert named == set(defined)
+    assert all(set(secret) == {"name", "file"} and secret["name"] == name for name, secret in defined.items())
 
 
-def test_keys_are_in_no_config(stack: Stack) -> None:
-    configs: Any = stack.document["configs"]
-    assert not [one["file"] for one in configs.values() if "certificates" in one["file"] or "secrets" in one["file"]]
+def test_keys_are_in_no_image(stack: Stack) -> None:
+    files = [str(path) for image in stack.images for path in image.files.values()]
+    assert files
+    assert not [path for path in files if "certificates" in path or "secrets" in path or path.endswith("node.conf")]
 
 
-def test_nothing_is_published_by_default(stack: Stack, services: Any) -> None:
-    assert not any("ports" in service for service in services.values())
+def test_nothing_is_published_and_all_are_in_one_overlay(stack: Stack, services: Any) -> None:
+    assert all(service["networks"] == ["default"] for service in services.values())
     options = {"encrypted": "true"}
     networks = {"default": {"driver": "overlay", "attachable": True, "internal": True, "driver_opts": options}}
     assert stack.document["networks"] == networks
-
-
-def published(project: Project, address: str, token: str) -> Project:
-    bridge = project.services["bridge"]
-    port = {"mode": "ingress", "host_ip": address, "target": 8080, "published": "9080", "protocol": "tcp"}
-    return with_service(project, "bridge", ports=[port], environment={**bridge["environment"], "BRIDGE_TOKEN": token})
-
-
-def test_a_port_for_all_is_that_of_the_host_of_its_service(project: Project, derivation_of: DerivationOf) -> None:
-    stack = derive(derivation_of(published(project, "0.0.0.0", "0123456789abcdef")))
-    services: Any = stack.document["services"]
-    assert services["bridge"]["ports"] == [{"mode": "host", "target": 8080, "published": 9080, "protocol": "tcp"}]
-    assert services["bridge"]["networks"] == ["default", "published"]
-    assert services["locust"]["networks"] == ["default"]
-
-
-def test_a_port_for_all_needs_a_token(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match="BRIDGE_TOKEN: is empty, but other machines are to reach bridge"):
-        derive(derivation_of(published(project, "0.0.0.0", "")))
-
-
-def test_a_port_on_one_address_is_refused(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match=r"on all addresses of a host, not only on 192\.0\.2\.7"):
-        derive(derivation_of(published(project, "192.0.2.7", "0123456789abcdef")))
 
 
 def test_cores_of_one_machine_are_refused(project: Project, derivation_of: DerivationOf) -> None:
@@ -216,20 +208,128 @@ def test_cores_of_one_machine_are_refused(project: Project, derivation_of: Deriv
         derive(derivation_of(with_service(project, "partya", cpuset="0-1")))
 
 
-def test_an_unknown_option_of_a_temporary_folder_is_refused(project: Project, derivation_of: DerivationOf) -> None:
-    with pytest.raises(LabError, match="partya: tmpfs: Swarm has no option 'uid=1000'"):
-        derive(derivation_of(with_service(project, "partya", tmpfs=["/tmp:uid=1000"])))
-
-
 def test_images_are_those_of_the_registry(stack: Stack, services: Any, project: Project) -> None:
     assert {service["image"] for service in services.values()} == {image.name for image in stack.images}
     assert {image.source for image in stack.images} == {service["image"] for service in project.running.values()}
+    # It waits for nothing but the database and the links, as all nodes do.
     assert services["partya"]["image"] == services["notary"]["image"]
-    made = {image.source for image in stack.images if image.has_network_files}
-    assert made == {project.services[name]["image"] for name in ("partya", "bridge")}
 
 
-def test_the_text_is_the_document_without_aliases(stack: Stack) -> None:
-    assert yaml.safe_load(stack.text) == stack.document
-    assert "&id" not in stack.text
-    assert f"docker stack deploy --compose-file FILE {stack.name}" in stack.text
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("prom/prometheus:v3.5.0", "images.lab/prom/prometheus:v3.5.0"),
+        ("corda-lab/locust", "images.lab/corda-lab/locust:latest"),
+        ("ghcr.io/shopify/toxiproxy:2.12.0", "images.lab/ghcr.io/shopify/toxiproxy:2.12.0"),
+        ("registry:5001/grafana:12", "images.lab/registry-5001/grafana:12"),
+        ("grafana/grafana:12@sha256:0123", "images.lab/grafana/grafana:12"),
+        ("registry:5001/bridge", "images.lab/registry-5001/bridge:latest"),
+    ],
+)
+def test_an_image_keeps_its_name_below_that_of_the_registry(source: str, name: str) -> None:
+    assert stack_image(source, "images.lab", {}).name.rpartition("-")[0] == name
+
+
+def test_another_file_is_another_image(network: Path) -> None:
+    files = {"/network/parties": network / "network" / "parties"}
+    before = stack_image("bridge", "r", files)
+    assert stack_image("bridge", "r", {"/network/others": files["/network/parties"]}).name != before.name
+    files["/network/parties"].write_text("PartyA,PartyB\n", encoding="utf-8")
+    assert stack_image("bridge", "r", files).name != before.name
+
+
+def test_keys_and_passwords_are_secrets_of_their_service(project: Project, network: Path) -> None:
+    private = files_of("partya", project, network).private
+    assert set(private) == {"/node/node.conf", "/node/jvm.args", "/node/certificates/nodekeystore.jks"}
+    for name, target, owner in (
+        ("partya", "/node/node.conf", ("1000", "1000")),
+        ("grafana", "/secrets/password", ("472", "0")),
+    ):
+        files = files_of(name, project, network)
+        assert target not in files.public
+        reference = secret_of(project, name, files.private[target], target).reference
+        assert (reference["uid"], reference["gid"], reference["mode"]) == (*owner, 0o600)
+
+
+def test_public_files_are_those_of_the_network_and_of_the_checkout(project: Project, network: Path) -> None:
+    small = {"network-parameters", "bridge.env", "targets.json", "database-targets.json", "parties", "links.json"}
+    files = {f"/network/{name}" for name in (*small, "schemas")}
+    folders = {f"/network/{name}" for name in ("bin/run-corda", "bin/drivers/postgresql.jar", "cordapps/flows.jar")}
+    assert set(files_of("bridge", project, network).public) == files | folders
+    assert set(files_of("partya", project, network).public) == {*files, *folders, "/node/node-infos/nodeInfo-partya"}
+    workloads = {f"/etc/corda-lab/workloads/{path.name}" for path in (CONFIGS / "workloads").iterdir()}
+    assert set(files_of("locust", project, network).public) == files | workloads
+    assert "/etc/prometheus/rules/alerts.yml" in files_of("prometheus", project, network).public
+
+
+def test_another_content_is_another_secret_with_a_name_that_swarm_takes(project: Project, network: Path) -> None:
+    long = replace(project, name="a-project-whose-name-is-far-too-long-for-anybody")
+    path = network / "nodes" / "partya" / "node.conf"
+    before = secret_of(long, "partya", path, "/node/node.conf")
+    path.write_text("other", encoding="utf-8")
+    after = secret_of(long, "partya", path, "/node/node.conf")
+    assert before.name != after.name
+    assert after.name.startswith("a-project-whose-name-is--partya-node.conf-")
+    assert len(after.name) <= NAME_MAX
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"x" * (BYTES_MAX + 1), "has 500 KiB, but a secret of Swarm has at most 500 KiB"),
+        (b"", "is empty, which a secret of Swarm cannot be"),
+    ],
+)
+def test_a_file_that_swarm_cannot_take_is_named(project: Project, network: Path, content: bytes, problem: str) -> None:
+    path = network / "nodes" / "partya" / "node.conf"
+    path.write_bytes(content)
+    with pytest.raises(LabError, match=rf"node\.conf: {problem}"):
+        secret_of(project, "partya", path, "/node/node.conf")
+
+
+@pytest.fixture
+def _strict_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_strict_umask")
+def test_everybody_can_read_what_is_added_to_an_image(project: Project, network: Path, tmp_path: Path) -> None:
+    (network / "network" / "bin" / "run-corda").chmod(0o700)
+    root = tmp_path / "files"
+    copy_files(files_of("bridge", project, network).public, root)
+    modes = {path.relative_to(root).as_posix(): path.stat().st_mode & 0o777 for path in (root, *root.rglob("*"))}
+    assert modes["network/bin/run-corda"] == 0o755
+    assert modes["network/cordapps/flows.jar"] == 0o644
+    assert modes["network/bin/drivers"] == modes["."] == 0o755
+
+
+@pytest.fixture
+def load(stack: Stack, tmp_path: Path) -> Any:
+    """The service of a load, as Compose reads it from its file."""
+    file = tmp_path / "load.json"
+    file.write_text(json.dumps(stack.load_document), encoding="utf-8")
+    command = ["docker", "compose", "--file", str(file), "config", "--format", "json"]
+    config = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    assert config["networks"]["default"] == {"name": f"{stack.name}_default", "ipam": {}, "external": True}
+    assert config["volumes"]["locust-rows"]["name"] == f"{stack.name}_locust-rows"
+    assert config["volumes"]["locust-rows"]["labels"] == {"com.docker.stack.namespace": stack.name}
+    return config["services"][GENERATOR]
+
+
+def test_a_load_has_the_environment_and_the_limits_of_the_service(load: Any, stack: Stack, project: Project) -> None:
+    service = project.services[GENERATOR]
+    kept = ("environment", "mem_limit", "pids_limit", "user", "read_only", "cap_drop", "security_opt", "tmpfs", "dns")
+    assert {name: load[name] for name in kept} == {name: service[name] for name in kept}
+    assert load["image"] == stack.image_of(GENERATOR)
+    assert load["healthcheck"] == {"disable": True}
+    assert set(load["networks"]) == {"default"}
+    assert load.keys().isdisjoint({"build", "depends_on", "ports"})
+
+
+def test_rows_are_in_the_named_volume_wherever_the_image_declares_one(load: Any) -> None:
+    """A container of a load is removed with its volumes without a name, so its rows must not be in one of these."""
+    assert f"VOLUME {ROWS_DIRECTORY}\n" in (ROOT / "loadgen" / "locust" / "Dockerfile").read_text(encoding="utf-8")
+    (mount,) = load["volumes"]
+    assert (mount["source"], mount["target"]) == ("locust-rows", ROWS_DIRECTORY)

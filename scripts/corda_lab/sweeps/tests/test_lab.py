@@ -12,7 +12,7 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
-from corda_lab.swarm.folder import Deployment, StackFolder
+from corda_lab.swarm.deployment import Deployment, StackFolder
 from corda_lab.sweeps import command, lab, store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.lab import Machine, Swarm
@@ -27,6 +27,7 @@ DEPLOYED = Deployment(
     workers=[],
     images={},
     helper_image="",
+    reader_image="",
     hosts=["one"],
 )
 
