@@ -54,7 +54,6 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "rows on their way into a table": ("scripts/corda_lab/clients/prometheus.py",),
     "variables of a template, rows of a frame, and specifications of Vega-Lite": (
-        "scripts/corda_lab/figures/curves.py",
         "scripts/corda_lab/report/charts_sweep.py",
         "scripts/corda_lab/report/comparison.py",
         "scripts/corda_lab/report/drawing.py",

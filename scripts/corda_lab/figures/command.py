@@ -7,34 +7,30 @@ from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.figures import book, repeats, words
-from corda_lab.figures.claims import NOT_TESTABLE
-from corda_lab.figures.figure import Figure, Form, Places, by_sweep, metrics_of
-from corda_lab.figures.judge import ClaimVerdict, judge, lacks
+from corda_lab.figures.figure import TITLES, Figure, Form, Places, by_sweep, metrics_of
+from corda_lab.figures.judge import Judged, judge, lacks, measure_command
 from corda_lab.figures.measure import form_of, is_enterprise_image, keep, measure, sweep_of
-from corda_lab.figures.repeats import (
-    ESTIMATES,
-    Machine,
-    Repeat,
-    Site,
-    days,
-    digest_of,
-    duration,
-    kept,
-    machines,
-    seconds_of,
-)
+from corda_lab.figures.repeats import Machine, Repeat, Site, days, digest_of, kept
 from corda_lab.host import machine
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders, stored
 from corda_lab.sweeps import command as sweeps_command
 from corda_lab.sweeps.command import SweepRequest
+from corda_lab.sweeps.file import SweepFile
+from corda_lab.sweeps.plan import run_time, steps_of
 from corda_lab.text import tables, ui
 from corda_lab.text.ui import say
-from corda_lab.text.words import listed, plural
+from corda_lab.text.words import length, listed, plural
 from lab_workload.names import did_you_mean
 
 REPORT = "report.html"
+FORMS: Sequence[Form] = ("quick", "full")
 HERE = Places()
+ESTIMATES = (
+    "Times are estimates for two cores, without the time of image builds. Set-ups, backlogs, bursts and counted flows "
+    "take as long as the sweep file says (beside)."
+)
+"""What the times of figures leave out."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +44,17 @@ class Options:
 
 def list_figures(settings: Settings, places: Places = HERE) -> None:
     """Print every figure in one line, with its time and its last verdicts, and the total."""
-    figures = book.of(places.read_figures(), repeats.read(places.repeats), settings)
-    table = tables.table("figure", "document", "claims", "quick", "full", "last verdicts", numbers=["claims"])
-    for each in figures.figures:
-        fields = each.figure.fields
-        first = figures.first_of(fields.sweep).name
-        lacking = untestable(each.figure, settings)
-        last = f"{words.counts(each.verdicts)} ({each.form}, {days(each.repeats[-1:])})" if each.form else "–"
-        if len(lacking) == len(fields.claims):
-            times, last = ["–", "–"], f"{lacking[0].why}: {lacking[0].command}".removesuffix(": ")
-        elif first != each.name:
-            times = [f"with {first}", ""]
-        else:
-            seconds = [figures.seconds(each, "quick"), figures.seconds(each, "full")]
-            times = [duration(time) if time else "–" for time in seconds]
-        table.add_row(each.name, words.TITLES[fields.source.document], str(len(fields.claims)), *times, last)
+    figures = book.judged_figures(places.read_figures(), repeats.read(places.repeats))
+    table = tables.table("figure", "document", "sweep", *FORMS, "claims")
+    for each in figures:
+        forms = [form for form in FORMS if form == "full" or each.figure.sweep.short is not None]
+        times = {form: minutes(seconds_of(each.figure.in_form(form), settings)) for form in forms}
+        last = f" ({each.form}, {days(each.repeats[-1:])})" if each.form else ""
+        document = TITLES[each.figure.fields.source.document]
+        cells = [times.get(form, "–") for form in FORMS]
+        table.add_row(each.name, document, each.figure.sweep.name, *cells, words.counts(each.verdicts) + last)
     tables.show(table)
-    say(f"\n{words.total(figures.figures)}\n{ESTIMATES}")
+    say(f"\n{words.total(figures)}. Figures of one sweep are measured together.\n{ESTIMATES}")
 
 
 def one(name: str, options: Options, settings: Settings, places: Places = HERE) -> None:
@@ -74,29 +64,28 @@ def one(name: str, options: Options, settings: Settings, places: Places = HERE) 
         remedy = "`./scripts/lab reproduce list` lists all figures."
         raise LabError(f"There is no figure {name!r}{did_you_mean(name, figures)}", remedy)
     figure = figures[name]
-    together = by_sweep(figures.values())[figure.fields.sweep]
     introduce(figure)
-    lacking = untestable(figure, settings)
-    if len(lacking) == len(figure.fields.claims):
-        for verdict in lacking:
-            ui.note(words.joined(f"{verdict.claim.name}: {verdict.why}", verdict.command))
+    if not is_testable(figure, settings):
+        for verdict in judge(figure, []).verdicts:
+            ui.note(f"{verdict.claim.name}: {verdict.why}")
         say("Nothing was measured: no claim of this figure can be tested here.")
         return
     before = kept(figure, repeats.read(places.repeats))
-    for line in before.outdated_words:
+    for line in before.outdated:
         ui.note(f"not counted: {line}")
+    others = [other for other in by_sweep(figures.values())[figure.sweep.name] if other.name != name]
     request = request_of(figure, options.add, before.of(options.form), options)
-    sweep = sweeps_command.read(request)
-    seconds = seconds_of(sweep, settings, before.of(options.form))
-    say(f"  {plural(sweep.fields.repeats, 'repeat')}, {options.form}: about {duration(seconds)}")
-    run, new = measure(request, together, settings, places)
-    after = kept(figure, repeats.read(places.repeats)).of(options.form)
-    if earlier := [repeat for repeat in after if repeat.run not in {each.run for each in new}]:
-        say(
-            f"Judged from {plural(len(after), 'repeat')}: {len(new)} of now, "
-            f"{len(earlier)} of {days(earlier)} ({machines(earlier)})"
-        )
-    tell([figure, *(other for other in together if other.name != name)], after, run)
+    measure_and_tell([figure, *others], request, options, settings, places)
+
+
+def measure_and_tell(
+    together: Sequence[Figure], request: SweepRequest, options: Options, settings: Settings, places: Places
+) -> None:
+    """Measure the repeats of a request, and judge the figures of its sweep from all that are stored in this form."""
+    run = measure(request, together, settings, places)
+    after = kept(together[0], repeats.read(places.repeats)).of(options.form)
+    say(f"Judged from {plural(len(after), 'repeat')}, {days(after)}, on {repeats.machines(after)}")
+    tell(together, after, run)
 
 
 def request_of(figure: Figure, count: int | None, before: Sequence[Repeat], options: Options) -> SweepRequest:
@@ -114,7 +103,7 @@ def request_of(figure: Figure, count: int | None, before: Sequence[Repeat], opti
 
 def introduce(figure: Figure) -> None:
     ui.console.print(f"[bold]{figure.name}[/bold]: ", end="")
-    say(f"{figure.fields.title} ({words.source(figure.fields)})")
+    say(f"{figure.fields.title} ({figure.fields.place})")
     for sentence in figure.fields.words:
         say(f'  "{sentence.text}"')
 
@@ -125,16 +114,26 @@ def tell(figures: Sequence[Figure], given: Sequence[Repeat], folder: Path) -> No
     page, *_ = (book.write_page(each, folder, report=REPORT) for each in (first, *others))
     table = tables.table("claim", "verdict", "here", "asked for", "published values", "")
     for verdict in first.verdicts:
-        claim = verdict.claim
-        elsewhere = verdict.command if verdict.verdict == NOT_TESTABLE else ""
-        why = words.joined(words.why(verdict), elsewhere, words.found(verdict))
-        table.add_row(claim.name, verdict.label, words.here(verdict), words.asked(claim), words.published(verdict), why)
+        why = words.joined(verdict.why, verdict.found.text if verdict.found else "")
+        cells = words.here(verdict), words.asked(verdict.claim), words.published(verdict)
+        table.add_row(verdict.claim.name, verdict.label, *cells, why)
     ui.console.print()
     tables.show(table)
+    if next_step := next_words(first):
+        say(next_step)
     if others:
         names = [f"{each.name} ({words.counts(each.verdicts)})" for each in others]
         say(f"  also judged from this run: {listed(names)}")
     ui.console.print(f"[bold]page[/bold]         {page}")
+
+
+def next_words(judged: Judged) -> str:
+    """Return the command with the fewest further repeats that would decide a claim; empty if none does."""
+    further = {each.claim.name: each.further for each in judged.verdicts if each.values and each.further}
+    least = min(further.values(), default=0)
+    command = measure_command(judged.name, judged.form, least)
+    names = listed([name for name, count in further.items() if count == least])
+    return f"At this scatter, `{command}` would decide {names}." if least else ""
 
 
 def from_run(name: str, places: Places = HERE) -> None:
@@ -173,19 +172,23 @@ def everything(options: Options, settings: Settings, places: Places = HERE) -> b
     """
     figures = places.read_figures()
     before = repeats.read(places.repeats)
-    requests = missing(figures, before, options, settings)
-    say_all(requests, settings, before)
+    requests = {}
+    for name, together in by_sweep(figures).items():
+        count, why = missing(together, before, options, settings)
+        ui.note(f"{name}: {why}")
+        if count:
+            current = kept(together[0], before).of(options.form)
+            requests[name] = request_of(together[0], count, current, options)
+    show_times(requests, settings)
     failed = []
     for name, request in requests.items():
         together = by_sweep(figures)[name]
         ui.rule(f"{name}: {', '.join(figure.name for figure in together)}")
         try:
-            run, _ = measure(request, together, settings, places)
+            measure_and_tell(together, request, options, settings, places)
         except LabError as error:
             ui.print_error(error)
             failed.append(name)
-            continue
-        tell(together, kept(together[0], repeats.read(places.repeats)).of(options.form), run)
     write_book(places)
     after = repeats.read(places.repeats)
     say(words.total([judge(figure, kept(figure, after).of(options.form)) for figure in figures]))
@@ -195,62 +198,58 @@ def everything(options: Options, settings: Settings, places: Places = HERE) -> b
 
 
 def missing(
-    figures: Sequence[Figure], before: Sequence[Repeat], options: Options, settings: Settings
-) -> dict[str, SweepRequest]:
-    """Return what ``all`` has to measure, by sweep: the repeats that it lacks on a machine like this one.
+    together: Sequence[Figure], before: Sequence[Repeat], options: Options, settings: Settings
+) -> tuple[int, str]:
+    """Return how many repeats the figures of a sweep lack on a machine like this one, and why.
 
     Repeats without a metric of a figure count for all claims that need nothing of it.
     """
+    if not any(is_testable(figure, settings) for figure in together):
+        return 0, "no claim can be tested here"
+    if options.form == "quick" and together[0].sweep.short is None:
+        return 0, "has no short form"
     here = Machine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
-    requests = {}
-    for name, together in by_sweep(figures).items():
-        if all(len(untestable(figure, settings)) == len(figure.fields.claims) for figure in together):
-            ui.note(f"{name}: no claim of {', '.join(figure.name for figure in together)} can be tested here")
-            continue
-        if options.form == "quick" and together[0].sweep.short is None:
-            ui.note(f"{name}: has no short form")
-            continue
-        current = kept(together[0], before).of(options.form)
-        # A few megabytes of memory, which the text of a machine does not have, make no difference.
-        on_machine = [repeat for repeat in current if str(repeat.machine) == str(here)]
-        lacking = [metrics for repeat in on_machine if (metrics := repeat.lacking(metrics_of(together)))]
-        if lacking:
-            metrics = list(dict.fromkeys(metric for metrics in lacking for metric in metrics))
-            ui.note(f"{name}: {plural(len(lacking), 'repeat')} without {listed(metrics)}")
-        count = together[0].in_form(options.form).fields.repeats - len(on_machine) + len(lacking)
-        if count > 0:
-            requests[name] = request_of(together[0], count, current, options)
-        else:
-            ui.note(f"{name}: has its {plural(len(on_machine), 'repeat')}")
-    return requests
+    # A few megabytes of memory, which the text of a machine does not have, make no difference.
+    own = [repeat for repeat in kept(together[0], before).of(options.form) if str(repeat.machine) == str(here)]
+    complete = [repeat for repeat in own if not repeat.lacking(metrics_of(together))]
+    without = f", {len(own) - len(complete)} more without a metric" if len(own) > len(complete) else ""
+    count = together[0].in_form(options.form).fields.repeats
+    return max(0, count - len(complete)), f"has {len(complete)} of {plural(count, 'repeat')}{without}"
 
 
-def say_all(requests: Mapping[str, SweepRequest], settings: Settings, before: Sequence[Repeat]) -> None:
+def show_times(requests: Mapping[str, SweepRequest], settings: Settings) -> None:
     """Print what will be measured and how long it takes, before it begins."""
     if not requests:
         say("Every figure that can be tested here has its repeats.")
         return
     table = tables.table("sweep", "repeats", "time", numbers=["repeats", "time"])
-    total = 0.0
-    for name, request in requests.items():
-        sweep = sweeps_command.read(request)
-        digest = digest_of(sweep)
-        seconds = seconds_of(sweep, settings, [repeat for repeat in before if repeat.sweep_digest == digest])
-        total += seconds
-        table.add_row(name, str(sweep.fields.repeats), duration(seconds))
+    sweeps = {name: sweeps_command.read(request) for name, request in requests.items()}
+    seconds = {name: seconds_of(sweep, settings) for name, sweep in sweeps.items()}
+    for name, sweep in sweeps.items():
+        table.add_row(name, str(sweep.fields.repeats), minutes(seconds[name]))
     tables.show(table)
+    total = sum(seconds.values())
     until = datetime.now().astimezone() + timedelta(seconds=total)
     say(
-        f"{ESTIMATES}\nAbout {duration(total)} (until {until:%d %b %H:%M}). "
+        f"{ESTIMATES}\nAbout {minutes(total)} (until {until:%d %b %H:%M}). "
         "Ctrl-C loses only the step that is measured; the same command continues."
     )
 
 
-def untestable(figure: Figure, settings: Settings) -> list[ClaimVerdict]:
-    """Return the claims of a figure that cannot be tested on this machine, with the nodes of these settings."""
+def seconds_of(sweep: SweepFile, settings: Settings) -> float:
+    return run_time(steps_of(sweep), settings, fresh=sweep.fields.fresh).seconds_max
+
+
+def minutes(seconds: float) -> str:
+    """Return an estimated duration in whole minutes: ``15 min``, ``4 h 21 min``."""
+    return length(60 * max(1, round(seconds / 60)))
+
+
+def is_testable(figure: Figure, settings: Settings) -> bool:
+    """Return whether any claim of a figure can be tested on this machine, with the nodes of these settings."""
     site = Site(machine.cores() or 1, is_enterprise_image(settings.recorded_image))
-    return [
-        verdict
-        for verdict in judge(figure, []).verdicts
-        if verdict.verdict == NOT_TESTABLE and (not verdict.claim.needs or lacks(verdict.claim.needs, site, figure))
-    ]
+    return any(
+        not lacks(claim.needs, figure, site)
+        for claim in figure.fields.claims
+        if claim.kind != "untested" and not claim.only_published
+    )

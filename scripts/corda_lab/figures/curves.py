@@ -1,22 +1,21 @@
-"""The curves of a figure and their charts: as published, as measured here, and both divided at the anchor.
+"""The curves of a figure and their charts: as measured here, and with the published ones, divided at the anchor.
 
 Curves are a frame with a row for each point: the ``curve``, its ``origin`` (published, here), ``x`` as text and as a
 ``number`` (null where it is none), ``y``, the ends ``low`` and ``high`` of its interval over ``n`` repeats (null if it
 has none), and ``peak``, the highest throughput of the curve in flows/s.
 """
 
-import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure, PublishedFields
-from corda_lab.figures.judge import Judged, interval_of
-from corda_lab.figures.points import Point, fits, kind_of, label_of, number_of, text_of
-from corda_lab.figures.published import read_published
+from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure
+from corda_lab.figures.judge import Judged, interval_of, mean_of
+from corda_lab.figures.points import fits, kind_of, label_of, number_of, text_of
+from corda_lab.figures.published import Row, read_published
 from corda_lab.report.chart import Axis, Chart, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
 from corda_lab.steps.entry import ParameterValue
@@ -30,7 +29,6 @@ THROUGHPUTS = ("burst_node_throughput", "burst_throughput", "throughput", "goodp
 LOG_FROM = 100
 """An axis of x is logarithmic if the largest x is at least this many times the smallest."""
 
-Row = dict[str, Any]
 SCHEMA: Mapping[str, type[pl.DataType]] = {
     **dict.fromkeys(("curve", "origin", "x"), pl.String),
     **dict.fromkeys(("number", "y", "low", "high", "peak"), pl.Float64),
@@ -38,7 +36,7 @@ SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 
 
-def _frame(rows: Iterable[Row]) -> pl.DataFrame:
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Return curves in the order of their first points, the points of each by x if all x of it are numbers."""
     curves = pl.DataFrame(list(rows), schema=SCHEMA).with_row_index("place")
     has_order = pl.col("number").is_not_null().all().over("curve")
@@ -46,77 +44,39 @@ def _frame(rows: Iterable[Row]) -> pl.DataFrame:
     return curves.sort(pl.col("place").min().over("curve"), order).drop("place")
 
 
-# The published curves.
-
-
-def published(judged: Judged) -> list[Chart]:
-    """Return the published curves in their own units, a chart for each pair of axes."""
-    charts: dict[tuple[str, str, str], list[Row]] = {}
-    for entry, row in _named_rows(judged.figure):
-        charts.setdefault((entry.x or "", entry.y, row["unit"]), []).append(_as_published(entry, row))
-    drawn = []
-    for place, ((x, y, unit), rows) in enumerate(charts.items()):
-        hardware = "; ".join(dict.fromkeys(row["hardware"] for row in rows if row["hardware"]))
-        caption = f"On {hardware}." if hardware else "On hardware that the source does not name."
-        drawn.append(_chart(f"published-{place}", f"Published: {y}", caption, unit, x, _published_curves(rows)))
-    return drawn
-
-
 def published_beside(figure: Figure) -> pl.DataFrame:
     """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
     kind = kind_of(metric(figure.fields.chart.y).unit)
-    rows = [
-        placed
-        for entry, row in _named_rows(figure)
-        if kind_of(row["unit"]) == kind and (placed := _beside(entry, row)) is not None
-    ]
-    curves = _published_curves(sorted(rows, key=lambda row: row["rank"]))
+    rows = []
+    for entry in figure.fields.published:
+        # Our x is that of the row, or stands in the file for a value of a column.
+        column, places = next(iter(entry.beside.items())) if isinstance(entry.beside, dict) else ("x", None)
+        for row in figure.fields.rows if entry.beside is not None else ():
+            is_placed = places is None or row[column] in places
+            if not is_placed or row["value"] is None or kind_of(row["unit"]) != kind or not fits(row, entry.wanted):
+                continue
+            x = row["x"] if places is None else places[row[column]]
+            rows.append(
+                {
+                    "rank": 0 if places is None else list(places).index(row[column]),
+                    # What tells the places apart does not tell the curves apart.
+                    "curve": row["edition" if entry.by in (None, column) else entry.by],
+                    "edition": "" if column == "edition" else row["edition"],
+                    "x": text_of(x),
+                    "number": number_of(x) if places is None or not isinstance(x, str) else None,
+                    "y": row["value"],
+                    "peak": _published_peak(row),
+                }
+            )
+    editions = {(row["curve"], row["edition"]) for row in rows}
+    names = [name for name, _ in editions]
+    curves = _frame(
+        {**row, "curve": f"{row['curve']}, {row['edition']}" if names.count(row["curve"]) > 1 else row["curve"]}
+        | {"origin": "published", "n": 1}
+        for row in sorted(rows, key=lambda row: row["rank"])
+    ).with_columns(pl.col("peak").first().over("curve"))
     is_by_peak = any(entry.beside == BY_PEAK for entry in figure.fields.published)
     return _divided_by_peak(curves, pl.col("y").max().over("curve")) if is_by_peak else curves
-
-
-def _named_rows(figure: Figure) -> Iterator[tuple[PublishedFields, Row]]:
-    for entry in figure.fields.published:
-        for row in figure.fields.rows:
-            if row["value"] is not None and fits(row, entry.wanted):
-                yield entry, {**row, "number": number_of(row["x"]), "curve": row[entry.by or "edition"], "rank": 0}
-
-
-def _as_published(entry: PublishedFields, row: Row) -> Row:
-    if row["x"]:
-        return row
-    # Nothing is on the x axis: the rows of a curve differ in their edition or in their workload.
-    x = row["edition" if entry.by == "workload" else "workload"]
-    return {**row, "x": x, "number": None, "edition": ""}
-
-
-def _beside(entry: PublishedFields, row: Row) -> Row | None:
-    """Return a row at its place beside ours, with its rank among the places that the figure lists; None without one."""
-    if not isinstance(entry.beside, dict):
-        return None if entry.beside is None else row
-    ((column, places),) = entry.beside.items()
-    if row[column] not in places:
-        return None
-    # What tells the places apart does not tell the curves apart.
-    curve = row["edition"] if entry.by == column else row["curve"]
-    edition = "" if column == "edition" else row["edition"]
-    x, rank = places[row[column]], list(places).index(row[column])
-    number = None if isinstance(x, str) else number_of(x)
-    return {**row, "x": text_of(x), "number": number, "rank": rank, "curve": curve, "edition": edition}
-
-
-def _published_curves(rows: list[Row]) -> pl.DataFrame:
-    """Return published values as curves. If two have the same name, the edition is part of it."""
-    curves = dict.fromkeys((row["curve"], row["edition"]) for row in rows)
-    names = [name for name, _ in curves]
-    peaks: dict[str, float | None] = {}
-    content = []
-    for row in rows:
-        name = f"{row['curve']}, {row['edition']}" if names.count(row["curve"]) > 1 else row["curve"]
-        peak = peaks.setdefault(name, _published_peak(row))
-        place = {"x": row["x"], "number": row["number"], "y": row["value"]}
-        content.append({**place, "curve": name, "origin": "published", "peak": peak, "n": 1})
-    return _frame(content)
 
 
 def _published_peak(row: Row) -> float | None:
@@ -127,55 +87,57 @@ def _published_peak(row: Row) -> float | None:
     return max(known, default=None) if row["x_name"] else None
 
 
-# The measured curves.
-
-
 def measured(judged: Judged, *, is_divided: bool = False) -> pl.DataFrame:
     """Return the measured curves: a value for each x, with its interval over the repeats.
 
     If ``is_divided``, each is divided by its value at the anchor within each repeat. A curve without one is divided by
     that of the anchor itself, which is on another curve, or else by its own first value.
     """
-    chart, places = judged.figure.fields.chart, curve_places(judged)
-    values: dict[str, list[float]] = {label: [] for label in places}
-    peaks: dict[str, list[float]] = {}
-    for repeat in judged.repeats:
-        points = {point.label: point for point in repeat.points}
-        curves: dict[str, list[Point]] = {}
-        for label in [label for label in places if label in points]:
-            curves.setdefault(places[label]["curve"], []).append(points[label])
-        anchor = next((point for point in repeat.points if fits(point.values, chart.anchor)), None)
-        for curve, own in curves.items():
-            by = _divisor(own, anchor, chart) if is_divided else 1.0
-            for point in own:
-                if (y := point.metrics.get(chart.y)) is not None and by:
-                    values[point.label].append(y / by)
-            peaks.setdefault(curve, []).extend(_peak(own))
+    places = curve_places(judged)
+    table = _table(judged, places)
+    if is_divided:
+        table = table.with_columns(y=pl.col("y") / _divisor(judged.figure.fields.chart))
+    values = dict(table.filter(pl.col("y").is_finite()).group_by("label", maintain_order=True).agg("y").iter_rows())
+    peaks = table.group_by("curve", "repeat").agg(pl.max("peak")).group_by("curve").agg(pl.mean("peak"))
+    peak_of = dict(peaks.iter_rows())
     rows = []
-    for label, known in values.items():
-        interval, place = interval_of(known), places[label]
-        peak = statistics.fmean(peaks[place["curve"]]) if peaks.get(place["curve"]) else None
-        row = {**place, "origin": "here", "n": len(known), "peak": peak}
-        if interval is not None:
-            rows.append({**row, "y": interval.estimate, "low": interval.low, "high": interval.high})
-        elif known:
-            rows.append({**row, "y": known[0]})
+    for label in [label for label in places if label in values]:
+        interval, place = interval_of(values[label]), places[label]
+        ends = {} if interval is None else {"low": interval.low, "high": interval.high}
+        y = mean_of(values[label])
+        n, peak = len(values[label]), peak_of[place["curve"]]
+        rows.append({**place, **ends, "y": y, "origin": "here", "n": n, "peak": peak})
     return _frame(rows)
 
 
-def _peak(points: Sequence[Point]) -> list[float]:
-    """Return the highest throughput of a curve in one repeat, in a list that is empty if it is not known."""
-    for name in THROUGHPUTS:
-        if known := [value for point in points if (value := point.metrics.get(name)) is not None]:
-            return [max(known)]
-    return []
+def _table(judged: Judged, places: Mapping[str, Row]) -> pl.DataFrame:
+    """Return a row for each point of each repeat that has a place, in the order of the places."""
+    chart = judged.figure.fields.chart
+    names = {name for repeat in judged.repeats for point in repeat.points for name in point.metrics}
+    throughput = next((name for name in THROUGHPUTS if name in names), "")
+    rows = []
+    for number, repeat in enumerate(judged.repeats):
+        points = {point.label: point for point in repeat.points}
+        for label in [label for label in places if label in points]:
+            y, peak = (points[label].metrics.get(name) for name in (chart.y, throughput))
+            is_anchor = fits(points[label].values, chart.anchor)
+            rows.append(
+                {**places[label], "repeat": number, "label": label, "y": y, "peak": peak, "is_anchor": is_anchor}
+            )
+    return pl.DataFrame(rows, {**SCHEMA, "repeat": pl.Int64, "label": pl.String, "is_anchor": pl.Boolean})
 
 
-def _divisor(points: Sequence[Point], anchor: Point | None, chart: ChartFields) -> float | None:
-    x = chart.anchor.get(chart.x) if anchor is None else anchor.values.get(chart.x)
-    at_anchor = [point for point in points if text_of(point.values[chart.x]) == text_of(x)]
-    candidates = (*at_anchor, *([anchor] if anchor else []), *points)
-    return next((value for point in candidates if (value := point.metrics.get(chart.y)) is not None), None)
+def _divisor(chart: ChartFields) -> pl.Expr:
+    """Return by what each y of ``_table`` is divided."""
+    y, is_anchor, own = pl.col("y"), pl.col("is_anchor"), ("repeat", "curve")
+    # The anchor has one x. Without its point, the figure says which.
+    anchor_x = pl.coalesce(pl.col("x").filter(is_anchor).first(), pl.lit(text_of(chart.anchor.get(chart.x))))
+    candidates = (
+        y.filter(pl.col("x") == anchor_x).drop_nulls().first().over(own),
+        y.filter(is_anchor).drop_nulls().first().over("repeat"),
+        y.drop_nulls().first().over(own),
+    )
+    return pl.coalesce(candidates)
 
 
 def curve_places(judged: Judged) -> dict[str, Row]:
@@ -210,7 +172,7 @@ def _curve_name(point: Mapping[str, ParameterValue], chart: ChartFields) -> str:
     return ", ".join(filter(None, words.values()))
 
 
-# Both, each curve 1 at its anchor.
+# The charts.
 
 
 def normalised(judged: Judged) -> tuple[pl.DataFrame, bool]:
@@ -239,34 +201,29 @@ def has_published(judged: Judged) -> bool:
     return "published" in normalised(judged)[0]["origin"]
 
 
-# The charts.
-
-
 def here(judged: Judged) -> Chart:
     """Return the curves that were measured here."""
     y, curves = metric(judged.figure.fields.chart.y), measured(judged)
     caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
     caption = "Not measured yet." if curves.is_empty() else caption
-    return bounded(_chart("here", f"Here: {y.title}", caption, y.unit, _x_title(judged), curves))
+    return _chart("here", f"Here: {y.title}", caption, y.unit, _x_title(judged), curves)
 
 
 def both(judged: Judged) -> Chart:
     """Return all curves in one chart, each divided by its value at the anchor."""
     curves, is_by_peak = normalised(judged)
-    chart, x = judged.figure.fields.chart, _x_title(judged)
-    at = ", ".join(filter(None, (value_words(name, value) for name, value in chart.anchor.items())))
+    anchor = judged.figure.fields.chart.anchor
+    at = ", ".join(filter(None, (value_words(name, value) for name, value in anchor.items())))
     missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
-    by_peak = f" {x.capitalize()} are divided by the highest throughput of the same curve." if is_by_peak else ""
     caption = (
-        f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of "
-        f"another curve or by its own first value.{by_peak}{missing}"
+        f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of another "
+        f"curve or by its own first value.{missing}"
     )
-    x_title = f"{x} ÷ own peak in flows/s" if is_by_peak else x
-    named = curves.with_columns(
-        curve=pl.concat_str("origin", pl.col("curve").replace("", None), separator=": ", ignore_nulls=True)
-    )
-    drawn = _chart("both", f"Both, each divided by its value at {at}", caption, f"× the value at {at}", x_title, named)
-    return bounded(replace(drawn, width="wide"))
+    x_title = f"{_x_title(judged)} ÷ own peak in flows/s" if is_by_peak else _x_title(judged)
+    name = pl.concat_str("origin", pl.col("curve").replace("", None), separator=": ", ignore_nulls=True)
+    title = f"Both, each divided by its value at {at}"
+    drawn = _chart("both", title, caption, f"× the value at {at}", x_title, curves.with_columns(curve=name))
+    return replace(drawn, width="wide")
 
 
 def _x_title(judged: Judged) -> str:
@@ -294,7 +251,7 @@ def _chart(name: str, title: str, caption: str, unit: str, x_title: str, curves:
         for place, (curve, origin, has_numbers) in enumerate(groups.iter_rows())
     }
     frame = points_frame(rows.to_dicts(), is_category=axis == "category")
-    return Chart(name, title, caption, unit, frame, looks, x_title=x_title, axis=axis)
+    return bounded(Chart(name, title, caption, unit, frame, looks, x_title=x_title, axis=axis))
 
 
 def _axis(numbers: pl.Series) -> Axis:

@@ -8,24 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from corda_lab.errors import LabError
-from corda_lab.figures.claims import KINDS, AnyClaim, Claim, Column, Metric, Number, Rows, Values, expected
+from corda_lab.figures.claims import Claim, Column, Metric, Rows, Values
 from corda_lab.figures.points import (
-    BEST,
-    FIRST,
-    LAST,
     NoValue,
     Plan,
     Point,
-    any_of,
+    Selection,
     fits,
     label_of,
     names_in,
     plan_of,
-    resolved,
-    text_of,
 )
 from corda_lab.figures.published import FIGURES, Row, published_number, read_published
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
@@ -43,11 +38,19 @@ REMEDY = "docs/methodology.md, Claims of published figures, describes the fields
 Form = Literal["quick", "full"]
 """Whether the short form of the sweep runs (``--quick``), or all of it."""
 
+TITLES = {
+    "iitb-2019": "IIT Bombay 2019",
+    "r3-results": "R3, results",
+    "r3-sizing": "R3, sizing",
+    "r3-blog-2020": "R3, blog 2020",
+    "r3-attachments-2020": "R3, attachments 2020",
+    "coconut": "COCONUT",
+}
+"""The documents of ``docs/reproduction.md``, as users see them."""
 Document = Literal["iitb-2019", "r3-results", "r3-sizing", "r3-blog-2020", "r3-attachments-2020", "coconut"]
-"""The documents of ``docs/reproduction.md``."""
 
-SAME_X, BY_PEAK = "x", "x / peak"
-Said = Annotated[Text | int | float, expected("text or a number")]
+BY_PEAK = "x / peak"
+ABSOLUTE = "absolute"
 
 
 class SourceFields(Fields):
@@ -75,14 +78,13 @@ class PublishedFields(Fields):
     y: Text
     by: Column | None = None
     where: Rows = Field(default_factory=dict)
-    beside: Annotated[
-        Literal["x", "x / peak"] | Annotated[dict[Column, dict[str, Scalar]], Field(min_length=1, max_length=1)] | None,
-        expected(f"{SAME_X} or {BY_PEAK}, or a column with our x for its values, as in {{workload: {{A: a}}}}"),
-    ] = None
+    beside: (
+        Literal["x", "x / peak"] | Annotated[dict[Column, dict[str, Scalar]], Field(min_length=1, max_length=1)] | None
+    ) = None
     """Where the rows stand in the chart that has ours too. None: they are not in it."""
 
     @property
-    def wanted(self) -> dict[str, object]:
+    def wanted(self) -> Selection:
         """What the rows have, by column."""
         return {"id": self.id, "x_name": self.x or "", "metric": self.y, **self.where}
 
@@ -100,16 +102,11 @@ class ChartFields(Fields):
 class DeviationFields(Fields):
     """Where the lab does not do what the publication did."""
 
-    published: Said
-    here: Said
+    published: Scalar
+    here: Scalar
     because: Text
-    touches: Annotated[list[Text] | Literal["absolute"], expected("a list of claims, or absolute")]
-
-    @property
-    def touched(self) -> str:
-        if isinstance(self.touches, str):
-            return "absolute values only"
-        return ", ".join(self.touches) or "no claim"
+    touches: Annotated[list[Text], BeforeValidator(lambda names: [names] if names == ABSOLUTE else names)]
+    """Names of claims, or ``absolute`` in their place: only absolute values differ."""
 
 
 class FigureFields(Fields):
@@ -120,18 +117,18 @@ class FigureFields(Fields):
     published: list[PublishedFields] = Field(default_factory=list)
     sweep: Text
     chart: ChartFields
-    claims: Annotated[list[AnyClaim], Field(min_length=1)]
+    claims: Annotated[list[Claim], Field(min_length=1)]
     deviations: list[DeviationFields]
-
-    def document_of(self, claim: Claim) -> Document:
-        """Return the document of the sentence that a claim is about; that of the figure for one of ours."""
-        own = self.words[claim.says - 1].document if isinstance(claim.says, int) else None
-        return own or self.source.document
 
     @property
     def rows(self) -> list[Row]:
         """The published values that the figure names, in the order of ``published.csv``."""
         return [row for row in read_published() if any(fits(row, entry.wanted) for entry in self.published)]
+
+    @property
+    def place(self) -> str:
+        """Where the figure is published: ``R3, results, figure 2``."""
+        return f"{TITLES[self.source.document]}, {self.source.place}"
 
 
 @dataclass(frozen=True)
@@ -152,19 +149,17 @@ def on_curve(claim: Claim, chart: ChartFields, plan: Plan) -> Claim:
 
     An exponent over what the curves differ in has all of them on one line.
     """
-    over = getattr(claim, "over", None)
-    on_x = {resolved(name, plan.axes) for name in names_in(over)} if over else set()
     by = chart.by
     # A named step has one number on the axis, so whoever names the number names the step.
     names = {str(by), AT} if by == STEP else {str(by)}
-    if by is None or by not in plan.axes or names & on_x:
+    if by is None or by not in plan.axes or names & {*names_in(claim.over or "")}:
         return claim
     return claim.on_curve(names, {by: plan.axes[by][0]})
 
 
 def unresolved(claim: Claim, plan: Plan) -> str:
     """Return why the points of a sweep would not give the number of a claim; empty if they would."""
-    above = claim.points("above") if "above" in claim.POINTS else {}
+    above = claim.above
     points = [
         # What is taken off every y is less than it.
         Point(values=dict(values), metrics=dict.fromkeys(claim.metrics, 1.0 if above and fits(values, above) else 2.0))
@@ -187,7 +182,9 @@ def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
         fields = FigureFields.model_validate(data)
     except ValidationError as error:
         problems = [_field_problem(detail, source) for detail in error.errors(include_url=False)]
-        raise LabError(problems=in_file_order(problems), remedy=REMEDY) from None
+        # Of a field that may have several types, the first is told.
+        first = {(problem.line, problem.location): problem for problem in reversed(problems)}
+        raise LabError(problems=in_file_order(list(reversed(first.values()))), remedy=REMEDY) from None
     except WorkloadError as error:
         raise LabError(problems=error.problems, remedy=REMEDY) from None
     known = sorted(file.stem for file in sweeps.glob("*.yaml"))
@@ -195,50 +192,35 @@ def read_figure(path: Path, sweeps: Path = SWEEPS) -> Figure:
         text = f"there is no sweep {fields.sweep!r}{did_you_mean(fields.sweep, known)}"
         raise LabError(problems=[source.problem(("sweep",), text)], remedy=REMEDY)
     sweep = read_sweep(sweeps / f"{fields.sweep}.yaml")
-    if problems := [source.problem(*conflict) for conflict in _conflicts(fields, plan_of(sweep))]:
+    if problems := [source.problem(place, text) for place, text in _conflicts(fields, plan_of(sweep)) if text]:
         raise LabError(problems=in_file_order(problems), remedy=REMEDY)
     return Figure(path.stem, fields, sweep)
 
 
-def by_sweep(figures: Iterable[Figure]) -> Mapping[str, Sequence[Figure]]:
-    """Return the figures that each sweep serves, by the name of the sweep."""
-    served: dict[str, list[Figure]] = {}
-    for figure in figures:
-        served.setdefault(figure.fields.sweep, []).append(figure)
-    return served
-
-
-def metrics_of(figures: Iterable[Figure]) -> list[str]:
-    """Return the names of all metrics that charts and claims of figures use, sorted."""
-    fields = [figure.fields for figure in figures]
-    claims = [claim for each in fields for claim in each.claims]
-    return sorted({*(each.chart.y for each in fields), *(name for claim in claims for name in claim.metrics)})
-
-
 def _field_problem(detail: Any, source: Source) -> Problem:
-    kind = next((part for part in detail["loc"] if part in KINDS), None)
-    location: Location = tuple(part for part in detail["loc"] if part != kind)
-    known = known_fields(FigureFields, location[:-1]) if kind is None else known_fields(KINDS[kind], location[2:-1])
+    place = detail["loc"] if detail["type"] == "missing" else _in_file(detail["loc"], source)
     if detail["type"] == "too_short":
-        return source.problem(location, "must not be empty")
-    of_other_kinds = {name for other in KINDS.values() for name in known_fields(other, ())}
-    if detail["type"] == "extra_forbidden" and kind and len(location) == 3 and location[-1] in of_other_kinds:
-        return source.problem(location, f"does not belong to {kind}")
-    return field_problem({**detail, "loc": location}, source, known)
+        return source.problem(place, "must not be empty")
+    return field_problem({**detail, "loc": place}, source, known_fields(FigureFields, place[:-1]))
 
 
-# What does not fit together: places in the file, each with what is wrong.
+def _in_file(location: Location, source: Source) -> Location:
+    """Return the place in the file of an error, to which pydantic adds which of several types it tried."""
+    return next(location[:end] for end in range(len(location), -1, -1) if location[:end] in source.lines)
 
-Conflicts = Iterator[tuple[Location, str]]
 
-
-def _conflicts(fields: FigureFields, plan: Plan) -> Conflicts:
-    chart = fields.chart
+def _conflicts(fields: FigureFields, plan: Plan) -> Iterator[tuple[Location, str]]:
+    """Yield the places of the file with what does not fit together there; with an empty text if it does."""
     for index, named in enumerate(fields.published):
-        yield from _within(_of_published(named, chart, plan), "published", index)
-    axes = dict.fromkeys(filter(None, (chart.x, chart.by)), FIRST)
-    yield from _within(_of_point(axes, plan), "chart")
-    yield from _within(_of_point(chart.anchor, plan), "chart", "anchor")
+        if not any(fits(row, named.wanted) for row in read_published()):
+            yield ("published", index), f"no row of published.csv has {label_of(named.wanted)}"
+    for key in ("x", "by"):
+        name = getattr(fields.chart, key)
+        if name is not None and name not in plan.axes:
+            hint = did_you_mean(name, plan.axes) or f"; choose from {', '.join(plan.axes)}"
+            yield ("chart", key), f"{name} does not vary in the sweep{hint}"
+    if not any(fits(values, fields.chart.anchor) for values in plan.points):
+        yield ("chart", "anchor"), f"no point has {label_of(fields.chart.anchor)}"
     names = [claim.name for claim in fields.claims]
     for index, claim in enumerate(fields.claims):
         if claim.name in names[:index]:
@@ -246,78 +228,27 @@ def _conflicts(fields: FigureFields, plan: Plan) -> Conflicts:
         if isinstance(claim.says, int) and claim.says > len(fields.words):
             text = f"there is no sentence {claim.says} in words, which has {len(fields.words)}"
             yield ("claims", index, "says"), text
-        yield from _within(_of_claim(claim, chart, plan), "claims", index)
-        yield from _within(_of_check(claim, fields, plan), "claims", index, "on_published")
+        # A claim that cannot be tested here may name other points.
+        yield ("claims", index), "" if claim.needs else unresolved(on_curve(claim, fields.chart, plan), plan)
+        yield ("claims", index, "on_published"), _unchecked(claim, fields, plan)
     for index, deviation in enumerate(fields.deviations):
-        for number, name in enumerate(deviation.touches if isinstance(deviation.touches, list) else []):
-            if name not in names:
-                yield ("deviations", index, "touches", number), f"there is no claim {name!r}{did_you_mean(name, names)}"
+        for name in {*deviation.touches} - {ABSOLUTE, *names}:
+            yield ("deviations", index, "touches"), f"there is no claim {name!r}{did_you_mean(name, names)}"
 
 
-def _within(conflicts: Conflicts, *place: str | int) -> Conflicts:
-    return (((*place, *location), text) for location, text in conflicts)
-
-
-def _of_claim(claim: Claim, chart: ChartFields, plan: Plan) -> Conflicts:
-    """Yield what the sweep does not have. A claim that cannot be tested here may name other points."""
-    if claim.needs is not None:
-        return
-    found = [conflict for name in claim.POINTS for conflict in _within(_of_point(claim.points(name), plan), name)]
-    known = {*plan.axes, *(name for values in plan.constants.values() for name in values)}
-    for name in names_in(getattr(claim, "over", "0")):
-        if resolved(name, known) is None:
-            found.append((("over",), f"{name} is neither in vary nor set by the sweep{did_you_mean(name, known)}"))
-    yield from found
-    if not found and (why := unresolved(on_curve(claim, chart, plan), plan)):
-        yield (), why
-
-
-def _of_point(wanted: Mapping[str, object], plan: Plan) -> Conflicts:
-    """Yield which names and values of a point the sweep does not have."""
-    for key, value in wanted.items():
-        known = [text_of(each) for each in plan.axes.get(key, [])]
-        if not known:
-            hint = did_you_mean(key, plan.axes) or f"; choose from {', '.join(plan.axes) or 'nothing'}"
-            yield (key,), f"does not vary in the sweep{hint}"
-            continue
-        for each in any_of(value):
-            if each not in (FIRST, LAST, BEST) and text_of(each) not in known:
-                yield (key,), f"{each!r} is not in the sweep's {key}, which has {', '.join(known)}"
-
-
-def _of_check(claim: Claim, fields: FigureFields, plan: Plan) -> Conflicts:
-    """Yield why the check of a claim on the published values cannot be made."""
-    if not isinstance(claim, Number) or claim.on_published is None:
-        return
-    of, to = (claim.points(name) if name in claim.POINTS else {} for name in ("of", "to"))
-    differing = [key for key in {**of, **to} if key != fields.chart.x and of.get(key) != to.get(key)]
-    differing += ["the metrics"] if len({*claim.metrics}) > 1 else []
-    if not fields.published:
-        yield (), "the figure has no published rows; name them in published"
-    elif differing and claim.on_published.of is None:
-        yield (), f"needs of and to, which rows they are: the points differ in {' and '.join(differing)}"
-    else:
-        try:
-            published_number(claim, fields.chart.x, fields.rows, plan)
-        except NoValue as error:
-            yield (), str(error)
-
-
-def _of_published(named: PublishedFields, chart: ChartFields, plan: Plan) -> Conflicts:
-    """Yield which published rows do not exist, or have no place beside ours."""
-    if not any(fits(row, named.wanted) for row in read_published()):
-        ids = {row["id"] for row in read_published()}
-        hint = "" if named.id in ids else did_you_mean(named.id, ids)
-        yield (), f"no row of published.csv has {label_of(named.wanted)}{hint}"
-    if isinstance(named.beside, dict):
-        ((column, places),) = named.beside.items()
-        values = {str(row[column]) for row in read_published() if row["id"] == named.id}
-        for given, x in places.items():
-            if given not in values:
-                yield ("beside", column), f"no row of {named.id} has {column} {given!r}"
-            yield from _within(_of_point({chart.x: x}, plan), "beside", column)
-    elif named.beside is not None and named.x is None:
-        yield ("beside",), "the rows have no x; name our x for the values of a column"
+def _unchecked(claim: Claim, fields: FigureFields, plan: Plan) -> str:
+    """Return why the check of a claim on the published values cannot be made; empty if it can, or if it has none."""
+    if claim.on_published is None:
+        return ""
+    x = fields.chart.x
+    apart = {label_of({key: value for key, value in points.items() if key != x}) for points in claim.points.values()}
+    if claim.kind == "ratio" and claim.on_published.of is None and (len(apart) > 1 or len({*claim.metrics}) > 1):
+        return "needs of and to, which rows they are: the points differ in more than x"
+    try:
+        published_number(claim, x, fields.rows, plan)
+    except NoValue as error:
+        return str(error)
+    return ""
 
 
 @dataclass(frozen=True)
@@ -358,3 +289,18 @@ class Places:
             return cls(), name
         sweeps = path.resolve().parent / "sweeps"
         return cls(figures=path.resolve().parent, sweeps=sweeps if sweeps.is_dir() else SWEEPS), path.stem
+
+
+def by_sweep(figures: Iterable[Figure]) -> Mapping[str, Sequence[Figure]]:
+    """Return the figures that each sweep serves, by the name of the sweep."""
+    served: dict[str, list[Figure]] = {}
+    for figure in figures:
+        served.setdefault(figure.fields.sweep, []).append(figure)
+    return served
+
+
+def metrics_of(figures: Iterable[Figure]) -> list[str]:
+    """Return the names of all metrics that charts and claims of figures use, sorted."""
+    fields = [figure.fields for figure in figures]
+    claims = [claim for each in fields for claim in each.claims]
+    return sorted({*(each.chart.y for each in fields), *(name for claim in claims for name in claim.metrics)})

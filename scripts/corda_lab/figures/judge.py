@@ -1,6 +1,6 @@
 """Judges the claims of a figure, from the repeats of its sweep and from the published values.
 
-The entry is ``judge``. The interval of the number of a claim over the repeats decides, by where it lies.
+Each repeat gives one number to a claim. The interval of these numbers decides, by where it lies.
 """
 
 import math
@@ -15,20 +15,15 @@ from corda_lab.figures.claims import (
     HELD,
     NOT_TESTABLE,
     Claim,
-    Exponent,
     Finding,
     Needs,
-    Number,
-    Outcome,
     Region,
-    Untested,
     Verdict,
 )
 from corda_lab.figures.figure import Figure, Form, on_curve, unresolved
-from corda_lab.figures.points import NoValue, Plan, plan_of
+from corda_lab.figures.points import NoValue, Plan, choose, plan_of
 from corda_lab.figures.published import published_number
 from corda_lab.figures.repeats import REPEATS_MIN, Repeat, Site, are_of_one_start
-from corda_lab.results.sweep import SweepFields
 from corda_lab.stats.intervals import (
     CONFIDENCE,
     ON_LOGARITHMS,
@@ -38,20 +33,17 @@ from corda_lab.stats.intervals import (
     repeats_interval,
     t_quantile,
 )
-from corda_lab.text.words import plural
+from corda_lab.text.words import listed, plural
 
 NOT_MEASURED = "not measured yet"
 """How a claim is told that no repeat was to measure. Its verdict is *cannot tell*."""
 REPEATS_MAX = 100
 """The most repeats that are ever asked for."""
-FURTHER_MAX = 20
-"""More further repeats than this are not practical, and no command is printed for them."""
 ROUNDING = 1e-9
 """How far a value may be beyond the end of a region, relative to that end, because numbers are rounded."""
 
 
-@dataclass(frozen=True)
-class PublishedVerdict:
+class PublishedVerdict(NamedTuple):
     """The number of a claim on the published values, and the range that their errors allow."""
 
     value: float
@@ -60,28 +52,14 @@ class PublishedVerdict:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
-class RepeatValue:
-    """The number of a claim in one repeat; None with the reason if the repeat has none.
-
-    For an outcome, ``value`` is 1 if the point broke and 0 if it did not.
-    """
+class RepeatNumber(NamedTuple):
+    """The number of a claim in one repeat; None with the reason if the repeat has none."""
 
     repeat: Repeat
     value: float | None
     why: str = ""
     broke: bool = False
     """Whether the value is missing because the point broke."""
-
-
-class ValuePart(NamedTuple):
-    """A value that the number of a claim is made of, with its ``place`` on the line of an exponent."""
-
-    place: float
-    label: str
-    """The point in words, in the last of the repeats."""
-    value: float
-    """The mean over the repeats that have the number."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +70,10 @@ class ClaimVerdict:
     """With its points on the curve that it is about."""
     verdict: Verdict
     why: str = ""
-    """Why it did not hold, or cannot be told or tested; empty if it held."""
-    command: str = ""
-    """The command that would decide it: with further repeats, in the other form, or elsewhere. Empty if it is decided,
-    or if no practical command does."""
-    values: tuple[RepeatValue, ...] = ()
-    parts: tuple[ValuePart, ...] = ()
+    """Why it cannot be told or tested."""
+    values: tuple[RepeatNumber, ...] = ()
+    parts: tuple[tuple[float, float], ...] = ()
+    """The values that its number is made of, means over the repeats, each with its place."""
     interval: Interval | None = None
     """None for fewer than two values, and for an outcome."""
     further: int | None = None
@@ -121,7 +97,7 @@ class ClaimVerdict:
     @property
     def broke(self) -> int:
         """The number of repeats in which the point broke."""
-        return self.numbers.count(1) if isinstance(self.claim, Outcome) else sum(each.broke for each in self.values)
+        return self.numbers.count(1) if self.claim.kind == "outcome" else sum(each.broke for each in self.values)
 
     @property
     def label(self) -> str:
@@ -131,7 +107,7 @@ class ClaimVerdict:
     @property
     def estimate(self) -> float | None:
         """The mean over the repeats, geometric for ratios and levels; None without values and for an outcome."""
-        if isinstance(self.claim, Outcome) or not self.numbers:
+        if self.claim.kind == "outcome" or not self.numbers:
             return None
         return self.numbers[0] if self.interval is None else self.interval.estimate
 
@@ -179,49 +155,50 @@ def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = (
 
 
 def _judge(claim: Claim, figure: Figure, repeats: Sequence[Repeat], plan: Plan) -> ClaimVerdict:
-    verdict = ClaimVerdict(claim, NOT_TESTABLE)
-    able = [repeat for repeat in repeats if not lacks(claim.needs, repeat.site, figure)]
-    if isinstance(claim, Number) and claim.only_published:
-        return replace(verdict, why="only the published values can decide it")
+    able = [repeat for repeat in repeats if not lacks(claim.needs, figure, repeat.site)]
+    if claim.only_published:
+        return ClaimVerdict(claim, NOT_TESTABLE, "only the published values can decide it")
     if claim.needs is not None and not able:
-        lacking = lacks(claim.needs, repeats[-1].site if repeats else None, figure)
-        return replace(verdict, why=f"needs {' and '.join(lacking)}", command=elsewhere(claim, figure))
-    if isinstance(claim, Untested):
-        return replace(verdict, why="no value that the lab measures decides it")
-    left_out = unresolved(claim, plan) if able and able[0].form == "quick" else ""
-    if left_out or not able:
-        why = f"the short form does not measure it: {left_out}" if left_out else NOT_MEASURED
-        command = measure_command(figure.name)
-        return replace(verdict, verdict=CANNOT_TELL, why=why, command=command, further=REPEATS_MIN)
-    values = tuple(_repeat_value(claim, repeat, plan) for repeat in able)
-    decision = _decide(claim, values)
-    verdict = replace(verdict, **decision._asdict(), values=values, parts=_parts(claim, values, plan))
-    if missing := list(dict.fromkeys(each.why for each in values if each.value is None and not each.broke)):
-        has_value = f"{verdict.n} of {plural(len(values), 'repeat')} have a value for it"
-        verdict = replace(verdict, why="; ".join((has_value, *missing)))
-    if 0 < (decision.further or 0) <= FURTHER_MAX:
-        verdict = replace(verdict, command=measure_command(figure.name, able[0].form, decision.further))
-    return verdict
+        lacking = lacks(claim.needs, figure, repeats[-1].site if repeats else None)
+        return ClaimVerdict(claim, NOT_TESTABLE, f"needs {listed(lacking)}")
+    if claim.kind == "untested":
+        return ClaimVerdict(claim, NOT_TESTABLE, "no value that the lab measures decides it")
+    if left_out := unresolved(claim, plan) if able and able[0].form == "quick" else "":
+        return ClaimVerdict(claim, CANNOT_TELL, f"the short form does not measure it: {left_out}", further=REPEATS_MIN)
+    if not able:
+        return ClaimVerdict(claim, CANNOT_TELL, further=REPEATS_MIN)
+    values = tuple(_number_of(claim, repeat, plan) for repeat in able)
+    verdict, interval, further = _decide(claim, values)
+    why = "; ".join(dict.fromkeys(each.why for each in values if each.value is None and not each.broke))
+    return ClaimVerdict(claim, verdict, why, values, _parts(claim, values, plan), interval, further)
 
 
-def _repeat_value(claim: Claim, repeat: Repeat, plan: Plan) -> RepeatValue:
+def _number_of(claim: Claim, repeat: Repeat, plan: Plan) -> RepeatNumber:
     try:
-        return RepeatValue(repeat, claim.number(repeat.points, plan))
+        return RepeatNumber(repeat, claim.number(repeat.points, plan))
     except NoValue as error:
         # This machine may not be able to have the point that is missing.
         left_out = ", ".join(f"{each.label} ({each.reason})" for each in repeat.left_out)
         why = f"{error}; this machine leaves out {left_out}" if left_out else str(error)
-        return RepeatValue(repeat, None, why, claim.is_broken(repeat.points))
+        return RepeatNumber(repeat, None, why, _is_broken(claim, repeat))
 
 
-def _parts(claim: Claim, values: Sequence[RepeatValue], plan: Plan) -> tuple[ValuePart, ...]:
-    parts: dict[float, list[tuple[str, float]]] = {}
+def _is_broken(claim: Claim, repeat: Repeat) -> bool:
+    """Return whether a repeat has no number because the point broke, so that the claim held."""
+    if claim.kind != "ratio" or not claim.broken:
+        return False
+    try:
+        return choose(repeat.points, claim.points["of"], claim.metrics[0]).outcome == "broke"
+    except NoValue:
+        return False
+
+
+def _parts(claim: Claim, values: Sequence[RepeatNumber], plan: Plan) -> tuple[tuple[float, float], ...]:
+    parts: dict[float, list[float]] = {}
     for each in values:
-        for place, point, value in claim.parts(each.repeat.points, plan) if each.value is not None else ():
-            parts.setdefault(place, []).append((point.label, value))
-    return tuple(
-        ValuePart(place, own[-1][0], mean_of([value for _, value in own])) for place, own in sorted(parts.items())
-    )
+        for place, _, value in claim.parts(each.repeat.points, plan) if each.value is not None else ():
+            parts.setdefault(place, []).append(value)
+    return tuple((place, mean_of(own)) for place, own in sorted(parts.items()))
 
 
 # The verdict on numbers.
@@ -239,16 +216,15 @@ class Decision(NamedTuple):
     further: int | None
 
 
-def _decide(claim: Claim, values: Sequence[RepeatValue]) -> Decision:
+def _decide(claim: Claim, values: Sequence[RepeatNumber]) -> Decision:
     numbers = [each.value for each in values if each.value is not None]
-    if isinstance(claim, Outcome):
+    if claim.kind == "outcome":
         return agree([bool(value) == claim.broken for value in numbers])
-    assert isinstance(claim, Number)
     if broke := sum(each.broke for each in values):
         # Where the point broke, the claim held in that repeat, and there is no number.
-        low, high = claim.within
+        low, high = claim.region
         return agree([True] * broke + [low <= value <= high for value in numbers])
-    return decide(numbers, claim.within, on_logs=not isinstance(claim, Exponent))
+    return decide(numbers, claim.region, on_logs=claim.kind != "exponent")
 
 
 def decide(values: Sequence[float], region: Region, *, on_logs: bool) -> Decision:
@@ -323,11 +299,11 @@ def judge_published(claim: Claim, figure: Figure) -> PublishedVerdict | None:
     The errors of the values are taken as independent: each value is moved by its error both ways, and the changes of
     the number are added as squares.
     """
-    if not isinstance(claim, Number) or claim.on_published is None:
+    if claim.on_published is None:
         return None
     rows, plan, x = figure.fields.rows, plan_of(figure.sweep), figure.fields.chart.x
     value = published_number(claim, x, rows, plan)
-    on_logs = not isinstance(claim, Exponent) and value > 0
+    on_logs = claim.kind != "exponent" and value > 0
     scale: Callable[[float], float] = math.log if on_logs else float
 
     def moved(place: int, sign: int) -> float:
@@ -341,13 +317,13 @@ def judge_published(claim: Claim, figure: Figure) -> PublishedVerdict | None:
     known = [place for place, row in enumerate(rows) if row["value"] is not None]
     half = math.hypot(*((moved(place, 1) - moved(place, -1)) / 2 for place in known))
     low, high = (value * math.exp(-half), value * math.exp(half)) if on_logs else (value - half, value + half)
-    return PublishedVerdict(value, low, high, verdict_of(low, high, claim.within))
+    return PublishedVerdict(value, low, high, verdict_of(low, high, claim.region))
 
 
-# What a claim needs, and where it can be tested.
+# What a claim needs.
 
 
-def lacks(needs: Needs | None, site: Site | None, figure: Figure) -> list[str]:
+def lacks(needs: Needs | None, figure: Figure, site: Site | None) -> list[str]:
     """Return what a claim of a figure needs, each in words, and a site does not have; without one, all of it."""
     if needs is None:
         return []
@@ -355,11 +331,10 @@ def lacks(needs: Needs | None, site: Site | None, figure: Figure) -> list[str]:
     if needs.enterprise and not (site and site.enterprise):
         lacking.append("Corda Enterprise")
     if needs.cores is not None and (site is None or site.cores < needs.cores):
-        lacking.append(f"{needs.cores} cores" + (f" (this machine has {site.cores})" if site else ""))
+        lacking.append(f"{needs.cores} cores")
     users = int(figure.sweep.fields.load.given("users") or 0)
     if needs.users is not None and (site is None or users < needs.users):
-        file = f"configs/sweeps/{figure.fields.sweep}.yaml"
-        lacking.append(f"{plural(needs.users, 'user')} in {file}" + (f" (it has {users})" if site else ""))
+        lacking.append(f"{plural(needs.users, 'user')} in configs/sweeps/{figure.fields.sweep}.yaml")
     if needs.software:
         lacking.append(f"{needs.software}, which is not part of the lab")
     return lacking
@@ -369,22 +344,3 @@ def measure_command(name: str, form: Form | None = None, add: int | None = None)
     """Return the command that measures a figure in a form, the whole sweep by default, with further repeats."""
     further = "" if add is None else f" --add {add}"
     return f"./scripts/lab reproduce {name}{' --quick' if form == 'quick' else ''}{further}"
-
-
-def elsewhere(claim: Claim, figure: Figure) -> str:
-    """Return the command that tests a claim on one's own image or machine; empty if no command does."""
-    needs = claim.needs
-    if isinstance(claim, Untested) or needs is None or needs.software:
-        return ""
-    image = ""
-    if needs.enterprise:
-        # Every version is another image, whose name has to say which.
-        several = len(corda_versions(figure.sweep.fields)) > 1
-        image = "CORDA_IMAGE='<your image>:${CORDA_VERSION}' " if several else "CORDA_IMAGE=<your image> "
-    return f"{image}{measure_command(figure.name)}"
-
-
-def corda_versions(fields: SweepFields) -> list[str]:
-    """Return the versions of Corda that a sweep sets; none if it starts that of ``.env``."""
-    own = [each.shape.model_dump().get("corda") for each in (fields, *(fields.steps or ()))]
-    return list(dict.fromkeys(str(version) for version in (*fields.vary.get("shape.corda", []), *own) if version))

@@ -47,8 +47,6 @@ CALIBRATION_MOVED_MAX = 0.10
 """A repeat during which the same work became slower or faster by a larger share is measured again."""
 REPEAT_HOURS_MAX = 24
 """A repeat that took longer was interrupted, and its points are not of one day."""
-STEP_SECONDS_MAX = 3600
-"""A step that took longer, with the start of its lab, was interrupted."""
 DIGITS = 6
 """Significant digits of stored values."""
 NODE_PREFIXES = ("party", "notary")
@@ -129,20 +127,6 @@ def _calibration(steps: Sequence[StepEntry]) -> Calibration:
     return Calibration(before=before, after=after)
 
 
-def _seconds(run: StoredRun, number: int) -> float | None:
-    """Return how long the steps of a repeat took, each from the end of the one before; None if one was interrupted."""
-    # The first step has the start of the lab, when the folder of the run was named.
-    before = datetime.strptime(run.identity.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
-    took = 0.0
-    for step in sorted(run.steps, key=lambda step: step.window.load_started_at):
-        seconds, before = step.window.load_ended_at - before, step.window.load_ended_at
-        if step.repeat == number:
-            if not 0 < seconds <= STEP_SECONDS_MAX:
-                return None
-            took += seconds
-    return round(took, 1)
-
-
 def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry], metrics: Sequence[str]) -> Repeat:
     environments = [run.environment(step) for step in steps]
     host, git = environments[0].host, environments[0].git
@@ -159,7 +143,6 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
         repeat=number,
         seed=None if run.sweep.seed is None else run.sweep.seed + number - 1,
         at=began.isoformat(timespec="seconds").replace("+00:00", "Z"),
-        seconds=_seconds(run, number),
         run=run.identity,
         lab_version=run.manifest.lab_version,
         commit=git.words if git.commit else None,
@@ -215,33 +198,29 @@ def _value(step: StepEntry, name: str) -> float | None:
 # Measuring.
 
 
-def measure(
-    request: SweepRequest, figures: Sequence[Figure], settings: Settings, places: Places
-) -> tuple[Path, list[Repeat]]:
+def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings, places: Places) -> Path:
     """Measure the repeats of a request, those that are spoilt again, and store them. The sweep serves all ``figures``.
 
-    An unfinished sweep of the same form is resumed first. Returns the folder of the last run, and the repeats of all.
-    Raises LabError if steps are missing in the end.
+    An unfinished sweep of the same form is resumed first. Returns the folder of the last run. Raises LabError if steps
+    are missing in the end.
     """
-    repeats: list[Repeat] = []
     sweep = command.read(request)
     count, seed = sweep.fields.repeats, sweep.fields.seed
     for attempt in range(1 + AGAIN_MAX):
         folder = _run(replace(request, repeats=count, seed=seed), sweep, settings, places)
-        collected = keep(stored.read(folder), figures, places)
-        repeats += collected.repeats
-        if not collected.spoilt:
+        spoilt = keep(stored.read(folder), figures, places).spoilt
+        if not spoilt:
             break
-        again = seed + collected.spoilt[0].repeat - 1
+        again = seed + spoilt[0].repeat - 1
         seed += count
         # In the same direction, which is that of the parity (``sweeps.plan.steps_of``).
         seed += (seed - again) % 2
-        count = len(collected.spoilt)
+        count = len(spoilt)
         if attempt < AGAIN_MAX:
             ui.note(f"{plural(count, 'repeat')} will be measured again")
         else:
             ui.warn(f"{plural(count, 'repeat')} could not be measured; try later with --add {count}")
-    return folder, repeats
+    return folder
 
 
 def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected:
@@ -255,27 +234,25 @@ def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected
 
 
 def _run(request: SweepRequest, sweep: SweepFile, settings: Settings, places: Places) -> Path:
-    """Run a sweep, or resume it, and return the folder of its run. Raises LabError if steps are missing."""
-    left = unfinished(sweep, settings, places)
-    if left is None:
-        folder = command.begin(request, settings)
+    """Run a sweep, or resume its latest unfinished run of this form. Returns the folder of its run.
+
+    Raises LabError if steps are missing.
+    """
+    unfinished = folders.unfinished_sweeps(results=places.results)
+    own = [folder for folder in unfinished if folders.name_of(folder.name) == sweep.run_name]
+    if own and _can_continue(own[-1], sweep, settings):
+        folder = command.resume(replace(request, file=own[-1].name), settings)
     else:
-        folder = command.resume(replace(request, file=left.identity), settings)
+        folder = command.begin(request, settings)
     for problem in problems_of(stored.read(folder)):
         ui.warn(problem)
     return folder
 
 
-def unfinished(sweep: SweepFile, settings: Settings, places: Places) -> sweeps_store.Unfinished | None:
-    """Return the latest unfinished run of a sweep in this form that can be resumed; None if there is none."""
-    for folder in reversed(folders.unfinished_sweeps(results=places.results)):
-        if folders.name_of(folder.name) != sweep.run_name:
-            continue
-        try:
-            kept = sweeps_store.read(folder)
-            kept.require_unchanged(sweep, settings)
-        except LabError as error:
-            ui.note(f"{folder.name} is left as it is: {error.message}")
-            continue
-        return kept
-    return None
+def _can_continue(unfinished: Path, sweep: SweepFile, settings: Settings) -> bool:
+    try:
+        sweeps_store.read(unfinished).require_unchanged(sweep, settings)
+    except LabError as error:
+        ui.note(f"{unfinished.name} is left as it is: {error.message}")
+        return False
+    return True

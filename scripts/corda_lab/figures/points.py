@@ -1,14 +1,13 @@
 """Points of a sweep, measured, planned or published: which of them a claim names, and what they give."""
 
-import ast
 import math
-import operator
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Literal
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.analysis.metrics import metric
@@ -24,29 +23,25 @@ FIRST, LAST, BEST = "first", "last", "best"
 Selection = Mapping[str, object]
 """What a point must have: a value, a tuple of values of which it has one, or ``first``, ``last`` or ``best``."""
 
-Outcome = Literal["passed", "broke", "invalid"]
-"""``broke``: the point ended a node, or left the lab with more flows than it completed. ``invalid``: the machine or the
-generator spoilt it in every attempt."""
+UNITS: Mapping[str, tuple[str, float]] = {
+    "ms": ("time", 1e-3), "s": ("time", 1.0), "min": ("time", 60.0),
+    "bytes": ("size", 1.0), "B": ("size", 1.0), "KB": ("size", 1e3), "MB": ("size", 1e6), "GB": ("size", 1e9),
+}  # fmt: skip
+"""Units with what they measure, and how many seconds or bytes they are."""
+
+_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
 
 
 class NoValue(Exception):  # noqa: N818 - it is an answer, not an error
     """Points do not give a value. The message says why."""
 
 
-SCALES: Mapping[str, float] = {
-    "ms": 1e-3, "s": 1.0, "min": 60.0,
-    "bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9,
-}  # fmt: skip
-"""Units of time in seconds, and of size in bytes."""
-
-_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-
-
 def kind_of(unit: str) -> str:
     """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
-    if unit in SCALES:
-        return "time" if unit in ("ms", "s", "min") else "size"
+    if unit in UNITS:
+        return UNITS[unit][0]
     if unit.endswith("/s"):
         return "rate"
     return "share" if unit.startswith("%") else unit
@@ -54,8 +49,8 @@ def kind_of(unit: str) -> str:
 
 def unit_scale(unit: str, other: str) -> float:
     """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
-    is_known = unit in SCALES and other in SCALES and kind_of(unit) == kind_of(other)
-    return SCALES[unit] / SCALES[other] if is_known else 1.0
+    (kind, scale), (other_kind, other_scale) = (UNITS.get(name, ("", 1.0)) for name in (unit, other))
+    return scale / other_scale if kind == other_kind else 1.0
 
 
 def text_of(value: object) -> str:
@@ -76,15 +71,15 @@ def number_of(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def any_of(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
 def fits(values: Selection, wanted: Selection) -> bool:
     """Return whether a point, or a published row, has all the wanted values."""
     return all(
         name in values and text_of(values[name]) in map(text_of, any_of(value)) for name, value in wanted.items()
     )
-
-
-def any_of(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def label_of(values: Selection) -> str:
@@ -93,18 +88,20 @@ def label_of(values: Selection) -> str:
     return ", ".join(f"{name} {' or '.join(map(str, any_of(value)))}" for name, value in known.items()) or "any value"
 
 
-class Part(BaseModel):
-    """Base of all parts of a repeat: immutable, and without unknown fields."""
+class Stored(BaseModel):
+    """Base of all parts of a stored repeat: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Point(Part):
+class Point(Stored):
     """One point of a sweep in a repeat."""
 
     values: dict[str, ParameterValue]
     """What varies, by the names of the sweep file (``load.users``), and ``step`` and ``at`` of named steps."""
-    outcome: Outcome = "passed"
+    outcome: Literal["passed", "broke", "invalid"] = "passed"
+    """``broke``: the point ended a node, or left the lab with more flows than it completed. ``invalid``: the machine
+    or the generator spoilt it in every attempt."""
     reason: str | None = None
     """Why the point broke or is invalid."""
     failed: int | None = None
@@ -136,11 +133,8 @@ class Point(Part):
 
 def choose(points: Sequence[Point], wanted: Selection, name: str) -> Point:
     """Return the only point that fits. ``name`` is the metric by which one is the best. Raises NoValue."""
-    fitting = [
-        point
-        for point in points
-        if fits(point.values, {key: value for key, value in wanted.items() if value not in (FIRST, LAST, BEST)})
-    ]
+    plain = {key: value for key, value in wanted.items() if value not in (FIRST, LAST, BEST)}
+    fitting = [point for point in points if fits(point.values, plain)]
     for key, word in wanted.items():
         if fitting and word in (FIRST, LAST):
             numbers = [number for point in fitting if (number := number_of(point.values.get(key))) is not None]
@@ -152,12 +146,9 @@ def choose(points: Sequence[Point], wanted: Selection, name: str) -> Point:
         known = [(value, point) for point in fitting if (value := point.metrics.get(name)) is not None]
         best = max if metric(name).higher_is_better else min
         fitting = [best(known, key=lambda pair: pair[0])[1]] if known else []
-    if not fitting:
-        raise NoValue(f"no point has {label_of(wanted)}")
-    if len(fitting) > 1:
-        keys = sorted({key for point in fitting for key in point.values if key not in wanted})
-        differ = [key for key in keys if len({str(point.values.get(key)) for point in fitting}) > 1]
-        raise NoValue(f"{len(fitting)} points have {label_of(wanted)}; they differ in {', '.join(differ)}")
+    if len(fitting) != 1:
+        labels = ": " + "; ".join(point.label for point in fitting) if fitting else ""
+        raise NoValue(f"{len(fitting) or 'no'} point{'s have' if fitting else ' has'} {label_of(wanted)}{labels}")
     return fitting[0]
 
 
@@ -179,9 +170,16 @@ class Plan:
                     values.append(value)
         return axes
 
-    def whole(self, point: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
-        """Return what varies at a point, and what the sweep sets there."""
-        return {**self.constants.get(str(point.get(STEP, "")), {}), **point}
+    def number_at(self, point: Point, expression: str) -> float:
+        """Return the value of an expression at a point, of what varies and of what the sweep sets. Raises NoValue."""
+        known = {**self.constants.get(str(point.values.get(STEP, "")), {}), **point.values}
+        numbers: dict[str, float] = {}
+        for name in names_in(expression):
+            value = known.get(name)
+            if (number := number_of(value)) is None:
+                raise NoValue(f"{name} is {value!r} at {point.label}, which is no number")
+            numbers[name] = number
+        return evaluate(expression, numbers)
 
 
 def plan_of(sweep: SweepFile) -> Plan:
@@ -193,70 +191,20 @@ def plan_of(sweep: SweepFile) -> Plan:
 
 def _set_by(fields: CommonFields) -> dict[str, ParameterValue]:
     given = fields.model_dump(exclude_none=True)
-    groups = {
+    return {
         f"{group}.{name}": value for group in ("load", "shape", "set") for name, value in given.get(group, {}).items()
     }
-    return groups if fields.workload is None else {**groups, "workload": fields.workload}
 
 
 # The x of an exponent: an expression of numbers, names, + - * / and parentheses.
 
-CHARACTERS_MAX = 200
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
+
+def names_in(expression: str) -> list[str]:
+    """Return the names in an expression, each once."""
+    return list(dict.fromkeys(_NAME.findall(expression)))
 
 
-@cache
-def parse(text: str) -> ast.expr:
-    """Read an expression. Raises ValueError if the text is none."""
-    if len(text) > CHARACTERS_MAX:
-        raise ValueError(f"is longer than {CHARACTERS_MAX} characters")
-    try:
-        expression = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        raise ValueError("is no expression") from None
-    list(_names(expression))
-    return expression
-
-
-def names_in(text: str) -> list[str]:
-    """Return the names in an expression, each once. Raises ValueError if the text is none."""
-    return list(dict.fromkeys(_names(parse(text))))
-
-
-def _names(node: ast.expr) -> Iterator[str]:
-    match node:
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            yield from _names(left)
-            yield from _names(right)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            yield from _names(operand)
-        case ast.Constant(value=int() | float()):
-            pass
-        case _ if _NAME.fullmatch(ast.unparse(node)):
-            yield ast.unparse(node)
-        case _:
-            raise ValueError("may have only numbers, names, + - * / and parentheses")
-
-
-def evaluate(node: ast.expr, numbers: Mapping[str, float]) -> float:
-    """Return the value of an expression from ``parse``, given that of every name. Raises NoValue."""
-    match node:
-        case ast.BinOp(left=left, op=op, right=right):
-            try:
-                return float(_OPERATORS[type(op)](evaluate(left, numbers), evaluate(right, numbers)))
-            except ZeroDivisionError:
-                raise NoValue("divides by 0") from None
-        case ast.UnaryOp(operand=operand):
-            return -evaluate(operand, numbers)
-        case ast.Constant(value=int() | float() as value):
-            return float(value)
-    return numbers[ast.unparse(node)]
-
-
-def resolved(name: str, known: Collection[str]) -> str | None:
-    """Return the name that a name in an expression means: itself, or the only one that ends in it."""
-    if name in known:
-        return name
-    ends = [each for each in known if each.rpartition(".")[2] == name]
-    return ends[0] if len(ends) == 1 else None
+def evaluate(expression: str, numbers: Mapping[str, float]) -> float:
+    """Return the value of an expression, given that of every name. Raises PolarsError if the text is none."""
+    value = pl.sql_expr(_NAME.sub(r'"\g<0>"', expression))
+    return float(pl.DataFrame([numbers]).select(value).item())

@@ -1,12 +1,13 @@
 """The stored repeats of sweeps, ``docs/reproduction/<sweep>/<utc>-<form>.json``. Claims are judged from them.
 
-A repeat has only ratios, exponents and levels of its own points to give. So repeats of several days add up.
+A repeat is a table: a row for each point of the sweep with what varies, its outcome and its metrics. It has only
+ratios, exponents and levels of its own points to give. So repeats of several days add up.
 """
 
 import hashlib
 import json
 import re
-import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,15 +19,13 @@ from pydantic import Field, ValidationError
 from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.figures.figure import Figure, Form
-from corda_lab.figures.points import Part, Point
+from corda_lab.figures.points import Point, Stored
 from corda_lab.lab import shape
-from corda_lab.lab.settings import Settings
 from corda_lab.paths import WORKLOADS
 from corda_lab.results.sweep import LeftOut
 from corda_lab.sweeps.file import SweepFile
-from corda_lab.sweeps.plan import points_of, run_time, steps_of
-from corda_lab.text.words import length, listed, plural
-from lab_workload.problems import Problem
+from corda_lab.sweeps.plan import points_of
+from corda_lab.text.words import listed, plural
 
 DIGEST_LENGTH = 16
 WORKLOAD, PRESET = "workload", "preset"
@@ -38,7 +37,7 @@ NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "thresholds", 
 RESTORE = "Restore it with git, or delete it and measure again."
 
 
-class Machine(Part):
+class Machine(Stored):
     """The machine. Fields that the operating system does not report are None."""
 
     cpu: str | None
@@ -51,7 +50,7 @@ class Machine(Part):
         return f"{self.cpu or 'unknown CPU'}, {plural(self.cores, 'core')}{memory}"
 
 
-class Calibration(Part):
+class Calibration(Stored):
     """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured.
 
     Each is the mean of half of the readings; with a single reading on either side, of the first and the last step.
@@ -59,6 +58,10 @@ class Calibration(Part):
 
     before: float | None = None
     after: float | None = None
+
+    def __str__(self) -> str:
+        """``3.58 to 3.61``; a dash where it was not measured."""
+        return " to ".join(f"{time:.2f}" for time in (self.before, self.after) if time) or "–"
 
 
 class Site(NamedTuple):
@@ -69,14 +72,14 @@ class Site(NamedTuple):
     """Whether the nodes are Corda Enterprise."""
 
 
-class Spoilt(Part):
+class Spoilt(Stored):
     """A repeat that does not count, by its number in the run, and why."""
 
     repeat: int
     why: str
 
 
-class Repeat(Part):
+class Repeat(Stored):
     """One repeat of all points of a sweep."""
 
     sweep: str
@@ -87,8 +90,6 @@ class Repeat(Part):
     """The seed of its loads, which also says in which direction it went; None if it is not known."""
     at: str
     """When it began: ISO 8601, UTC."""
-    seconds: float | None = None
-    """How long it took with its starts and conditionings; None if it was interrupted."""
     run: str
     """The folder of its run in ``results/``."""
     lab_version: str
@@ -145,23 +146,15 @@ def write(repeats: Iterable[Repeat], folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> list[Repeat]:
-    """Read all stored repeats, oldest first. Raises LabError with every file that cannot be read."""
+    """Read all stored repeats, oldest first. Raises LabError."""
     repeats: list[Repeat] = []
-    problems: list[Problem] = []
     for path in sorted(folder.glob("*/*.json")):
         try:
-            repeat = Repeat.model_validate_json(path.read_bytes())
-        except OSError as error:
-            problems.append(Problem(f"cannot be read: {error.strerror}", (), RESTORE, path))
-        except ValidationError as error:
-            first = error.errors()[0]
-            problems.append(Problem(first["msg"], first["loc"], RESTORE, path))
-        else:
-            repeats.append(repeat)
-            if folder / repeat.file != path:
-                problems.append(Problem(f"its name must be {repeat.file}", (), RESTORE, path))
-    if problems:
-        raise LabError(problems=problems)
+            repeats.append(Repeat.model_validate_json(path.read_bytes()))
+        except (OSError, ValidationError) as error:
+            raise LabError(f"{path}: cannot be read: {error}", RESTORE) from error
+        if folder / repeats[-1].file != path:
+            raise LabError(f"{path}: its name must be {repeats[-1].file}", RESTORE)
     return sorted(repeats, key=lambda repeat: (repeat.at, repeat.sweep))
 
 
@@ -170,30 +163,20 @@ def read(folder: Path) -> list[Repeat]:
 
 @dataclass(frozen=True)
 class Kept:
-    """The stored repeats of one sweep, oldest first: those that measured what its file says now, and the others."""
+    """The stored repeats of one sweep that measured what its files say now, oldest first."""
 
     current: tuple[Repeat, ...]
-    outdated: tuple[tuple[Repeat, str], ...]
-    """Each with what it was measured with: ``measured with another workload iou``."""
+    outdated: tuple[str, ...]
+    """The others: ``3 repeats, quick: measured with another workload iou``."""
 
     def of(self, form: Form) -> tuple[Repeat, ...]:
         return tuple(repeat for repeat in self.current if repeat.form == form)
 
     @property
     def chosen(self) -> tuple[Repeat, ...]:
-        """The current repeats of the whole sweep; if they are too few, those of its short form."""
+        """The repeats of the whole sweep; if they are too few, those of its short form."""
         full, quick = self.of("full"), self.of("quick")
         return full if len(full) >= REPEATS_MIN or not quick else quick
-
-    @property
-    def outdated_words(self) -> list[str]:
-        """Which repeats do not count: ``3 repeats, quick, 23 Nov 2026: measured with another workload iou``."""
-        groups: dict[tuple[Form, str], list[Repeat]] = {}
-        for repeat, why in self.outdated:
-            groups.setdefault((repeat.form, why), []).append(repeat)
-        return [
-            f"{plural(len(group), 'repeat')}, {form}, {days(group)}: {why}" for (form, why), group in groups.items()
-        ]
 
 
 def kept(figure: Figure, repeats: Iterable[Repeat]) -> Kept:
@@ -201,8 +184,10 @@ def kept(figure: Figure, repeats: Iterable[Repeat]) -> Kept:
     forms: list[Form] = ["full"] if figure.sweep.short is None else ["full", "quick"]
     digests = {form: digest_of(figure.in_form(form)) for form in forms}
     reasons = [(repeat, _why_outdated(repeat, digests)) for repeat in repeats if repeat.sweep == figure.sweep.name]
+    outdated = Counter(f"{repeat.form}: {why}" for repeat, why in reasons if why)
     return Kept(
-        tuple(repeat for repeat, why in reasons if not why), tuple((repeat, why) for repeat, why in reasons if why)
+        tuple(repeat for repeat, why in reasons if not why),
+        tuple(f"{plural(count, 'repeat')}, {words}" for words, count in outdated.items()),
     )
 
 
@@ -249,26 +234,10 @@ def are_of_one_start(figure: Figure, repeats: Sequence[Repeat]) -> bool:
     return sweep.fields.fresh == "shape" and len({point.shape_key for point in points_of(sweep)}) == 1
 
 
-ESTIMATES = (
-    "Times are those of the stored repeats. Without any, they are estimates for two cores, without the time of image "
-    "builds. Set-ups, backlogs, bursts and counted flows take as long as the sweep file says (beside)."
-)
-"""What the times of figures are, and what they leave out."""
-
-
-def seconds_of(sweep: SweepFile, settings: Settings, stored: Iterable[Repeat]) -> float:
-    """Return how long a sweep takes in its form: as long as stored repeats did, else an estimate for all its points."""
-    known = [repeat.seconds for repeat in stored if repeat.seconds is not None]
-    if known:
-        # Not the median: where repeats share a start, the first of them has it, and its time would be left out.
-        return statistics.fmean(known) * sweep.fields.repeats
-    return run_time(steps_of(sweep), settings, fresh=sweep.fields.fresh).seconds_max
-
-
 # In words.
 
 
-def days(repeats: Sequence[Repeat]) -> str:
+def days(repeats: Iterable[Repeat]) -> str:
     """Return the days of repeats: ``22 Nov 2026``, ``22 Nov 2026 to 1 Dec 2026``."""
     known = [f"{at.day} {at:%b %Y}" for at in sorted(datetime.fromisoformat(repeat.at) for repeat in repeats)]
     return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
@@ -278,23 +247,12 @@ def machines(repeats: Iterable[Repeat]) -> str:
     return "; ".join(dict.fromkeys(str(repeat.machine) for repeat in repeats))
 
 
-def calibration(repeat: Repeat) -> str:
-    """Return the calibration of both halves of a repeat in ms: ``3.58 to 3.61``; a dash where it was not measured."""
-    return " to ".join(f"{time:.2f}" for time in (repeat.calibration.before, repeat.calibration.after) if time) or "–"
-
-
-def images(repeats: Iterable[Repeat]) -> str:
-    """Return the images of repeats with the beginnings of their ids: ``corda-lab/node:4.10 (0123456789ab)``."""
-    known = sorted({image for repeat in repeats for image in repeat.images.items()})
-    return ", ".join(f"{name} ({identity.removeprefix('sha256:')[:12]})" for name, identity in known)
+def images(repeat: Repeat) -> str:
+    """Return the images of a repeat with the beginnings of their ids: ``corda-lab/node:4.10 (0123456789ab)``."""
+    return ", ".join(f"{name} ({identity.removeprefix('sha256:')[:12]})" for name, identity in repeat.images.items())
 
 
 def spoilt(repeats: Iterable[Repeat]) -> list[str]:
     """Return which repeats of the same runs were measured and did not count, and why."""
     known = {(repeat.run, each.repeat): each.why for repeat in repeats for each in repeat.spoilt}
-    return [f"repeat {number} of {run} was not counted: {why}" for (run, number), why in known.items()]
-
-
-def duration(seconds: float) -> str:
-    """Return an estimated duration in whole minutes: ``15 min``, ``4 h 21 min``."""
-    return length(60 * max(1, round(seconds / 60)))
+    return [f"repeat {number} of {run}: {why}" for (run, number), why in known.items()]

@@ -42,14 +42,6 @@ def lines(curves: pl.DataFrame, column: str = "y") -> dict[str, list[float]]:
     return {name: own[column].round(2).to_list() for (name,), own in curves.group_by("curve", maintain_order=True)}
 
 
-def test_published_values_keep_their_units_and_hardware(figure: Figure) -> None:
-    latency, throughput = curves.published(judge(figure, []))
-    assert (latency.x_title, latency.title, latency.y_title) == ("requests in 1s", "Published: mean latency", "s")
-    assert (throughput.title, throughput.y_title) == ("Published: throughput", "flows/s")
-    assert latency.of("OS 3.3").row(0, named=True).items() >= {"x": 1.0, "y": 0.4866}.items()
-    assert "E5-2699C" in latency.caption
-
-
 def test_measured_values_have_an_interval_over_the_repeats(figure: Figure) -> None:
     found = measured(judge(figure, repeats(0.9, 1, 1.1)))
     assert found["curve"].unique(maintain_order=True).to_list() == ["Corda 4.9", "Corda 4.10"]
@@ -201,15 +193,6 @@ def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
     both = ", x: cores, y: throughput, by: workload, beside: x}"
     found = published_beside(with_published(tmp_path, f"{{id: R3-F3{both}\n  - {{id: R3-F3b{both}", THROUGHPUT))
     assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
-
-
-def test_published_values_without_x_are_told_apart_by_what_differs(tmp_path: Path) -> None:
-    figure = with_published(tmp_path, "{id: R3-F1, y: throughput, by: workload}")
-    (chart,) = curves.published(judge(figure, []))
-    assert chart.frame.group_by("series", maintain_order=True).agg("x").rows() == [
-        ("Issue", ["CE 4.0", "CE 3.3"]),
-        ("Issue+RepeatedPay", ["CE 4.0", "CE 3.3"]),
-    ]
 
 
 def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
