@@ -167,7 +167,7 @@ def chart(other: RunComparison, metric: str, number: int) -> Chart:
         x_title="",
         width="wide" if metric == "throughput" else "third",
         axis="category",
-        lines=[Line("level", 1, "equal")],
+        lines=[Line("y", 1, "equal")],
         is_y_from_zero=False,
     )
     return bounded(drawn)
