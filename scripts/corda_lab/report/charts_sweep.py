@@ -224,24 +224,20 @@ def throughput_latency(analysis: Analysis) -> Chart:
 
 
 def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str | None]:
-    """The label of each point, by its key: its x, or None if it would overlap the label of another point.
+    """The label of each point, by its key: its x, or None if the label of another point is too near.
 
     ``estimated`` has each point with its throughput in flows/s and its p95 in ms.
     """
-
-    def reach(estimates: Iterable[Estimate]) -> float:
-        return max((interval_shown(one.low, one.high)[1] or one.value or 0.0 for one in estimates), default=0.0) or 1.0
-
-    right, top = reach(rate for _, rate, _ in estimated), reach(latency for _, _, latency in estimated)
+    right = max((rate.value or 0.0 for _, rate, _ in estimated), default=0.0) or 1.0
+    top = max((latency.value or 0.0 for *_, latency in estimated), default=0.0) or 1.0
+    width = LETTER_WIDTH * max((len(str(point.x)) for point, *_ in estimated), default=0)
     names: dict[str, str | None] = {}
-    taken: list[tuple[float, float, float]] = []
+    taken: list[tuple[float, float]] = []
     for point, rate, latency in estimated:
-        name = str(point.x)
-        end, y = (rate.value or 0) / right, (latency.value or 0) / top
-        begin = end - LETTER_WIDTH * len(name)
-        covers = any(begin < other[1] and other[0] < end and abs(y - other[2]) < LINE_HEIGHT for other in taken)
-        names[point.key] = None if covers else name
-        taken += [] if covers else [(begin, end, y)]
+        x, y = (rate.value or 0.0) / right, (latency.value or 0.0) / top
+        is_near = any(abs(x - other_x) < width and abs(y - other_y) < LINE_HEIGHT for other_x, other_y in taken)
+        names[point.key] = None if is_near else str(point.x)
+        taken += [] if is_near else [(x, y)]
     return names
 
 
