@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from corda_lab.analysis.conclusions import Analysis
-from corda_lab.report import page
+from corda_lab.report import charts, page
 from corda_lab.report.chart import Chart
 from corda_lab.results import stored
 
@@ -35,9 +35,9 @@ def report_charts(folder: Path) -> dict[str, Chart]:
     """The charts of the report in a folder, by identifier, those of single steps too."""
     analysis = Analysis(stored.read(folder))
     if not analysis.run.is_sweep:
-        return {chart.id: chart for chart in page.run_charts(analysis)}
+        return {chart.id: chart for chart in charts.run_charts(analysis)}
     content = page.sweep_content(analysis)
-    of_steps = [chart for charts in content["step_charts"].values() for chart in charts]
+    of_steps = [chart for drawn in content["step_charts"].values() for chart in drawn]
     drawn = (*content["curves"], content["over_time"], *content["breakdown"], *of_steps)
     return {chart.id: chart for chart in drawn}
 

@@ -54,12 +54,14 @@ def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 def circumstances(run: StoredRun, step: StepEntry) -> Circumstances:
     """Everything that the values of a step depend on, except chance and the system under test."""
     around = surroundings(run.environment(step))
+    # A profiler costs the load CPU time.
+    profiled = [profile.node for profile in run.manifest.profiles if profile.began_at is not None]
     return {
         "shape": around["shape"],
         "placement": around["placement"],
         "load": _load(run, step),
         "measuring": _measuring(run),
-        "profiler": _profiler(run),
+        "profiler": {"profiled nodes": ", ".join(profiled) or "none"},
         "speed": _speed(step),
         **around,
     }
@@ -67,32 +69,28 @@ def circumstances(run: StoredRun, step: StepEntry) -> Circumstances:
 
 def surroundings(environment: Environment) -> Circumstances:
     """The part of the circumstances that is known without a load."""
-    shape = dict(flat(environment.shape))
-    # Without the settings that are part of the shape, and without the ports of this machine.
-    settings = {
-        name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
-    }
+    shape, placed = dict(flat(environment.shape)), environment.placement
+    if placed is None:
+        placement = {"hosts": "one machine"}
+    else:
+        hosts = {f"host {name}": host.words for name, host in placed.hosts.items()}
+        file = {"file": f"{placed.name}, {placed.sha256[:12]}", "overlay": placed.overlay}
+        placement = {"hosts": plural(len(hosts), "host"), **file, **hosts}
     return {
         "shape": shape,
-        "placement": _placement(environment),
+        "placement": placement,
         "images": dict(flat({name: image.model_dump() for name, image in environment.images.items()})),
-        **({} if environment.placement else {"host": dict(flat(environment.host.model_dump()))}),
+        # With a placement, ``host`` is the machine that drove the load.
+        **({} if placed else {"host": dict(flat(environment.host.model_dump()))}),
         "versions": dict(flat(environment.versions.model_dump())),
         "commit": dict(flat(environment.git.model_dump())),
         "stand-ins": {"images": ", ".join(environment.stand_ins)},
         "links": dict(flat({link.name: link.through_ms for link in environment.links_measured})),
-        "settings": settings,
+        # Without the settings that are part of the shape, and without the ports of this machine.
+        "settings": {
+            name: text for name, text in flat(environment.settings) if name not in shape and not name.endswith("_PORT")
+        },
     }
-
-
-def _placement(environment: Environment) -> Mapping[str, str]:
-    """What ran on which host, and what each host is. ``host`` is then the machine that drove the load, and left out."""
-    placed = environment.placement
-    if placed is None:
-        return {"hosts": "one machine"}
-    hosts = {f"host {name}": host.words for name, host in placed.hosts.items()}
-    file = {"file": f"{placed.name}, {placed.sha256[:12]}", "overlay": placed.overlay}
-    return {"hosts": plural(len(hosts), "host"), **file, **hosts}
 
 
 def _load(run: StoredRun, step: StepEntry) -> Mapping[str, str]:
@@ -118,12 +116,6 @@ def _measuring(run: StoredRun) -> Mapping[str, str]:
     step = run.steps[0]
     before = {"condition": f"at most {step.conditioning.seconds_max:g} s"} if step.conditioning else {}
     return {**before, "warm_up.seconds": f"{step.warm_up.seconds_max:g}", "repeats": "1"}
-
-
-def _profiler(run: StoredRun) -> Mapping[str, str]:
-    """The nodes that were profiled under the load of a run, which costs it CPU time."""
-    nodes = [profile.node for profile in run.manifest.profiles if profile.began_at is not None]
-    return {"profiled nodes": ", ".join(nodes) or "none"}
 
 
 def _speed(step: StepEntry) -> Mapping[str, str]:
@@ -153,7 +145,7 @@ def differences(before: Circumstances, after: Circumstances) -> list[Environment
     for kind in (kind for kind in before if kind in after):
         for name in dict.fromkeys([*before[kind], *after[kind]]):
             first, second = before[kind].get(name, ABSENT), after[kind].get(name, ABSENT)
-            if first == second or (kind in ALIKE and ALIKE[kind](first, second)):
+            if is_alike(kind, first, second):
                 continue
             if "\n" in first + second:
                 first, second = (f"{len(text.splitlines())} lines, {fingerprint(text)}" for text in (first, second))
@@ -161,28 +153,23 @@ def differences(before: Circumstances, after: Circumstances) -> list[Environment
     return found
 
 
-def is_same_speed(first: str, second: str) -> bool:
-    """Whether two times of the same work, in ms, are those of equally fast processors; true also if one is unknown."""
-    return ABSENT in (first, second) or _is_close(first, second, 0.0, SPEED_SHARE_MAX)
-
-
-def is_same_link(first: str, second: str) -> bool:
-    """Whether two measured round trips, in ms, are as close as two measurements of the same link."""
-    return ABSENT not in (first, second) and _is_close(first, second, LINK_MS_MAX, LINK_SHARE_MAX)
+def is_alike(kind: str, first: str, second: str) -> bool:
+    """Whether two settings of a kind count as equal: times may be close, and facts unknown."""
+    if first == second:
+        return True
+    match kind:
+        case "host":
+            return UNKNOWN in (first, second)
+        case "speed":
+            return ABSENT in (first, second) or _is_close(first, second, 0.0, SPEED_SHARE_MAX)
+        case "links":
+            return ABSENT not in (first, second) and _is_close(first, second, LINK_MS_MAX, LINK_SHARE_MAX)
+    return False
 
 
 def _is_close(first: str, second: str, difference_max: float, share_max: float) -> bool:
     a, b = float(first), float(second)
     return abs(a - b) <= max(difference_max, share_max * max(a, b))
-
-
-def is_same_fact(first: str, second: str) -> bool:
-    """Whether two facts about a machine may be the same: also true if one of the runs did not know it."""
-    return UNKNOWN in (first, second)
-
-
-ALIKE = {"links": is_same_link, "speed": is_same_speed, "host": is_same_fact}
-"""Kinds whose values are measured or may be unknown, and when two of them count as equal."""
 
 
 def fingerprint(text: str) -> str:

@@ -25,13 +25,8 @@ from corda_lab.text.words import plural
 
 NO_RATE = "no rate confirmed"
 
-
-@dataclass(frozen=True)
-class MissingPoint:
-    """A point for which the baseline has a value and the contender has none, and why."""
-
-    label: str
-    reason: str
+Keyed = Mapping[str, Point]
+"""The points of a run by a key that is the same for two runs; of a search its first point."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +35,6 @@ class RateComparison:
 
     first: SearchResult
     second: SearchResult
-
-    @property
-    def label(self) -> str:
-        return self.first.label
 
     @property
     def ratio(self) -> float | None:
@@ -60,38 +51,73 @@ class RateComparison:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The comparison of a contender (``second``) with the baseline (``first``).
-
-    ``rows`` has the compared points by metric, and ``rates`` the searches of both. ``missing`` lists the points that
-    only the baseline has values for, ``alone`` the labels of all points that are present in one run only.
-    """
+    """The comparison of a contender (``second``) with the baseline (``first``). ``rows`` has the points by metric."""
 
     first: StoredRun
     second: StoredRun
     environment_differences: list[EnvironmentDifference]
     rows: dict[str, list[PointComparison]]
     rates: list[RateComparison]
-    missing: list[MissingPoint]
+    missing: list[str]
+    """The points for which the baseline has a value and the contender has none, and why."""
     alone: list[str]
-
-    @property
-    def is_same_run(self) -> bool:
-        return self.first.folder == self.second.folder
+    """The points that are in one run only."""
 
     def verdicts(self, metric: str) -> list[str]:
         """The verdicts on all points and searches."""
         return [row.verdict for row in self.rows[metric]] + [rates.verdict for rates in self.rates]
 
-    def regressions(self, metric: str, threshold: float | None) -> list[str]:
+    def regressions(self, metric: str, threshold: float) -> list[str]:
         """A text for every point that is shown to be worse by more than a share, or that lost its value."""
-        if threshold is None:
-            return []
         worse = [
             f"{row.second.label}: {METRICS[metric].title} {100 * loss(row, metric):.1f} % worse, {ratio_words(row)}"
             for row in self.rows[metric]
             if loss(row, metric) > threshold
         ]
-        return worse + [f"{point.label}: {point.reason}" for point in self.missing]
+        return worse + self.missing
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of runs with the first of them, judged by one metric. ``threshold`` is a share, or None."""
+
+    runs: list[StoredRun]
+    others: list[RunComparison]
+    metric: str
+    threshold: float | None
+
+    @property
+    def regressions(self) -> list[str]:
+        """What is worse than the threshold allows, with the name of the run if there are several contenders."""
+        if self.threshold is None:
+            return []
+        return [
+            (f"{other.second.identity}, " if len(self.others) > 1 else "") + text
+            for other in self.others
+            for text in other.regressions(self.metric, self.threshold)
+        ]
+
+    @property
+    def judged(self) -> list[bool]:
+        """Whether each point and search could be judged."""
+        verdicts = (verdict for other in self.others for verdict in other.verdicts(self.metric))
+        return [verdict not in (TOO_FEW, CANNOT_COMPARE) for verdict in verdicts]
+
+    @property
+    def state(self) -> str:
+        """The result of the threshold: ``good``, ``bad``, or ``warning`` if some points could not be judged."""
+        return "bad" if self.regressions else "good" if all(self.judged) else "warning"
+
+    @property
+    def threshold_words(self) -> str:
+        """Whether the threshold was kept, and how many points could not be judged. Empty if there is no threshold."""
+        if self.threshold is None:
+            return ""
+        limit = f"{100 * self.threshold:g} %"
+        if self.regressions:
+            return f"Worse by more than {limit}, or without a value: {'; '.join(self.regressions)}."
+        known, total = sum(self.judged), plural(len(self.judged), "point")
+        return f"Worse by more than {limit}: none of {known} points that could be judged, of {total}."
 
 
 def loss(row: PointComparison, metric: str) -> float:
@@ -109,8 +135,19 @@ def parse_share(text: str, *, option: str) -> float:
     return float(match[1]) / 100
 
 
-Keyed = Mapping[str, Point]
-"""The points of a run by a key that is the same for two runs; of a search its first point."""
+def compare_runs(folders: Sequence[Path], *, metric: str, threshold: float | None) -> Comparison:
+    """Compare runs with the first of them.
+
+    Raises LabError if a run has no point in common with the first, or does not have the metric.
+    """
+    runs = [stored.read(folder) for folder in folders]
+    others = against_first(runs)
+    if any(metric not in other.rows for other in others):
+        raise LabError(
+            f"--metric {metric}: not every run has it",
+            "Choose another metric, or use workloads that define states_per_flow.",
+        )
+    return Comparison(runs, others, metric, threshold)
 
 
 def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
@@ -126,7 +163,9 @@ def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
     judged = {metric: iter(compare_all(pairs, metric, paired=False)) for metric in metrics}
     others = []
     for contender, own in zip(contenders, shared, strict=True):
-        after, rates = _keyed(contender), _rates(baseline, contender)
+        after = _keyed(contender)
+        searches = {search.key: search for search in contender.searches}
+        rates = [RateComparison(search, searches[search.key]) for search in baseline.searches if search.key in searches]
         places = [*own, *((one.first.members[0], one.second.members[0]) for one in rates)]
         others.append(
             RunComparison(
@@ -135,7 +174,10 @@ def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
                 environment_differences(baseline.run, contender.run, places),
                 {metric: [next(judged[metric]) for _ in own] for metric in metrics},
                 rates,
-                [*_missing_points(before, after, own), *_missing_rates(rates)],
+                [
+                    *_missing(before, after, own),
+                    *(f"{one.first.label}: {NO_RATE}" for one in rates if one.verdict == NO_RATE),
+                ],
                 [*_alone(baseline.run, before, after), *_alone(contender.run, after, before)],
             )
         )
@@ -143,10 +185,10 @@ def against_first(runs: Sequence[StoredRun]) -> list[RunComparison]:
 
 
 def _keyed(analysis: Analysis) -> Keyed:
-    found: dict[str, Point] = {}
+    keyed: dict[str, Point] = {}
     for point in analysis.points:
-        found.setdefault(point.key if point.phase == "measure" else search_key(point), point)
-    return found
+        keyed.setdefault(point.key if point.phase == "measure" else search_key(point), point)
+    return keyed
 
 
 def _shared(baseline: Analysis, before: Keyed, contender: Analysis) -> list[tuple[Point, Point]]:
@@ -163,29 +205,19 @@ def _shared(baseline: Analysis, before: Keyed, contender: Analysis) -> list[tupl
     return [(point, after[key]) for key, point in before.items() if key in after and point.phase == "measure"]
 
 
-def _rates(baseline: Analysis, contender: Analysis) -> list[RateComparison]:
-    """The results of the searches that both runs have. Empty unless both runs are searches."""
-    after = {search.key: search for search in contender.searches}
-    return [RateComparison(search, after[search.key]) for search in baseline.searches if search.key in after]
-
-
-def _missing_points(before: Keyed, after: Keyed, shared: Sequence[tuple[Point, Point]]) -> Iterator[MissingPoint]:
+def _missing(before: Keyed, after: Keyed, shared: Sequence[tuple[Point, Point]]) -> Iterator[str]:
     """The points that have a value in the baseline and none in the contender, which is worse than any ratio."""
     for key, point in before.items():
         if key not in after and (point.valid or point.phase != "measure"):
-            yield MissingPoint(_label(point), "missing")
+            yield f"{_label(point)}: missing"
     for first, second in shared:
         if not first.valid or first.collapsed:
             continue
         if not second.valid:
-            yield MissingPoint(second.label, "broke" if second.broken else "no valid step")
+            yield f"{second.label}: {'broke' if second.broken else 'no valid step'}"
         elif second.collapsed:
             count = f"{len(second.collapsed)} of {plural(len(second.valid), 'step')}"
-            yield MissingPoint(second.label, f"completed nothing in {count}")
-
-
-def _missing_rates(rates: Sequence[RateComparison]) -> list[MissingPoint]:
-    return [MissingPoint(one.label, NO_RATE) for one in rates if one.verdict == NO_RATE]
+            yield f"{second.label}: completed nothing in {count}"
 
 
 def _alone(run: StoredRun, points: Keyed, others: Keyed) -> list[str]:
@@ -195,65 +227,3 @@ def _alone(run: StoredRun, points: Keyed, others: Keyed) -> list[str]:
 def _label(point: Point) -> str:
     """The label of a point. All points of a search share one label."""
     return point.label if point.phase == "measure" else f"the search of {point.steps[0].label or point.workload}"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The comparison of runs with the first of them, judged by one metric. ``threshold`` is a share, or None."""
-
-    runs: list[StoredRun]
-    others: list[RunComparison]
-    metric: str
-    threshold: float | None
-
-    @property
-    def regressions(self) -> list[str]:
-        """A text for every regression, with the name of the run if there are several contenders."""
-        return [
-            (f"{other.second.identity}, " if len(self.others) > 1 else "") + text
-            for other in self.others
-            for text in other.regressions(self.metric, self.threshold)
-        ]
-
-    @property
-    def undecided(self) -> int:
-        """The number of points and searches that could not be judged."""
-        return sum(verdict in (TOO_FEW, CANNOT_COMPARE) for verdict in self._verdicts)
-
-    @property
-    def _verdicts(self) -> list[str]:
-        return [verdict for other in self.others for verdict in other.verdicts(self.metric)]
-
-    @property
-    def state(self) -> str:
-        """The result of the threshold: ``good``, ``bad``, or ``warning`` if some points could not be judged."""
-        return "bad" if self.regressions else "warning" if self.undecided else "good"
-
-    @property
-    def threshold_words(self) -> str:
-        """Whether the threshold was kept, and how many points could not be judged. Empty if there is no threshold."""
-        if self.threshold is None:
-            return ""
-        limit = f"{100 * self.threshold:g} %"
-        if self.regressions:
-            return f"Worse by more than {limit}, or without a value: {'; '.join(self.regressions)}."
-        total = len(self._verdicts)
-        if self.undecided == total:
-            return f"The threshold of {limit} could not be applied, because no point has an interval; repeat them."
-        rest = f" {self.undecided} of {plural(total, 'point')} could not be judged." if self.undecided else ""
-        return f"No point is shown to be worse by more than {limit}.{rest}"
-
-
-def compare_runs(folders: Sequence[Path], *, metric: str, threshold: float | None) -> Comparison:
-    """Compare runs with the first of them.
-
-    Raises LabError if a run has no point in common with the first, or does not have the metric.
-    """
-    runs = [stored.read(folder) for folder in folders]
-    others = against_first(runs)
-    if any(metric not in other.rows for other in others):
-        raise LabError(
-            f"--metric {metric}: not every run has it",
-            "Choose another metric, or use workloads that define states_per_flow.",
-        )
-    return Comparison(runs, others, metric, threshold)

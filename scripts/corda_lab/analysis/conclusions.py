@@ -1,6 +1,6 @@
 """What the stored values of a run show: points, comparisons, saturation, trends, a headline and notes, each once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -10,9 +10,9 @@ import polars as pl
 from corda_lab.analysis import points as all_points
 from corda_lab.analysis import saturation, trends
 from corda_lab.analysis.metrics import METRICS
-from corda_lab.analysis.points import Point, SearchResult, grouped, searched, x_name
+from corda_lab.analysis.points import Point, SearchResult, searched
 from corda_lab.analysis.saturation import Utilisation
-from corda_lab.analysis.significance import MetricComparisons, is_number, judge
+from corda_lab.analysis.significance import MetricComparisons, judge
 from corda_lab.analysis.trends import Trend
 from corda_lab.analysis.values import shown, with_interval
 from corda_lab.results.audits import Audit
@@ -23,7 +23,7 @@ from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import burst_words
 from corda_lab.steps.reasons import Reason
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors
-from corda_lab.text.words import listed, milliseconds, parameter_name, plural, short
+from corda_lab.text.words import listed, milliseconds, plural, short
 
 Kind = Literal["failed", "error", "invalid", "warning"]
 """Why a step failed, the errors of failed requests, why a step is invalid, and what a reader should know."""
@@ -73,22 +73,18 @@ class Analysis:
 
     @cached_property
     def judged(self) -> MetricComparisons:
-        """The comparisons of all points."""
         return judge(self.run, self.points)
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
-        """The rows of ``metrics.parquet``."""
         return self.run.table("metrics")
 
     @cached_property
     def requests(self) -> pl.DataFrame:
-        """The rows of ``requests.parquet``."""
         return self.run.table("requests")
 
     @cached_property
     def spans(self) -> pl.DataFrame:
-        """The spans of traced requests."""
         return self.run.spans()
 
     @cached_property
@@ -139,34 +135,20 @@ class Analysis:
         return f"{words}; not shown to be better than {some(equals)}"
 
     @cached_property
-    def limits(self) -> list[str]:
-        """Where the load met a limit, and what was saturated there."""
-        if self.searches:
-            failed = [search.failed for search in self.searches]
-            return [self._limit_at(point) for point in failed if point is not None]
-        measured = [point for point in self.points if point.valid]
-        if measured and all(step.open_load for point in measured for step in point.valid):
-            behind = [point for point in measured if not point.keeps_rate]
-            if not behind:
-                return ["the system kept up with the offered rate, so no limit was reached"]
-            first = "; the first point that did not keep up with the offered rate" if self.run.is_sweep else ""
-            return [self._limit_at(behind[0]) + first]
+    def limits(self) -> dict[str, str]:
+        """What was saturated at each of the best points, with its evidence, by the label of the point.
+
+        Of a search, at the lowest rate that was not sustained.
+        """
         # The only point of a run has its limit even if its step is invalid.
-        tops = self.judged.tops or ([] if self.run.is_sweep else self.points)
-        return [self._limit_at(top) + self._still_rising_words(top) for top in tops]
+        met = self.judged.tops or ([] if self.run.is_sweep else self.points)
+        if self.searches:
+            met = [search.failed for search in self.searches if search.failed is not None]
+        return {point.label: self.saturated(point) or "no monitored resource was saturated" for point in met}
 
-    def _limit_at(self, point: Point) -> str:
-        saturated = [f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated]
-        where = f"{point.label}: " if self.run.is_sweep else ""
-        return where + (", ".join(saturated) or "no monitored resource was saturated")
-
-    def _still_rising_words(self, top: Point) -> str:
-        """That the best point is at the right end of its curve, where no resource was saturated."""
-        places = [point.x for point in grouped(self.points)[top.group_label] if is_number(point.x)]
-        is_saturated = any(use.is_saturated for use in self.uses[top.key])
-        if is_saturated or len(places) < 2 or top.x != max(places):
-            return ""
-        return f"; it has the largest value of {parameter_name(x_name(self.run) or '')}, so more may be possible"
+    def saturated(self, point: Point) -> str:
+        """``host CPU (97 % of 2 cores, PartyA 1.20)``; empty if no resource was saturated at a point."""
+        return ", ".join(f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated)
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -223,10 +205,8 @@ def step_headline(step: StepEntry) -> str:
     load, latency = step.load, step.judged_latency
     flows = listed(list(dict.fromkeys(short(part.flow) for part in step.parts)))
     place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
-    if step.bursts is not None:
-        asked = burst_words(load)
-    else:
-        asked = plural(load.users, "user") if load.rate is None else f"{load.rate:g} {load.arrivals} arrivals/s"
+    asked = plural(load.users, "user") if load.rate is None else f"{load.rate:g} {load.arrivals} arrivals/s"
+    asked = burst_words(load) if step.bursts else asked
     text = f"{asked}: {step.throughput_per_second:,.2f} {flows} flows/s {place}"
     if latency.p50 is None:
         return f"{text}: no flow was completed in the measuring window."
@@ -245,20 +225,17 @@ def _rate_words(search: SearchResult) -> str:
     return f"{search.rate:g}/s{where}" + (f" ({shown(completed, 'throughput')} completed)" if completed else "")
 
 
-def some(labels: Sequence[str]) -> str:
-    """A list of at most ``LABELS_SHOWN_MAX`` entries, the last of which counts the labels that are left out.
+def some(labels: Sequence[str], count_max: int = LABELS_SHOWN_MAX) -> str:
+    """A list of at most so many entries, the last of which counts the labels that are left out.
 
     Labels that contain commas are separated by semicolons.
     """
     entries = list(labels)
-    if len(entries) > LABELS_SHOWN_MAX:
-        entries[LABELS_SHOWN_MAX - 1 :] = [f"{len(entries) - LABELS_SHOWN_MAX + 1} others"]
+    if len(entries) > count_max:
+        entries[count_max - 1 :] = [f"{len(entries) - count_max + 1} others"]
     return "; ".join(entries) if any("," in label for label in entries) else listed(entries)
 
 
-def steps_words(indices: Iterable[int]) -> str:
-    """``step 3``, ``steps 3, 4 and 7``; at most ``STEPS_SHOWN_MAX`` entries, the last of which counts the others."""
-    names = [str(index) for index in indices]
-    if len(names) > STEPS_SHOWN_MAX:
-        names[STEPS_SHOWN_MAX - 1 :] = [f"{len(names) - STEPS_SHOWN_MAX + 1} more"]
-    return f"step{'s' if len(names) > 1 else ''} {listed(names)}"
+def steps_words(indices: Collection[int]) -> str:
+    """``step 3``, ``steps 3, 4 and 7``."""
+    return f"step{'s' if len(indices) > 1 else ''} {some([str(index) for index in indices], STEPS_SHOWN_MAX)}"

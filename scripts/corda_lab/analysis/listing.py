@@ -14,8 +14,6 @@ from corda_lab.steps.entry import Time
 
 
 class DamagedRun(BaseModel):
-    """A run that cannot be read, and why."""
-
     run: str
     damaged: str
 
@@ -30,8 +28,6 @@ class RunSummary(BaseModel):
     kind: Literal["run", "sweep"]
     steps: int
     steps_valid: int
-    steps_planned: int
-    finished: bool = True
     workload: str
     label: str | None
     rates_confirmed_per_second: dict[str, float | None] | None
@@ -84,7 +80,6 @@ def summary(run: StoredRun) -> RunSummary:
         kind=run.manifest.kind,
         steps=len(run.steps),
         steps_valid=sum(step.validity.valid for step in run.steps),
-        steps_planned=len(run.steps),
         workload=", ".join(dict.fromkeys(step.workload for step in run.steps)),
         label=top.label if top is not None and run.is_sweep else None,
         rates_confirmed_per_second={search.label: search.rate for search in analysis.searches} or None,

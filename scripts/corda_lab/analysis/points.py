@@ -65,12 +65,10 @@ class Point:
 
     @property
     def broken(self) -> list[StepEntry]:
-        """The steps that broke the lab."""
         return [step for step in self.steps if step.outcome == "broke"]
 
     @property
     def steady(self) -> list[StepEntry]:
-        """The valid steps whose throughput was steady."""
         return [step for step in self.valid if not step.unsteady]
 
     @property
@@ -80,7 +78,6 @@ class Point:
 
     @property
     def holds(self) -> bool:
-        """Whether every step is valid and within the thresholds."""
         return all(step.validity.valid and step.thresholds.passed for step in self.steps)
 
     @property
@@ -104,7 +101,6 @@ class Point:
         return _samples(self.valid, name)
 
     def estimate(self, name: str) -> Estimate:
-        """The value with its interval over the valid steps."""
         if name not in self._estimates:
             self._estimates[name] = _estimate(self.samples(name))
         return self._estimates[name]
@@ -140,7 +136,6 @@ def _estimate(values: list[float]) -> Estimate:
 
 
 def mean_by_name(dictionaries: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Mean of each name over the dictionaries that have it."""
     values: dict[str, list[float]] = {}
     for dictionary in dictionaries:
         for name, value in dictionary.items():
@@ -310,7 +305,6 @@ class SearchResult:
 
     @property
     def group(self) -> dict[str, ParameterValue]:
-        """The values of the varied parameters."""
         return self.members[0].group
 
     @property
@@ -325,7 +319,7 @@ def search_key(point: Point) -> str:
 
 
 def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
-    """The result of a search for each group of points: as stored, or computed from the steps if it was interrupted."""
+    """The result of a search for each group of points. Without a stored reason, the search was interrupted."""
     groups: dict[str, list[Point]] = {}
     for point in all_points:
         groups.setdefault(search_key(point), []).append(point)
@@ -334,24 +328,13 @@ def searched(run: StoredRun, all_points: Sequence[Point]) -> list[SearchResult]:
 
 def _search_result(members: Sequence[Point], outcomes: Mapping[str, SearchOutcome]) -> SearchResult:
     label = members[0].steps[0].label or members[0].workload
-    outcome = outcomes.get(label)
     confirmed = [point for point in members if point.phase == "confirm" and point.holds]
-    if outcome:
-        rate, low, high = outcome.rate, outcome.low, outcome.high
-    else:
-        probes = [point for point in members if point.phase == "probe"]
-        rate = max((float(point.x) for point in confirmed), default=None)
-        low = max((float(point.x) for point in probes if point.holds), default=None)
-        above = [float(point.x) for point in probes if not point.holds and (low is None or point.x > low)]
-        high = min(above, default=None)
+    best_point = max(confirmed, key=lambda point: float(point.x), default=None)
+    rate = None if best_point is None else float(best_point.x)
+    probes = [point for point in members if point.phase == "probe"]
+    low = max((float(point.x) for point in probes if point.holds), default=None)
+    high = min((float(point.x) for point in probes if not point.holds and (low is None or point.x > low)), default=None)
     not_held = [point for point in members if not point.holds and (rate is None or float(point.x) > rate)]
-    return SearchResult(
-        label,
-        rate,
-        low,
-        high,
-        outcome.reason if outcome else None,
-        next((point for point in confirmed if float(point.x) == rate), None),
-        min(not_held, key=lambda point: float(point.x), default=None),
-        tuple(members),
-    )
+    failed = min(not_held, key=lambda point: float(point.x), default=None)
+    reason = outcomes[label].reason if label in outcomes else None
+    return SearchResult(label, rate, low, high, reason, best_point, failed, tuple(members))

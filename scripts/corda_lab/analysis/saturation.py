@@ -79,8 +79,8 @@ def generator(steps: Sequence[StepEntry]) -> Utilisation:
     share = mean([step.generator.cpu_percent_max for step in steps])
     if share is None:
         return Utilisation(Resource.GENERATOR)
-    is_saturated = share > GENERATOR_CPU_PERCENT_MAX
-    return Utilisation(Resource.GENERATOR, share, f"{percent(share)} of its core", is_saturated)
+    text = f"{percent(share)} of its core"
+    return Utilisation(Resource.GENERATOR, share, text, share > GENERATOR_CPU_PERCENT_MAX)
 
 
 def host_cpu(steps: Sequence[StepEntry], environment: Environment) -> Utilisation:
@@ -90,13 +90,14 @@ def host_cpu(steps: Sequence[StepEntry], environment: Environment) -> Utilisatio
         return Utilisation(Resource.HOST_CPU)
     cores = mean_by_name([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
     largest = sorted(cores, key=lambda name: -cores[name])[:PROCESSES_SHOWN]
-    count = environment.host.cpu_count
-    text = percent(busy) + (f" of {count} cores" if count else "")
-    text += "".join(f", {name} {cores[name]:.2f}" for name in largest)
-    stolen = mean([step.resources.host_stolen_percent for step in steps])
+    count, stolen = environment.host.cpu_count, mean([step.resources.host_stolen_percent for step in steps])
+    parts = [
+        percent(busy) + (f" of {count} cores" if count else ""),
+        *(f"{name} {cores[name]:.2f}" for name in largest),
+    ]
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
-        text += f", {percent(stolen)} CPU steal"
-    return Utilisation(Resource.HOST_CPU, busy, text, busy >= BUSY_PERCENT_MIN)
+        parts.append(f"{percent(stolen)} CPU steal")
+    return Utilisation(Resource.HOST_CPU, busy, ", ".join(parts), busy >= BUSY_PERCENT_MIN)
 
 
 def node_cpu(steps: Sequence[StepEntry], environment: Environment) -> Utilisation:

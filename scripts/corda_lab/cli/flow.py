@@ -15,7 +15,7 @@ from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.text import ui
 
-FORMATS = (".svg", ".html", ".json")
+FORMATS = (".svg", ".json")
 
 
 def flow(
@@ -30,7 +30,7 @@ def flow(
     ] = "latest",
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write a picture, .svg or .html, or its trace as OTLP, .json."),
+        typer.Option(metavar="FILE", help="Also write a picture, .svg, or its trace as OTLP, .json."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,9 +44,7 @@ def flow(
     """
     suffix = "" if output is None else output.suffix.lower()
     if output is not None and suffix not in FORMATS:
-        raise LabError(
-            f"--output: {output.name} is none of .svg, .html and .json", "Give a name with one of these endings."
-        )
+        raise LabError(f"--output: {output.name} is neither .svg nor .json", "Give a name with one of these endings.")
     run = stored.read(folders.find_run(run_name))
     chosen = waterfall.by_identity(run, identity)
     if output is not None:
@@ -74,10 +72,8 @@ def _write(output: Path, suffix: str, chosen: Waterfall, run: StoredRun) -> None
     title = f"{run.identity}: {waterfall.headline_of(chosen)}"
     if suffix == ".json":
         text = waterfall.as_otlp(run, [chosen.request])
-    elif suffix == ".svg":
-        text = waterfall.svg(chosen, title, is_alone=True) + "\n"
     else:
-        text = waterfall.page(chosen, title, run.identity)
+        text = waterfall.svg(chosen, title, is_alone=True) + "\n"
     try:
         atomic.write_text(output, text)
     except OSError as error:

@@ -16,8 +16,8 @@ CURVE_SHAPES = ("circle", "square", "diamond", "triangle-up", "star", "triangle-
 PATTERN_COUNT = 8
 """The patterns that tell bars apart beside their colour; the first is none."""
 
-Mark = Literal["line", "area", "steps", "points", "single", "dots", "symbols", "bars", "bins"]
-"""``points`` are joined by a line, ``single`` ones are not; both have intervals. ``bars`` stand on one another."""
+Mark = Literal["line", "area", "steps", "points", "single", "dots", "bars", "bins"]
+"""``points`` are joined by a line, ``single`` ones are not; both may have intervals. ``bars`` stand on one another."""
 Width = Literal["", "wide", "third"]
 """The share of a page: half of it, the whole, or a third."""
 Axis = Literal["linear", "zero", "log", "category"]
@@ -50,35 +50,26 @@ def look_of(place: int, mark: Mark = "points") -> Look:
 
 @dataclass(frozen=True)
 class Line:
-    """A line across a chart with a text: at a quantile of x, at the mean of y in the window, or at a level of y."""
+    """A line across a chart with a text: at a place of x, or at a level of y, there from ``start`` to ``end`` of x."""
 
-    kind: Literal["quantile", "mean", "level"]
+    axis: Literal["x", "y"]
     value: float
     text: str
+    start: float | None = None
+    end: float | None = None
 
 
 @dataclass(frozen=True)
-class Band:
-    """A fault on a time axis, in seconds. ``back`` is when throughput was back; None if that was not seen."""
+class Shade:
+    """A phase, a step or a fault behind a chart over time, in seconds. The colours are roles of the palette."""
 
-    name: str
-    text: str
     start: float
     end: float
-    back: float | None
-
-
-@dataclass(frozen=True)
-class Span:
-    """The phases and faults of a step on a time axis, in seconds."""
-
-    name: str
-    is_valid: bool
-    start: float
-    warm_up_end: float
-    stop: float
-    end: float
-    faults: Sequence[Band]
+    colour: str
+    text: str = ""
+    text_colour: str = "quiet"
+    is_upright: bool = False
+    """Whether the text stands upright inside the chart, at the start; if not, it is above the chart."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +92,13 @@ class Chart:
     axis: Axis = "linear"
     ticks: Sequence[float] | None = None
     lines: Sequence[Line] = ()
-    spans: Sequence[Span] = ()
-    """The steps behind a chart over time; the axis of x ends with the last of them."""
+    shades: Sequence[Shade] = ()
     panels: Sequence[str] = ()
     """The y titles of several charts on one time axis."""
     is_y_from_zero: bool = True
     x_max: float | None = None
     y_max: float | None = None
-    """The end of an axis that an interval would make too long; None if the data decide."""
-    print_title: str = ""
-    """The y title on paper, where a chart has no title above it, if it is not that of the page."""
+    """The ends of the axes; None if the data decide."""
 
     @property
     def is_empty(self) -> bool:

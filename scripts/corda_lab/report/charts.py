@@ -1,13 +1,15 @@
 """Charts over time, and of latencies, from stored rows and samples. Times are seconds since the load began."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from corda_lab.analysis.conclusions import Analysis
 from corda_lab.faults.model import FaultEntry
-from corda_lab.report.chart import Band, Chart, Line, Look, Span
+from corda_lab.report.chart import LOAD_SECONDS, Chart, Line, Look, Shade
+from corda_lab.steps import stages
 from corda_lab.steps.costs import DATABASE
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import in_flight_levels, with_lag
@@ -22,26 +24,11 @@ DOT_COUNT_MAX = 4000
 POINT_COUNT_MAX = 400
 """The most points of a line of samples or levels. In a longer load, each covers several seconds."""
 MIB = 1024**2
-LONGEST_SECONDS = 86_400.0
-"""More than any load lasts."""
 PERCENTILES = {"p50": Look("main"), "p95": Look("second", dash="dash"), "p99": Look("third", dash="dot")}
 NODE = pl.col("node")
 LAB_PARTS = tuple(part for part in PARTS if part != DATABASE)
 """What is watched, but not under test."""
 
-LATENCIES = (
-    "latency-histogram",
-    "Latency distribution",
-    "Requests in the measuring window. Several peaks mean that requests wait for different things.",
-    "requests",
-)
-CONSENSUS = (
-    "consensus-latency",
-    "Consensus latency",
-    "Time from the arrival of the notary's signature at the initiator until the last party committed the transaction.",
-    "transactions",
-)
-"""Id, title, caption and unit of the two histograms."""
 STEADY = {
     "open": "Fewer completed than started, or fewer started than offered: the system does not keep up.",
     "closed": "A user starts its next flow when its last one has ended. A flat line after the warm-up is steady.",
@@ -54,40 +41,68 @@ def label(name: str) -> pl.Expr:
     return pl.col("labels").str.json_path_match(f"$.{name}")
 
 
-def span_of(step: StepEntry, origin: float) -> Span:
-    """The phases and faults of a step on a time axis, in seconds from its ``origin`` (unix seconds)."""
-    window = step.window
-    return Span(
-        str(step.index),
-        step.validity.valid,
-        start=round(window.load_started_at - origin, 1),
-        warm_up_end=round(window.started_at - origin, 1),
-        stop=round(window.ended_at - origin, 1),
-        end=round(window.load_ended_at - origin, 1),
-        faults=[_band(fault, step, origin) for fault in step.faults if fault.began_at is not None],
-    )
+def window_of(step: StepEntry) -> Window:
+    return Window(step.window.started_at, step.window.ended_at)
 
 
-def _band(fault: FaultEntry, step: StepEntry, origin: float) -> Band:
-    start, recovery, ended_at = (fault.began_at or 0.0) - origin, fault.recovery_seconds, step.window.load_ended_at
-    end = min(fault.healed_at or ended_at, ended_at) - origin
-    text = fault.name
-    if recovery:
-        text += f": back after {recovery:.0f} s, {fault.lost_flows or 0:.0f} flows late"
-    elif fault.before_per_second is not None:
-        text += ": not back before the load ended" if recovery is None else ": no effect"
-    back = None if recovery is None else round(start + recovery, 1)
-    return Band(fault.name, text, round(start, 1), round(max(start, end), 1), back)
+def load_seconds(step: StepEntry) -> float:
+    return step.window.load_ended_at - step.window.load_started_at
+
+
+# What is behind a chart over time.
+
+
+def with_phases(chart: Chart, step: StepEntry) -> Chart:
+    """The chart of a step over time, with its warm-up, the time after its measuring window, and its faults behind."""
+    window, end = step.window, load_seconds(step)
+    origin = window.load_started_at
+    parts = (("warm-up", 0.0, window.started_at - origin), ("stopping", window.ended_at - origin, end))
+    phases = [
+        # A phase that hardly lasted has no room.
+        Shade(round(low, 1), round(high, 1), "shade", name if high - low > end / 12 else "")
+        for name, low, high in parts
+        if high - low > end / 100
+    ]
+    faults = fault_shades(step, origin, end / POINT_COUNT_MAX, is_brief=chart.width != "wide")
+    return replace(chart, shades=[*phases, *faults], x_max=round(end, 1))
+
+
+def fault_shades(step: StepEntry, origin: float, seconds_min: float, *, is_brief: bool = False) -> Iterator[Shade]:
+    """The faults of a step: dark while a fault lasts, light until throughput is back."""
+    ended_at = step.window.load_ended_at - origin
+    for fault in step.faults:
+        if fault.began_at is None:
+            continue
+        start = fault.began_at - origin
+        end = max(min((fault.healed_at or math.inf) - origin, ended_at), start + seconds_min)
+        text = fault.name if is_brief else _fault_words(fault)
+        yield Shade(round(start, 1), round(end, 1), "fault", text, "bad", is_upright=True)
+        back = start + (fault.recovery_seconds or 0.0)
+        if back > end:
+            yield Shade(round(end, 1), round(back, 1), "fault-after")
+
+
+def _fault_words(fault: FaultEntry) -> str:
+    if fault.recovery_seconds:
+        return f"{fault.name}: back after {fault.recovery_seconds:.0f} s, {fault.lost_flows or 0:.0f} flows late"
+    if fault.before_per_second is None:
+        return fault.name
+    return f"{fault.name}: {'not back before the load ended' if fault.recovery_seconds is None else 'no effect'}"
+
+
+def mean_line(step: StepEntry) -> list[Line]:
+    mean, window = step.throughput_per_second, step.window
+    start, end = window.started_at - window.load_started_at, window.ended_at - window.load_started_at
+    return [Line("y", mean, f"mean {mean:.2f}", start, end)]
+
+
+# Series over time.
 
 
 def bin_seconds(total_seconds: float, *, at_least: int = 1, count_max: int = BIN_COUNT_MAX) -> int:
     """The smallest width in ``BIN_SECONDS`` that gives at most ``count_max`` bins; the largest if none does."""
     fitting = [width for width in BIN_SECONDS if width >= at_least and total_seconds / width <= count_max]
     return fitting[0] if fitting else BIN_SECONDS[-1]
-
-
-def load_seconds(step: StepEntry) -> float:
-    return step.window.load_ended_at - step.window.load_started_at
 
 
 def rates(rows: pl.DataFrame, time: str, series: str, step: StepEntry, width: int) -> pl.DataFrame:
@@ -139,26 +154,54 @@ def by_node(
     )
 
 
-def run_charts(analysis: Analysis, consensus: pl.Series | None) -> list[Chart]:
-    """All charts of a run of one step. ``consensus`` has sorted consensus latencies in ms, if there are some."""
+def each_second(samples: pl.DataFrame, value: pl.Expr, step: StepEntry) -> pl.DataFrame:
+    """A series per node, and of PostgreSQL: ``series``, ``x`` and ``y``; of long loads, means over bins."""
+    origin = step.window.load_started_at
+    width = max(1, math.ceil(load_seconds(step) / POINT_COUNT_MAX))
+    place = ((pl.col("time") - origin) / width).floor() * width
+    return (
+        samples.filter(~pl.col("container").is_in(LAB_PARTS) & (pl.col("time") >= origin))
+        .group_by(pl.col("container").cast(pl.String).alias("series"), place.alias("x"), maintain_order=True)
+        .agg(value.mean().alias("y"))
+        .drop_nulls()
+        .sort("series", "x")
+    )
+
+
+def node_looks(frame: pl.DataFrame, dash: str = "solid") -> dict[str, Look]:
+    """The looks of the series of nodes; what goes out of one is dotted."""
+    names = frame["series"].unique(maintain_order=True)
+    return {
+        name: Look(f"node-{name.split(' ')[0].lower()}", dash="dot" if name.endswith(" out") else dash)
+        for name in names
+    }
+
+
+# A single run.
+
+
+def run_charts(analysis: Analysis) -> list[Chart]:
+    """All charts of a run of one step."""
     (step,), rows, metrics = analysis.run.steps, analysis.requests, analysis.metrics
     samples = analysis.run.samples()
-    window = Window(step.window.started_at, step.window.ended_at)
-    timed = timed_within(counted(rows, step.load.flows_after), window).filter(is_done())
-    return [
+    timed = timed_within(counted(rows, step.load.flows_after), window_of(step)).filter(is_done())
+    charts = [
         throughput(rows, step),
         latency_over_time(rows, step),
         *([lag(rows, step)] if step.has_intended_starts else []),
-        histogram(timed[step.judged_latency_column].drop_nulls().sort(), *LATENCIES),
+        histogram(
+            timed[step.judged_latency_column].drop_nulls().sort(),
+            "latency-histogram",
+            "Latency distribution",
+            "Requests in the measuring window. Several peaks mean that requests wait for different things.",
+            "requests",
+        ),
         latency_ecdf(timed, step),
-        *([] if consensus is None else [histogram(consensus, *CONSENSUS)]),
+        *consensus_chart(analysis),
         in_flight(rows, metrics, step),
         *(resource_chart(resource, metrics, samples, step) for resource in RESOURCES),
     ]
-
-
-def mean_line(step: StepEntry) -> list[Line]:
-    return [Line("mean", step.throughput_per_second, f"mean {step.throughput_per_second:.2f}")]
+    return [with_phases(chart, step) if chart.x_title == LOAD_SECONDS else chart for chart in charts]
 
 
 def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
@@ -183,7 +226,6 @@ def throughput(rows: pl.DataFrame, step: StepEntry) -> Chart:
         },
         width="wide",
         lines=mean_line(step),
-        spans=[span_of(step, step.window.load_started_at)],
     )
 
 
@@ -217,7 +259,26 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
         pl.concat([each, pl.DataFrame(percentiles, each.schema, orient="row")]),
         {requests: Look("faint", "dots"), **PERCENTILES},
         width="wide",
-        spans=[span_of(step, origin)],
+    )
+
+
+def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
+    pool = step.bursts.pool if step.bursts else step.load.users
+    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
+    parts = {
+        "free place in the pool: lag of the generator": timed.filter(pl.col("pool_was_free")),
+        "pool full: waited for the system": timed.filter(~pl.col("pool_was_free")),
+    }
+    return Chart(
+        "lag",
+        "Schedule lag",
+        "How much later than intended each request started. Rising values show a queue for the pool.",
+        "ms",
+        pl.concat(
+            dots(part, name, "intended_at", "lag_ms", step.window.load_started_at) for name, part in parts.items()
+        ),
+        dict(zip(parts, (Look("main", "dots"), Look("second", "dots")), strict=True)),
+        width="wide",
     )
 
 
@@ -239,7 +300,7 @@ def histogram(latency: pl.Series, name: str, title: str, caption: str, unit: str
         .with_columns(pl.format("about {} ms: {} {}", pl.col("x").round(1), "y", "series").alias("label"))
     )
     lines = [
-        Line("quantile", round(nearest_rank(latency, QUANTILES[quantile]), 1), quantile)
+        Line("x", round(nearest_rank(latency, QUANTILES[quantile]), 1), quantile)
         for quantile in PERCENTILES
         if not latency.is_empty()
     ]
@@ -275,25 +336,22 @@ def _shares(latency: pl.Series, unanswered: int, series: str) -> pl.DataFrame:
     return pl.concat([points.gather_every(every), points.tail(1)])
 
 
-def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    origin = step.window.load_started_at
-    pool = step.bursts.pool if step.bursts else step.load.users
-    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
-    parts = {
-        "free place in the pool: lag of the generator": timed.filter(pl.col("pool_was_free")),
-        "pool full: waited for the system": timed.filter(~pl.col("pool_was_free")),
-    }
-    looks = dict(zip(parts, (Look("main", "dots"), Look("second", "dots")), strict=True))
-    return Chart(
-        "lag",
-        "Schedule lag",
-        "How much later than intended each request started. Rising values show a queue for the pool.",
-        "ms",
-        pl.concat(dots(part, name, "intended_at", "lag_ms", origin) for name, part in parts.items()),
-        looks,
-        width="wide",
-        spans=[span_of(step, origin)],
+def consensus_chart(analysis: Analysis) -> list[Chart]:
+    """The consensus latencies of the transactions in the window; no chart if no transaction has one."""
+    (step,), stage_rows = analysis.run.steps, analysis.run.stage_rows()
+    if stage_rows is None or not step.stages.consensus_latency_ms.count:
+        return []
+    meant = stages.as_meant_within(counted(analysis.requests, step.load.flows_after), window_of(step))
+    latencies = stages.complete_only(stages.consensus_latency(stage_rows, meant["trace_id"].drop_nulls()))
+    chart = histogram(
+        latencies["latency_ms"].sort(),
+        "consensus-latency",
+        "Consensus latency",
+        "Time from the arrival of the notary's signature at the initiator until the last party committed the "
+        "transaction.",
+        "transactions",
     )
+    return [chart]
 
 
 def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Chart:
@@ -306,15 +364,13 @@ def in_flight(rows: pl.DataFrame, metrics: pl.DataFrame, step: StepEntry) -> Cha
         .select(pl.lit(requests).alias("series"), "x", pl.col("level").fill_null(0).cast(pl.Float64).alias("y"))
     )
     nodes = by_node(metrics, "node_flows_in_flight", origin).drop("step")
-    looks = {name: Look(f"node-{name.lower()}", dash="dash") for name in nodes["series"].unique(maintain_order=True)}
     return Chart(
         "in-flight",
         "In flight",
         "Requests that wait for an answer at the generator, and flows in flight at each node, responders included.",
         "flows",
         pl.concat([levels, nodes]),
-        {requests: Look("ink", "steps"), **looks},
-        spans=[span_of(step, origin)],
+        {requests: Look("ink", "steps"), **node_looks(nodes, dash="dash")},
     )
 
 
@@ -389,30 +445,9 @@ def resource_chart(resource: Resource, metrics: pl.DataFrame, samples: pl.DataFr
     origin = step.window.load_started_at
     frame = pl.DataFrame()
     if resource.id == "cpu":
-        rises = cpu_rates(samples, Window(origin - 1, origin + LONGEST_SECONDS))
-        frame = each_second(rises, pl.col("percent") / 100, step)
+        frame = each_second(cpu_rates(samples, Window(origin - 1, math.inf)), pl.col("percent") / 100, step)
     elif resource.id == "memory":
         frame = each_second(samples, pl.col("memory_bytes") / MIB, step)
     if frame.is_empty():
         frame = by_node(metrics, resource.series, origin, scale=resource.scale, node=resource.node).drop("step")
-    looks = {
-        name: Look(f"node-{name.split(' ')[0].lower()}", dash="dot" if name.endswith(" out") else "solid")
-        for name in frame["series"].unique(maintain_order=True)
-    }
-    spans = [span_of(step, origin)]
-    return Chart(resource.id, resource.title, resource.caption, resource.unit, frame, looks, spans=spans)
-
-
-def each_second(samples: pl.DataFrame, value: pl.Expr, step: StepEntry) -> pl.DataFrame:
-    """A series per node, and of PostgreSQL: ``series``, ``x`` and ``y``; of long loads, means over bins."""
-    origin = step.window.load_started_at
-    width = max(1, math.ceil(load_seconds(step) / POINT_COUNT_MAX))
-    place = ((pl.col("time") - origin) / width).floor() * width
-    in_load = pl.col("time").is_between(origin, origin + LONGEST_SECONDS)
-    return (
-        samples.filter(~pl.col("container").is_in(LAB_PARTS) & in_load)
-        .group_by(pl.col("container").cast(pl.String).alias("series"), place.alias("x"), maintain_order=True)
-        .agg(value.mean().alias("y"))
-        .drop_nulls()
-        .sort("series", "x")
-    )
+    return Chart(resource.id, resource.title, resource.caption, resource.unit, frame, node_looks(frame))

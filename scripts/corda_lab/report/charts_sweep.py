@@ -5,7 +5,7 @@ colour, dash and symbol.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,23 +16,26 @@ from corda_lab.analysis.metrics import metric
 from corda_lab.analysis.points import RATE, Estimate, Point, grouped, x_name
 from corda_lab.analysis.significance import is_number
 from corda_lab.analysis.values import interval_shown, shown, with_interval
-from corda_lab.report.chart import DASHES, PATTERN_COUNT, Chart, Look, Mark, Width, bounded, look_of
+from corda_lab.report.chart import DASHES, PATTERN_COUNT, Chart, Look, Mark, Shade, Width, bounded, look_of
 from corda_lab.report.charts import (
     MIB,
     NODE,
+    POINT_COUNT_MAX,
     bin_seconds,
     by_node,
+    fault_shades,
     histogram,
     label,
     load_seconds,
     mean_line,
     rates,
-    span_of,
+    window_of,
+    with_phases,
 )
 from corda_lab.report.palette import GROUP_COUNT
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.rows import Window, ended_within, is_done
+from corda_lab.steps.rows import ended_within, is_done
 from corda_lab.text.words import STAGE_MEANINGS, amount, milliseconds, parameter_name
 
 LOG_RATIO_MIN = 16
@@ -40,19 +43,20 @@ LETTER_WIDTH, LINE_HEIGHT = 0.014, 0.06
 """Size of a label in a chart of half the page: width of a letter as a share of the chart's width, height of a line as a
 share of its height."""
 TICKS_MAX = 12
+STEP_NAMES_MAX = 26
 
 OFFERED, REPEATS, INVALID, BROKE = "offered rate", "each repeat", "invalid (in no mean)", "broke (no value)"
 STEP_LOOKS = {
     REPEATS: Look("faint", "dots", size=26),
-    INVALID: Look("bad", "symbols", shape="x", size=70),
-    BROKE: Look("bad", "symbols", shape="cross", size=70),
+    INVALID: Look("bad", "single", shape="x", size=70),
+    BROKE: Look("bad", "single", shape="cross", size=70),
 }
 SEARCH_LOOKS = {
     "search": Look("faint", dash="dot"),
-    "sustained": Look("good", "symbols", size=130),
-    "not sustained": Look("bad", "symbols", shape="x", size=130),
-    "confirmed by a longer step": Look("good", "symbols", shape="star", size=200),
-    "not confirmed": Look("bad", "symbols", shape="cross", size=130),
+    "sustained": Look("good", "single", size=130),
+    "not sustained": Look("bad", "single", shape="x", size=130),
+    "confirmed by a longer step": Look("good", "single", shape="star", size=200),
+    "not confirmed": Look("bad", "single", shape="cross", size=130),
 }
 
 Row = dict[str, Any]
@@ -88,7 +92,7 @@ def curves(analysis: Analysis) -> list[Chart]:
 
 def curve(analysis: Analysis, name: str, title: str, caption: str, width: Width = "") -> Chart:
     """One metric against x, with one series per group. ``name`` may name a node: ``cpu_percent.PartyA``."""
-    run, measured = analysis.run, _measured(analysis)
+    run, measured, unit = analysis.run, _measured(analysis), metric(name).unit
     groups = {group or metric(name).title: members for group, members in grouped(measured).items()}
     rows = [row for group, members in groups.items() for row in _estimates(members, name, group)]
     if any(len(point.steps) > 1 for point in measured):
@@ -114,11 +118,10 @@ def curve(analysis: Analysis, name: str, title: str, caption: str, width: Width 
         f"curve-{name.lower().replace('_', '-').replace('.', '-')}",
         title,
         caption,
-        metric(name).unit,
+        f"{name}, ms" if unit == "ms" else unit,
         frame,
         {OFFERED: Look("faint", dash="dot"), **looks, **STEP_LOOKS},
         width=width,
-        print_title=f"{title}, ms" if name.startswith("p") else "",
         **axis,
     )
     return bounded(chart)
@@ -221,24 +224,20 @@ def throughput_latency(analysis: Analysis) -> Chart:
 
 
 def names_apart(estimated: Sequence[tuple[Point, Estimate, Estimate]]) -> dict[str, str | None]:
-    """The label of each point, by its key: its x, or None if it would overlap the label of another point.
+    """The label of each point, by its key: its x, or None if the label of another point is too near.
 
     ``estimated`` has each point with its throughput in flows/s and its p95 in ms.
     """
-
-    def reach(estimates: Iterable[Estimate]) -> float:
-        return max((interval_shown(one.low, one.high)[1] or one.value or 0.0 for one in estimates), default=0.0) or 1.0
-
-    right, top = reach(rate for _, rate, _ in estimated), reach(latency for _, _, latency in estimated)
+    right = max((rate.value or 0.0 for _, rate, _ in estimated), default=0.0) or 1.0
+    top = max((latency.value or 0.0 for *_, latency in estimated), default=0.0) or 1.0
+    width = LETTER_WIDTH * max((len(str(point.x)) for point, *_ in estimated), default=0)
     names: dict[str, str | None] = {}
-    taken: list[tuple[float, float, float]] = []
+    taken: list[tuple[float, float]] = []
     for point, rate, latency in estimated:
-        name = str(point.x)
-        end, y = (rate.value or 0) / right, (latency.value or 0) / top
-        begin = end - LETTER_WIDTH * len(name)
-        covers = any(begin < other[1] and other[0] < end and abs(y - other[2]) < LINE_HEIGHT for other in taken)
-        names[point.key] = None if covers else name
-        taken += [] if covers else [(begin, end, y)]
+        x, y = (rate.value or 0.0) / right, (latency.value or 0.0) / top
+        is_near = any(abs(x - other_x) < width and abs(y - other_y) < LINE_HEIGHT for other_x, other_y in taken)
+        names[point.key] = None if is_near else str(point.x)
+        taken += [] if is_near else [(x, y)]
     return names
 
 
@@ -363,8 +362,9 @@ def origin_of(run: StoredRun) -> float:
 def over_the_run(run: StoredRun, rows: pl.DataFrame, metrics: pl.DataFrame) -> Chart:
     """Throughput and the use of resources by node over all steps."""
     origin = origin_of(run)
-    spans = [span_of(step, origin) for step in sorted(run.steps, key=lambda step: step.window.load_started_at)]
-    width, sampled = (bin_seconds(spans[-1].end, at_least=least, count_max=BIN_COUNT_MAX) for least in (2, 5))
+    steps = sorted(run.steps, key=lambda step: step.window.load_started_at)
+    end = round(steps[-1].window.load_ended_at - origin, 1)
+    width, sampled = (bin_seconds(end, at_least=least, count_max=BIN_COUNT_MAX) for least in (2, 5))
     of_step, nothing = by_step(rows.filter(is_done())), rows.clear()
     completed = pl.concat(
         rates(of_step.get(step.index, nothing), "ended_at", COMPLETED, step, width)
@@ -372,7 +372,7 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, metrics: pl.DataFrame) -> C
         .select("step", "series", "x", "y")
         for step in run.steps
     )
-    in_time = metrics.filter((pl.col("time") - origin).is_between(0, spans[-1].end + 5))
+    in_time = metrics.filter((pl.col("time") - origin).is_between(0, end + 5))
     frames = [completed]
     for _, series, scale, node in PANELS:
         frames.append(by_node(in_time, series, origin, scale=scale, width=sampled, node=node).cast({"step": pl.Int64}))
@@ -389,9 +389,28 @@ def over_the_run(run: StoredRun, rows: pl.DataFrame, metrics: pl.DataFrame) -> C
         {COMPLETED: Look("main"), **looks},
         x_title="seconds since the load of the first step began",
         width="wide",
-        spans=spans,
+        shades=[
+            *step_shades(steps, origin),
+            *(shade for step in steps for shade in fault_shades(step, origin, end / POINT_COUNT_MAX)),
+        ],
+        x_max=end,
         panels=("flows/s", *(title for title, *_ in PANELS)),
     )
+
+
+def step_shades(steps: Sequence[StepEntry], origin: float) -> Iterator[Shade]:
+    """The warm-up and the measuring window of each step, with the number of the step where there is room."""
+    every = math.ceil(len(steps) / STEP_NAMES_MAX)
+    for place, step in enumerate(steps):
+        window, is_valid = step.window, step.validity.valid
+        start, warm_up_end, stop = (
+            round(at - origin, 1) for at in (window.load_started_at, window.started_at, window.ended_at)
+        )
+        yield Shade(start, warm_up_end, "shade")
+        if is_valid:
+            yield Shade(warm_up_end, stop, "measured", str(step.index) if place % every == 0 else "")
+        else:
+            yield Shade(warm_up_end, stop, "bad-back", f"✗{step.index}", "bad")
 
 
 def by_step(rows: pl.DataFrame) -> dict[int, pl.DataFrame]:
@@ -409,7 +428,7 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> list[Chart]:
     """Throughput over time and the latencies of one step of a sweep, from its rows."""
     width = bin_seconds(load_seconds(step))
     done = rows.filter(is_done())
-    measured = ended_within(done, Window(step.window.started_at, step.window.ended_at))
+    measured = ended_within(done, window_of(step))
     latency = measured[step.judged_latency_column].drop_nulls().sort()
     over_time = Chart(
         f"step-{step.index}-throughput",
@@ -419,6 +438,6 @@ def step_charts(step: StepEntry, rows: pl.DataFrame) -> list[Chart]:
         rates(done, "ended_at", "completed", step, width),
         {"completed": Look("main", "area")},
         lines=mean_line(step),
-        spans=[span_of(step, step.window.load_started_at)],
     )
+    over_time = with_phases(over_time, step)
     return [over_time, histogram(latency, f"step-{step.index}-latency", "Latency distribution", "", "requests")]

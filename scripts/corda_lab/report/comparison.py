@@ -1,7 +1,6 @@
 """The page, the Markdown and the JSON of ``lab compare``."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,26 @@ from corda_lab.analysis.circumstances import fingerprint
 from corda_lab.analysis.comparison import Comparison, RunComparison
 from corda_lab.analysis.metrics import METRICS
 from corda_lab.analysis.points import SearchResult
-from corda_lab.analysis.values import interval_shown, ratio_words, shown, with_interval
+from corda_lab.analysis.values import interval_shown, ratio_words, with_interval
 from corda_lab.paths import RESULTS
 from corda_lab.report import page, tables
 from corda_lab.report.chart import Chart, Line, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
 from corda_lab.report.summaries import estimate_data
 from corda_lab.results.folders import SCHEMA
-from corda_lab.results.stored import StoredRun
 from corda_lab.text.words import listed, plural
 
 FOLDER = "comparisons"
 NAME_LENGTH_MAX = 200
 TITLES = ("point", "baseline", "contender", "ratio", "verdict")
+ENVIRONMENT_TITLES = ("kind", "setting", "baseline", "contender")
 
 
 def write(comparison: Comparison, *, results_folder: Path | None = None) -> Path:
     """Write the page, the Markdown and the JSON into a folder of their own, and return it."""
-    folder = (results_folder or RESULTS) / FOLDER / folder_name(comparison.runs)
+    name = "--".join(run.identity for run in comparison.runs)
+    name = name if len(name) <= NAME_LENGTH_MAX else f"{name[: NAME_LENGTH_MAX - 13]}-{fingerprint(name)}"
+    folder = (results_folder or RESULTS) / FOLDER / name
     texts = {
         "compare.html": html(comparison),
         "compare.md": markdown(comparison),
@@ -39,20 +40,19 @@ def write(comparison: Comparison, *, results_folder: Path | None = None) -> Path
     return folder
 
 
-def folder_name(runs: Sequence[StoredRun]) -> str:
-    """The folder name of a comparison: the names of its runs. A long name is cut and gets a fingerprint."""
-    name = "--".join(run.identity for run in runs)
-    return name if len(name) <= NAME_LENGTH_MAX else f"{name[: NAME_LENGTH_MAX - 13]}-{fingerprint(name)}"
-
-
 def environment_headline(other: RunComparison) -> str:
     """Whether the environments of two runs differ, and in which kinds of settings."""
-    if other.is_same_run:
+    if other.first.folder == other.second.folder:
         return "Both are the same run."
     if not other.environment_differences:
         return "The environments are the same: shape, load, images, host, versions and commit."
     kinds = listed(list(dict.fromkeys(difference.kind for difference in other.environment_differences)))
     return f"The environments differ ({kinds}), which may explain any difference below."
+
+
+def environment_rows(other: RunComparison) -> list[tuple[str, str, str, str]]:
+    """The rows of a table with ``ENVIRONMENT_TITLES``."""
+    return [(entry.kind, entry.name, entry.first, entry.second) for entry in other.environment_differences]
 
 
 def headline(other: RunComparison, metric: str) -> str:
@@ -62,18 +62,15 @@ def headline(other: RunComparison, metric: str) -> str:
     what = f"{METRICS[metric].title.capitalize()} of {other.second.identity}"
     text = f"{what}: {', '.join(counts)} of {plural(len(verdicts), 'point')}."
     if other.missing:
-        text += f" Without a value now: {'; '.join(f'{point.label} ({point.reason})' for point in other.missing)}."
-    runs = dict.fromkeys(run.identity for run in (other.first, other.second) if _shares_a_start(run))
-    if runs and {"slower", "faster"} & {*verdicts}:
+        text += f" Without a value now: {'; '.join(other.missing)}."
+    runs = [run for run in (other.first, other.second) if run.is_sweep]
+    shared = dict.fromkeys(run.identity for run in runs if run.sweep.repeats > 1 and run.sweep.fresh == "shape")
+    if shared and {"slower", "faster"} & {*verdicts}:
         text += (
-            f" In {listed(list(runs))}, all repeats of a shape used the same start of the lab, and two starts differ"
+            f" In {listed(list(shared))}, all repeats of a shape used the same start of the lab, and two starts differ"
             " too. To exclude this, measure both runs with `fresh: repeat`."
         )
     return text
-
-
-def _shares_a_start(run: StoredRun) -> bool:
-    return run.is_sweep and run.sweep.repeats > 1 and run.sweep.fresh == "shape"
 
 
 def rows_of(other: RunComparison, metric: str) -> list[tuple[str, str, str, str, str]]:
@@ -90,7 +87,7 @@ def rows_of(other: RunComparison, metric: str) -> list[tuple[str, str, str, str,
     ]
     searches = [
         (
-            f"{rates.label}, highest confirmed rate",
+            f"{rates.first.label}, highest confirmed rate",
             rate_words(rates.first),
             rate_words(rates.second),
             "–" if rates.ratio is None else f"{rates.ratio:.2f} ×, no interval",
@@ -114,18 +111,12 @@ def markdown(comparison: Comparison) -> str:
     lines = [f"### Baseline: {comparison.runs[0].identity}"]
     for other in comparison.others:
         lines += ["", f"#### Contender: {other.second.identity}", "", environment_headline(other)]
-        lines += [""] if other.environment_differences else []
-        lines += [
-            f"- {difference.kind} {difference.name}: `{difference.first}` → `{difference.second}`"
-            for difference in other.environment_differences
-        ]
+        differences = environment_rows(other)
+        lines += tables.markdown(ENVIRONMENT_TITLES, differences) if differences else []
         lines += ["", headline(other, comparison.metric)]
         lines += tables.markdown(TITLES, rows_of(other, comparison.metric))
-        lines += [""] if other.alone else []
-        lines += [f"- not compared: {label}" for label in other.alone]
-    if comparison.threshold is not None:
-        lines += ["", comparison.threshold_words]
-    return "\n".join(lines) + "\n"
+        lines += ["", *(f"- not compared: {label}" for label in other.alone)] if other.alone else []
+    return "\n".join([*lines, *(["", comparison.threshold_words] if comparison.threshold_words else [])]) + "\n"
 
 
 def html(comparison: Comparison) -> str:
@@ -133,19 +124,20 @@ def html(comparison: Comparison) -> str:
         {
             "other": other,
             "environment_headline": environment_headline(other),
+            "environment_rows": environment_rows(other),
             "headline": headline(other, comparison.metric),
             "charts": [chart(other, metric, number) for metric, rows in other.rows.items() if rows],
-            "tables": {METRICS[metric].title: rows_of(other, metric) for metric in _tabled(other, comparison.metric)},
+            "tables": {
+                METRICS[metric].title: rows_of(other, metric)
+                # Two searches have no points, and need one table.
+                for metric in ([name for name, rows in other.rows.items() if rows] or [comparison.metric])
+            },
         }
         for number, other in enumerate(comparison.others)
     ]
     run = {"id": f"{comparison.runs[0].identity} compared"}
-    return page.html("compare.html", {"run": run, "comparison": comparison, "sections": sections})
-
-
-def _tabled(other: RunComparison, metric: str) -> list[str]:
-    """The metrics of the tables. Two searches have no points, and need one."""
-    return [name for name, rows in other.rows.items() if rows] or [metric]
+    titles = {"titles": TITLES, "environment_titles": ENVIRONMENT_TITLES}
+    return page.html("compare.html", {"run": run, "comparison": comparison, "sections": sections, **titles})
 
 
 def chart(other: RunComparison, metric: str, number: int) -> Chart:
@@ -167,7 +159,7 @@ def chart(other: RunComparison, metric: str, number: int) -> Chart:
         x_title="",
         width="wide" if metric == "throughput" else "third",
         axis="category",
-        lines=[Line("level", 1, "equal")],
+        lines=[Line("y", 1, "equal")],
         is_y_from_zero=False,
     )
     return bounded(drawn)
@@ -185,42 +177,37 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
             {
                 "run": other.second.identity,
                 "against": other.first.identity,
-                "unlike": [asdict(difference) for difference in other.environment_differences],
+                "environment_differences": [asdict(difference) for difference in other.environment_differences],
                 "headline": headline(other, comparison.metric),
-                "points_alone": other.alone,
-                "points": [_point_data(other, number) for number in range(len(other.rows[comparison.metric]))],
+                "points": [
+                    {
+                        "label": row.second.label,
+                        "workload": row.second.workload,
+                        "point": row.second.values,
+                        "metric": metric,
+                        "first": estimate_data(row.first.estimate(metric)),
+                        "second": estimate_data(row.second.estimate(metric)),
+                        "difference": asdict(row.difference) if row.difference else None,
+                        "verdict": row.verdict,
+                    }
+                    for metric, rows in other.rows.items()
+                    for row in rows
+                ],
                 "rates": [
                     {
-                        "label": rates.label,
-                        "first": _search_data(rates.first),
-                        "second": _search_data(rates.second),
+                        "label": rates.first.label,
+                        **{
+                            side: {"rate": search.rate, "low": search.low, "high": search.high}
+                            for side, search in (("first", rates.first), ("second", rates.second))
+                        },
                         "ratio": rates.ratio,
                         "verdict": rates.verdict,
                     }
                     for rates in other.rates
                 ],
-                "lost": [asdict(point) for point in other.missing],
+                "missing": other.missing,
+                "alone": other.alone,
             }
             for other in comparison.others
         ],
     }
-
-
-def _search_data(search: SearchResult) -> dict[str, float | None]:
-    return {"rate": search.rate, "low": search.low, "high": search.high}
-
-
-def _point_data(other: RunComparison, number: int) -> dict[str, Any]:
-    point = next(iter(other.rows.values()))[number].second
-    metrics = {}
-    for metric, rows in other.rows.items():
-        row = rows[number]
-        estimates = [side.estimate(metric) for side in (row.first, row.second)]
-        metrics[metric] = {
-            "first": estimate_data(estimates[0]),
-            "second": estimate_data(estimates[1]),
-            "difference": asdict(row.difference) if row.difference else None,
-            "verdict": row.verdict,
-            "shown": [shown(estimate.value, metric) for estimate in estimates],
-        }
-    return {"label": point.label, "workload": point.workload, "point": point.values, "metrics": metrics}

@@ -4,10 +4,8 @@ vl-convert draws a Vega-Lite specification without a browser. Colours stay custo
 follows the light and the dark theme; on paper, they become those of the light theme.
 """
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.report import palette
-from corda_lab.report.chart import Chart, Look, Span
+from corda_lab.report.chart import Chart
 
 Layer = dict[str, Any]
 """A part of a Vega-Lite specification: https://vega.github.io/vega-lite/docs/."""
@@ -46,7 +44,7 @@ HOVER_COUNT = 80
 """The most places along x that show the values of all lines on hover."""
 PNG_PIXELS_PER_INCH = 300
 
-LINES = ("line", "area", "steps", "points")
+LINES = ("line", "area", "steps")
 
 
 def svg(chart: Chart) -> str:
@@ -81,8 +79,7 @@ def write(charts: Iterable[Chart], folder: Path, *, suffixes: Sequence[str] = ("
 
 
 def _on_paper(chart: Chart) -> str:
-    drawn = replace(chart, y_title=chart.print_title or chart.y_title)
-    found = _hatched(_draw(drawn, PRINT_WIDTHS[chart.width], background="var(--card)"))
+    found = _hatched(_draw(chart, PRINT_WIDTHS[chart.width], background="var(--card)"))
     # Hover texts are for pages.
     found = re.sub(r"<title>.*?</title>", "", found)
     found = re.sub(r"var\(--([\w-]+)\)", lambda name: palette.LIGHT[name[1]], found)
@@ -131,35 +128,6 @@ def _specification(chart: Chart, width: int, background: str | None) -> Layer:
     }
 
 
-def _panel(chart: Chart, number: int, title: str, width: int) -> Layer:
-    own = chart.frame.filter(pl.col("panel") == number) if chart.panels else chart.frame
-    if chart.spans:
-        own = own.filter(pl.col("x").is_between(0, chart.spans[-1].end))
-    looks = [
-        {"series": name, **_look(look), "place": place, "mark": look.mark}
-        for place, (name, look) in enumerate(chart.looks.items())
-    ]
-    rows = own.join(pl.DataFrame(looks), on="series", maintain_order="left")
-    if "label" in own.columns:
-        value = pl.format("{}: {} {}", "series", pl.col("y").round_sig_figs(4), pl.lit(title))
-        rows = rows.with_columns(pl.coalesce("label", value))
-    is_last = number == max(len(chart.panels) - 1, 0)
-    x, y = _x(chart, width, is_last), _y(chart, title)
-    height = PANEL_HEIGHT if chart.panels else HEIGHT
-    marked = [*_bands(chart, number, height), *_marks(rows, chart, x, y), *_hover(rows, chart, x, title)]
-    return {"width": width, "height": height, "layer": [*marked, *_lines(chart)]}
-
-
-def _look(look: Look) -> dict[str, Any]:
-    return {
-        "colour": _variable(look.colour),
-        "fill": f"url(#hatch-{look.pattern}-{look.colour})" if look.pattern else _variable(look.colour),
-        "dash": DASHES[look.dash],
-        "shape": SHAPES[look.shape],
-        "size": look.size,
-    }
-
-
 def _variable(role: str) -> str:
     return f"var(--{role if role in palette.ROLES else 'faint'})"
 
@@ -182,12 +150,49 @@ def _number(column: str) -> Layer:
 
 COLOUR, FILL, SERIES = _as_is("colour"), _as_is("fill"), {"field": "series", "type": "nominal"}
 LABEL, TEXT = {"field": "label", "type": "nominal"}, {"field": "text", "type": "nominal"}
+DASHED = {"color": COLOUR, "strokeDash": _as_is("dash"), "detail": SERIES}
+SYMBOL = {"shape": _as_is("shape"), "size": _as_is("size"), "fill": FILL, "stroke": COLOUR}
 ABOVE = {"y": -8}
 """The place of a text above a chart."""
-STEP_NAMES_MAX = 26
 
 
-def _x(chart: Chart, width: int, is_last: bool) -> Layer:
+def _looks(chart: Chart) -> pl.DataFrame:
+    """How the marks of each series look, by its name."""
+    return pl.DataFrame(
+        {
+            "series": name,
+            "place": place,
+            "mark": look.mark,
+            "colour": _variable(look.colour),
+            "fill": f"url(#hatch-{look.pattern}-{look.colour})" if look.pattern else _variable(look.colour),
+            "dash": DASHES[look.dash],
+            "shape": SHAPES[look.shape],
+            "size": look.size,
+        }
+        for place, (name, look) in enumerate(chart.shown_looks.items())
+    )
+
+
+def _panel(chart: Chart, number: int, title: str, width: int) -> Layer:
+    rows = chart.frame.filter(pl.col("panel") == number) if chart.panels else chart.frame
+    if chart.x_max is not None:
+        rows = rows.filter(pl.col("x").is_between(0, chart.x_max))
+    rows = rows.join(_looks(chart), on="series", maintain_order="left").with_row_index("order")
+    if "label" in rows.columns:
+        value = pl.format("{}: {} {}", "series", pl.col("y").round_sig_figs(4), pl.lit(title))
+        rows = rows.with_columns(pl.coalesce("label", value))
+    x, y = _x(chart, width, is_last=number >= len(chart.panels) - 1), _y(chart, title)
+    height = PANEL_HEIGHT if chart.panels else HEIGHT
+    layers = [
+        *_shades(chart, height, has_texts=number == 0),
+        *_marks(rows, chart, x, y),
+        *_hover(rows, chart, x, title),
+        *_lines(chart),
+    ]
+    return {"width": width, "height": height, "layer": [layer for layer in layers if layer["data"]["values"]]}
+
+
+def _x(chart: Chart, width: int, *, is_last: bool) -> Layer:
     axis: Layer = {"grid": chart.axis not in ("category", "log"), "tickCount": width // 80}
     if chart.ticks:
         axis |= {"values": list(chart.ticks)}
@@ -200,9 +205,7 @@ def _x(chart: Chart, width: int, is_last: bool) -> Layer:
         turned = {"labelAngle": -30 if is_tight else 0, "labelOverlap": False}
         return {"field": "x", "type": "nominal", "sort": None, "axis": axis | turned, **title}
     scale: Layer = {"type": "log" if chart.axis == "log" else "linear", "zero": chart.axis == "zero"}
-    if chart.spans:
-        scale |= {"domain": [0, chart.spans[-1].end], "nice": False}
-    elif chart.x_max is not None:
+    if chart.x_max is not None:
         scale |= {"domain": [0, chart.x_max], "nice": False}
     elif chart.axis != "zero":
         scale |= {"nice": False, "padding": 14}
@@ -220,34 +223,28 @@ def _y(chart: Chart, title: str) -> Layer:
 
 def _marks(rows: pl.DataFrame, chart: Chart, x: Layer, y: Layer) -> Iterator[Layer]:
     """The series, those last that others must not cover."""
-    of = {str(part["mark"][0]): part for part in rows.with_row_index("order").partition_by("mark", maintain_order=True)}
-    known = {"x": x, "y": y}
-    label = {"description": LABEL} if "label" in chart.frame.columns else {}
-    if (bins := of.get("bins")) is not None:
-        ends = {"x": {**x, "field": "x_low"}, "x2": {"field": "x_high"}, "y": y, "y2": {"datum": 0}}
-        yield _layer(bins, "bar", {"binSpacing": 1}, **ends, fill=FILL, **label)
-    if (bars := of.get("bars")) is not None:
-        yield _layer(bars, "bar", {"width": {"band": 0.7}}, **known, fill=FILL, order=_number("place"), **label)
-    if (area := of.get("area")) is not None:
-        yield _layer(area, "area", {"opacity": 0.13}, **known, fill=COLOUR)
-    if (dots := of.get("dots")) is not None:
-        looks = {"filled": True, "opacity": 0.5}
-        yield _layer(dots, "point", looks, **known, color=COLOUR, size=_as_is("size"), **label)
+    of = {str(part["mark"][0]): part for part in rows.partition_by("mark", maintain_order=True)}
+    nothing, at = rows.clear(), {"x": x, "y": y}
+    label = {"description": LABEL} if "label" in rows.columns else {}
+    bins = {"x": {**x, "field": "x_low"}, "x2": {"field": "x_high"}, "y": y, "y2": {"datum": 0}}
+    yield _layer(of.get("bins", nothing), "bar", {"binSpacing": 1}, **bins, fill=FILL, **label)
+    bars = {"fill": FILL, "order": _number("place"), **label}
+    yield _layer(of.get("bars", nothing), "bar", {"width": {"band": 0.7}}, **at, **bars)
+    yield _layer(of.get("area", nothing), "area", {"opacity": 0.13}, **at, fill=COLOUR)
+    dots = {"color": COLOUR, "size": _as_is("size"), **label}
+    yield _layer(of.get("dots", nothing), "point", {"filled": True, "opacity": 0.5}, **at, **dots)
     lines: Layer = {"strokeWidth": 1.5 if chart.panels else 2, "invalid": "break-paths-filter-domains"}
-    look = {"color": COLOUR, "strokeDash": _as_is("dash"), "detail": SERIES, "order": _number("order")}
-    for mark in ("line", "area", "points", "steps"):
-        if mark in of:
-            shape = {"interpolate": "step-after"} if mark == "steps" else {}
-            yield _layer(of[mark], "line", {**lines, **shape}, **known, **look)
-    symbol = {"shape": _as_is("shape"), "size": _as_is("size"), "stroke": COLOUR, "fill": FILL, **label}
-    for mark in ("points", "single", "symbols"):
+    for mark in (*LINES, "points"):
+        shape = {"interpolate": "step-after"} if mark == "steps" else {}
+        yield _layer(of.get(mark, nothing), "line", {**lines, **shape}, **at, **DASHED, order=_number("order"))
+    for mark in ("points", "single"):
         if mark in of:
             hollow = pl.when("is_hollow").then(pl.lit(_variable("card"))).otherwise("fill").alias("fill")
             points = of[mark].with_columns(hollow)
             yield from _intervals(points, chart, x, y)
-            yield _layer(points, "point", {"strokeWidth": 2, "opacity": 1}, **known, **symbol)
+            yield _layer(points, "point", {"strokeWidth": 2, "opacity": 1}, **at, **SYMBOL, **label)
             named = points.filter(pl.col("text").is_not_null())
-            yield _layer(named, "text", {"align": "right", "dx": -7, "dy": -8}, **known, text=TEXT)
+            yield _layer(named, "text", {"align": "right", "dx": -7, "dy": -8}, **at, text=TEXT)
 
 
 def _intervals(points: pl.DataFrame, chart: Chart, x: Layer, y: Layer) -> Iterator[Layer]:
@@ -255,8 +252,6 @@ def _intervals(points: pl.DataFrame, chart: Chart, x: Layer, y: Layer) -> Iterat
     for axis, low, high, limit in (("y", "low", "high", chart.y_max), ("x", "x_low", "x_high", chart.x_max)):
         channel = y if axis == "y" else x
         known = points.filter(pl.col(low).is_not_null())
-        if known.is_empty():
-            continue
         cut = known.with_columns(pl.min_horizontal(high, pl.lit(limit)))
         ends = {"x": x, "y": y, axis: {**channel, "field": low}, f"{axis}2": {"field": high}}
         yield _layer(cut, "rule", {"strokeWidth": 1.6}, **ends, color=COLOUR)
@@ -268,114 +263,68 @@ def _intervals(points: pl.DataFrame, chart: Chart, x: Layer, y: Layer) -> Iterat
 
 def _hover(rows: pl.DataFrame, chart: Chart, x: Layer, unit: str) -> Iterator[Layer]:
     """Areas that nobody sees, with the values of all lines at a place of x."""
-    lines = rows.filter(pl.col("mark").is_in(["line", "area", "steps"]) & pl.col("y").is_not_null())
-    if lines.is_empty() or "label" in chart.frame.columns:
+    lines = rows.filter(pl.col("mark").is_in(LINES) & pl.col("y").is_not_null())
+    if lines.is_empty() or "label" in rows.columns:
         return
     low, high = (float(end) for end in (lines["x"].min(), lines["x"].max()))  # type: ignore[arg-type]
-    width = max((high - low) / HOVER_COUNT, 1e-9)
-    place = ((pl.col("x") - low) / width).floor()
-    texts = (
-        lines.with_columns(place=place)
-        .group_by("place", "series", maintain_order=True)
-        .agg(pl.col("x").last(), pl.col("y").last())
-        .sort("place", maintain_order=True)
-        .group_by("place", maintain_order=True)
-        .agg("series", "x", "y")
-    )
-    axis = "ms" if chart.x_title == "ms" else "s"
-    found = [
+    width, axis = max((high - low) / HOVER_COUNT, 1e-9), "ms" if chart.x_title == "ms" else "s"
+    areas: dict[int, dict[str, tuple[float, float]]] = {}
+    for series, at, value in lines.select("series", "x", "y").iter_rows():
+        areas.setdefault(int((at - low) / width), {})[series] = at, value
+    values = [
         {
             "x": low + place * width,
             "to": low + (place + 1) * width,
-            "label": f"{xs[0]:,g} {axis}: "
-            + "; ".join(f"{name} {value:,.4g}" for name, value in zip(names, ys, strict=True))
+            "label": f"{next(iter(area.values()))[0]:,g} {axis}: "
+            + "; ".join(f"{name} {value:,.4g}" for name, (_, value) in area.items())
             + f" ({unit})",
         }
-        for place, names, xs, ys in texts.iter_rows()
+        for place, area in sorted(areas.items())
     ]
-    yield _layer(found, "rect", {"color": "transparent"}, x=x, x2={"field": "to"}, description=LABEL)
+    yield _layer(values, "rect", {"color": "transparent"}, x=x, x2={"field": "to"}, description=LABEL)
 
 
-def _bands(chart: Chart, number: int, height: int) -> Iterator[Layer]:
-    """Warm-up, measuring window and faults of each step, with their names above the first panel."""
-    if not chart.spans:
-        return
-    shades, names = _phases(chart) if len(chart.spans) == 1 else _steps(chart.spans)
-    bands = [fault for span in chart.spans for fault in span.faults]
-    for fault in bands:
-        # Dark while a fault lasts, light until throughput is back.
-        shades.append((fault.start, max(fault.end, fault.start + chart.spans[-1].end / 400), "fault"))
-        if fault.back is not None and fault.back > fault.end:
-            shades.append((fault.end, fault.back, "fault-after"))
-    rows = [{"from": low, "to": high, "colour": _variable(role)} for low, high, role in shades]
-    yield _layer(rows, "rect", {}, x=_number("from"), x2={"field": "to"}, fill=COLOUR)
-    if number == 0:
-        above = [{"x": at, "text": text, "colour": _variable(role)} for at, text, role in names]
-        yield _layer(above, "text", ABOVE, x=_number("x"), text=TEXT, color=COLOUR)
-        down = [{"x": fault.start, "text": fault.text if chart.width == "wide" else fault.name} for fault in bands]
-        place = {"angle": 90, "align": "left", "baseline": "bottom", "color": _variable("bad"), "limit": height, "y": 4}
-        yield _layer(down, "text", place, x=_number("x"), text=TEXT)
-
-
-Shades = list[tuple[float, float, str]]
-"""Bands of x, each with the role of its colour."""
-Names = list[tuple[float, str, str]]
-"""Texts above a chart: x of the middle, text, and the role of its colour."""
-
-
-def _phases(chart: Chart) -> tuple[Shades, Names]:
-    (span,) = chart.spans
-    phases = [(0.0, span.warm_up_end, "warm-up"), (span.stop, span.end, "stopping")]
-    # A phase that hardly lasted has no room.
-    known = [phase for phase in phases if phase[1] - phase[0] > span.end / 100]
-    shades = [(low, high, "shade") for low, high, _ in known]
-    names = [((low + high) / 2, name, "quiet") for low, high, name in known if high - low > span.end / 12]
-    return shades, names
-
-
-def _steps(spans: Sequence[Span]) -> tuple[Shades, Names]:
-    every = math.ceil(len(spans) / STEP_NAMES_MAX)
-    shades, names = Shades(), Names()
-    for place, span in enumerate(spans):
-        shades += [
-            (span.start, span.warm_up_end, "shade"),
-            (span.warm_up_end, span.stop, "measured" if span.is_valid else "bad-back"),
-        ]
-        middle = (span.start + span.stop) / 2
-        if not span.is_valid:
-            names.append((middle, f"✗{span.name}", "bad"))
-        elif place % every == 0:
-            names.append((middle, span.name, "quiet"))
-    return shades, names
+def _shades(chart: Chart, height: int, *, has_texts: bool) -> Iterator[Layer]:
+    rows = [
+        {"x": shade.start, "to": shade.end, "middle": (shade.start + shade.end) / 2, "is_upright": shade.is_upright}
+        | {"fill": _variable(shade.colour), "text": shade.text, "colour": _variable(shade.text_colour)}
+        for shade in chart.shades
+    ]
+    yield _layer(rows, "rect", {}, x=_number("x"), x2={"field": "to"}, fill=FILL)
+    named = [row for row in rows if row["text"] and has_texts]
+    above = [row for row in named if not row["is_upright"]]
+    yield _layer(above, "text", ABOVE, x=_number("middle"), text=TEXT, color=COLOUR)
+    upright = {"angle": 90, "align": "left", "baseline": "bottom", "limit": height, "y": 4}
+    yield _layer([row for row in named if row["is_upright"]], "text", upright, x=_number("x"), text=TEXT, color=COLOUR)
 
 
 def _lines(chart: Chart) -> Iterator[Layer]:
     rule = {"strokeDash": [6, 4], "strokeWidth": 1.5, "color": _variable("ink")}
     for line in chart.lines:
-        rows, text, at = [{"at": line.value}], {"value": line.text}, _number("at")
-        if line.kind == "quantile":
-            yield _layer(rows, "rule", rule, x=at)
-            yield _layer(rows, "text", ABOVE, x=at, text=text)
-        elif line.kind == "level":
-            yield _layer(rows, "rule", rule, y=at)
-            yield _layer(rows, "text", {"align": "right", "dy": -8}, x={"value": "width"}, y=at, text=text)
+        text, at = {"text": {"value": line.text}}, {line.axis: _number("value")}
+        rows = [{"value": line.value, "start": line.start, "end": line.end}]
+        if line.axis == "x":
+            yield _layer(rows, "rule", rule, **at)
+            yield _layer(rows, "text", ABOVE, **at, **text)
+        elif line.start is None:
+            yield _layer(rows, "rule", rule, **at)
+            yield _layer(rows, "text", {"align": "right", "dy": -8}, x={"value": "width"}, **at, **text)
         else:
-            (span,) = chart.spans
-            low, high = span.warm_up_end, span.stop
-            rows = [{"at": line.value, "from": low, "middle": (low + high) / 2, "to": high}]
-            yield _layer(rows, "rule", rule, x=_number("from"), x2={"field": "to"}, y=at)
-            yield _layer(rows, "text", {**ABOVE, "color": _variable("ink")}, x=_number("middle"), text=text)
+            yield _layer(rows, "rule", rule, x=_number("start"), x2={"field": "end"}, **at)
+            middle = [{**rows[0], "middle": (line.start + (line.end or 0.0)) / 2}]
+            yield _layer(middle, "text", {**ABOVE, "color": _variable("ink")}, x=_number("middle"), **text)
 
 
 def _legend(chart: Chart, width: int) -> Layer:
     """A picture above the panels: the symbol of each series with its name, in as many lines as they need."""
     rows, left, top = [], 0.0, LEGEND_LINE / 2
-    for name, look in chart.shown_looks.items():
-        room = LEGEND_SYMBOL + LETTER_WIDTH * len(name) + 12
+    for row in _looks(chart).iter_rows(named=True):
+        room = LEGEND_SYMBOL + LETTER_WIDTH * len(row["series"]) + 12
         if left and left + room > width:
             left, top = 0.0, top + LEGEND_LINE
+        shape = "square" if row["mark"] in ("bars", "bins") else row["shape"]
         places = {"left": left, "middle": left + 12, "right": left + 24, "name": left + 30, "y": top}
-        rows.append({**places, **_look(look), "size": 60, "mark": look.mark, "series": name, "text": name})
+        rows.append({**row, **places, "size": 60, "shape": shape, "text": row["series"]})
         left += room
     height = top + LEGEND_LINE / 2
     y = {**_number("y"), "scale": {"domain": [height, 0], "nice": False}, "axis": None}
@@ -383,18 +332,12 @@ def _legend(chart: Chart, width: int) -> Layer:
     def x(column: str) -> Layer:
         return {**_number(column), "scale": {"domain": [0, width], "nice": False}, "axis": None}
 
-    lined = [row for row in rows if row["mark"] in LINES]
-    marked = [row for row in rows if row["mark"] not in ("line", "area", "steps")]
-    marked = [{**row, "shape": "square" if row["mark"] in ("bars", "bins") else row["shape"]} for row in marked]
-    symbol = {"shape": _as_is("shape"), "size": _as_is("size"), "fill": FILL, "stroke": COLOUR}
-    dashed = {"color": COLOUR, "strokeDash": _as_is("dash"), "detail": SERIES}
+    lined = [row for row in rows if row["mark"] in (*LINES, "points")]
+    marked = [row for row in rows if row["mark"] not in LINES]
     text = {"align": "left", "baseline": "middle"}
-    return {
-        "width": width,
-        "height": height,
-        "layer": [
-            _layer(lined, "rule", {"strokeWidth": 2}, x=x("left"), x2={"field": "right"}, y=y, **dashed),
-            _layer(marked, "point", {"strokeWidth": 1.5, "opacity": 1}, x=x("middle"), y=y, **symbol),
-            _layer(rows, "text", text, x=x("name"), y=y, text=TEXT),
-        ],
-    }
+    layers = [
+        _layer(lined, "rule", {"strokeWidth": 2}, x=x("left"), x2={"field": "right"}, y=y, **DASHED),
+        _layer(marked, "point", {"strokeWidth": 1.5, "opacity": 1}, x=x("middle"), y=y, **SYMBOL),
+        _layer(rows, "text", text, x=x("name"), y=y, text=TEXT),
+    ]
+    return {"width": width, "height": height, "layer": layers}

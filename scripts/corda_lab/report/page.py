@@ -31,12 +31,11 @@ from corda_lab.report.chart import Chart
 from corda_lab.results import folders, profiles, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep_parts import NO_CONDITION
-from corda_lab.steps import stages
 from corda_lab.steps.build import warm_up_words
 from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.parameters import STEP
-from corda_lab.steps.rows import Window, counted, grouped_errors, timed_within
+from corda_lab.steps.rows import counted, grouped_errors, timed_within
 from corda_lab.text.words import STAGE_MEANINGS, plural
 
 PRINTED = ("throughput", "latency-histogram", "latency-ecdf")
@@ -107,7 +106,7 @@ def printed_charts(run: StoredRun) -> list[Chart]:
     """The main charts of a report."""
     analysis = Analysis(run)
     if not run.is_sweep:
-        return [chart for chart in run_charts(analysis) if chart.id in PRINTED and not chart.is_empty]
+        return [chart for chart in charts.run_charts(analysis) if chart.id in PRINTED and not chart.is_empty]
     drawn = [*charts_sweep.search_path(analysis), *charts_sweep.curves(analysis), *charts_sweep.breakdowns(analysis)]
     return [chart for chart in drawn if not chart.is_empty]
 
@@ -139,7 +138,7 @@ def run_content(analysis: Analysis) -> dict[str, Any]:
     return {
         "step": step,
         "audit": analysis.audits.get(step.index),
-        "charts": run_charts(analysis),
+        "charts": charts.run_charts(analysis),
         "clocks": CLOCKS,
         "errors": grouped_errors([*step.failures, *step.unknown_outcomes]),
         "expected_failures": grouped_errors(step.expected_failures),
@@ -155,27 +154,10 @@ def run_content(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def run_charts(analysis: Analysis) -> list[Chart]:
-    """The charts of a run of one step."""
-    return charts.run_charts(analysis, _consensus_latencies(analysis))
-
-
-def _consensus_latencies(analysis: Analysis) -> pl.Series | None:
-    """The sorted consensus latencies of the transactions in the window, in ms. None if no transaction has one."""
-    (step,), stage_rows = analysis.run.steps, analysis.run.stage_rows()
-    if stage_rows is None or not step.stages.consensus_latency_ms.count:
-        return None
-    window = Window(step.window.started_at, step.window.ended_at)
-    meant = stages.as_meant_within(counted(analysis.requests, step.load.flows_after), window)
-    latencies = stages.consensus_latency(stage_rows, meant["trace_id"].drop_nulls())
-    return stages.complete_only(latencies)["latency_ms"].sort()
-
-
 def _traces(analysis: Analysis) -> dict[str, Any]:
     """What the traced requests of the window waited for, and the own time of spans on each node."""
     run, (step,), spans = analysis.run, analysis.run.steps, analysis.spans
-    window = Window(step.window.started_at, step.window.ended_at)
-    requests = timed_within(counted(analysis.requests, step.load.flows_after), window)
+    requests = timed_within(counted(analysis.requests, step.load.flows_after), charts.window_of(step))
     return {
         # What one host waited for on another needs one clock.
         "waits": []

@@ -30,7 +30,8 @@ def texts(analysis: Analysis) -> dict[str, str]:
 def markdown(analysis: Analysis) -> str:
     run, points = analysis.run, analysis.points
     names = known_metrics(points)
-    lines = [f"### {run.identity}", "", analysis.headline, "", *(f"- Limit: {text}" for text in analysis.limits)]
+    lines = [f"### {run.identity}", "", analysis.headline, ""]
+    lines += [f"- Limit at {label}: {limit}" for label, limit in analysis.limits.items()]
     lines += [f"- ⚠ {note.title}: {note}" for note in analysis.notes]
     rows = []
     for point in points:

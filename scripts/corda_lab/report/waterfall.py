@@ -6,6 +6,7 @@ and on a page.
 """
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -87,16 +88,6 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A piece of the time that the client waited: who was busy with what."""
-
-    actor: str
-    name: str
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True)
 class Waterfall:
     """The spans of one request in the order in which they are drawn, and its row.
 
@@ -105,7 +96,7 @@ class Waterfall:
 
     request: Row
     spans: tuple[Span, ...]
-    path: tuple[Piece, ...]
+    path: tuple[Span, ...]
     notes: tuple[str, ...] = ()
 
     def text(self, name: str) -> str:
@@ -136,7 +127,7 @@ class Waterfall:
         for piece in self.path:
             name = f"{piece.actor}: {piece.name}"
             by_name[name] = by_name.get(name, 0.0) + piece.end_ms - piece.start_ms
-        return sorted(by_name.items(), key=lambda one: -one[1])
+        return sorted(by_name.items(), key=lambda named: -named[1])
 
 
 def of_request(request: Row, spans: pl.DataFrame) -> Waterfall:
@@ -219,14 +210,14 @@ class _Scene:
             else:
                 yield from self._children(child)
 
-    def path(self) -> Iterator[Piece]:
+    def path(self) -> Iterator[Span]:
         """What the client waited for, from the start of the request to its end."""
         until = 0.0
         for actor, name, end in self._ends():
             # Clocks of processes agree to within a millisecond; what one says must not overlap what another said.
             end = min(max(end, until), self.latency_ms)
             if end > until:
-                yield Piece(actor, name, until, end)
+                yield Span(actor, name, "part", 0, until, end)
             until = end
 
     def _ends(self) -> Iterator[tuple[str, str, float]]:
@@ -245,24 +236,15 @@ class _Scene:
         yield CLIENT, "HTTP, the answer on its way" if bridge else "not known", self.latency_ms
 
 
-@dataclass(frozen=True)
-class Wait:
-    """Something that requests waited for, in ms per request: of the middle tenth by latency, and the slowest tenth."""
-
-    name: str
-    usual_ms: float
-    slow_ms: float
-
-
-def waits(requests: pl.DataFrame, spans: pl.DataFrame, latency: str) -> list[Wait]:
-    """What the usual and the slow requests waited for, most first by what slow ones did; empty if that is not known.
+def waits(requests: pl.DataFrame, spans: pl.DataFrame, latency: str) -> list[tuple[str, float, float]]:
+    """What requests waited for, in ms per request: the middle tenth by latency, and the slowest tenth; most first.
 
     ``latency`` is the column of the latency that counts.
     """
     done = requests.filter(is_done()).drop_nulls(latency).sort(latency)
     usual, slow = (_means(band.drop_nulls("trace_id"), spans) for band in (usual_of(done), slowest_of(done)))
     names = sorted({*usual, *slow}, key=lambda name: -slow.get(name, 0.0))
-    return [Wait(name, usual.get(name, 0.0), slow.get(name, 0.0)) for name in names]
+    return [(name, usual.get(name, 0.0), slow.get(name, 0.0)) for name in names]
 
 
 def _means(band: pl.DataFrame, spans: pl.DataFrame) -> dict[str, float]:
@@ -340,10 +322,8 @@ def ticks(low: float, high: float) -> list[float]:
     """Round times between two, at most ``TICKS_MAX``."""
     steps = (factor * 10.0**power for power in range(-1, 12) for factor in (1, 2, 5))
     step = next(step for step in steps if (high - low) / step <= TICKS_MAX)
-    first = -(-low // step)
     # Rounding guards against 0.7 / 0.1 = 6.999999999999999.
-    count = int(round((high - first * step) / step, 9)) + 1
-    return [round((first + place) * step, 6) for place in range(max(0, count))]
+    return [round(place * step, 6) for place in range(math.ceil(low / step), math.floor(round(high / step, 9)) + 1)]
 
 
 def labels(waterfall: Waterfall) -> list[str]:
@@ -441,13 +421,3 @@ def of_run(analysis: Analysis) -> list[dict[str, object]]:
     requests = chosen(analysis.requests, window, step.judged_latency_column, step.load.flows_after)
     waterfalls = of_requests(analysis.run, analysis.spans, [one.row for one in requests], step.index)
     return [view(waterfall, title_of(one)) for waterfall, one in zip(waterfalls, requests, strict=True)]
-
-
-def page(waterfall: Waterfall, title: str, run: str) -> str:
-    return rendering.template("flow.html").render(
-        run=run,
-        view=view(waterfall, title),
-        error=waterfall.text("error"),
-        clock=CLOCK,
-        style=palette.css_of_system() + rendering.text_of("report.css"),
-    )

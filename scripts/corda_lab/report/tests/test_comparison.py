@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.analysis.circumstances import is_same_link, is_same_speed
+from corda_lab.analysis.circumstances import is_alike
 from corda_lab.analysis.comparison import Comparison, compare_runs, parse_share
 from corda_lab.errors import LabError
 from corda_lab.report import comparison
@@ -88,7 +88,7 @@ def test_a_run_against_itself_shows_no_difference(
     # What could not be judged is not called within the threshold.
     assert ("within the threshold" in comparison.html(compared)) == (kind == "sweep")
     points = comparison.as_dict(compared)["comparisons"][0]["points"]
-    assert {point["metrics"]["p95"]["verdict"] for point in points} == {verdict}
+    assert {point["verdict"] for point in points} == {verdict}
 
 
 def test_runs_without_a_common_point_are_refused(before: Path, stored_run: Callable[..., Path]) -> None:
@@ -120,7 +120,7 @@ def test_searches_are_compared_by_the_rates_that_they_confirmed(search: Path, tm
     databases = SimulatedSweep(vary={"shape.database": ["h2", "postgres"]}, speed=0.7, identity=LATER)
     compared = judged(search, store_sweep(tmp_path, databases, find_max=True), threshold=0.05)
     (other,) = compared.others
-    assert [(rates.label, rates.verdict) for rates in other.rates] == [
+    assert [(rates.first.label, rates.verdict) for rates in other.rates] == [
         ("H2", "too few repeats to tell"),
         ("PostgreSQL", "too few repeats to tell"),
     ]
@@ -191,4 +191,4 @@ def test_refuses_what_is_no_share(text: str) -> None:
 def test_two_measurements_of_the_same_thing_are_no_difference(
     first: str, second: str, is_link: bool, is_speed: bool
 ) -> None:
-    assert (is_same_link(first, second), is_same_speed(first, second)) == (is_link, is_speed)
+    assert (is_alike("links", first, second), is_alike("speed", first, second)) == (is_link, is_speed)

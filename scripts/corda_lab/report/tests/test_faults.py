@@ -7,6 +7,7 @@ from pathlib import Path
 from corda_lab.faults.effects import with_effects
 from corda_lab.faults.model import FaultEntry
 from corda_lab.report import drawing, page
+from corda_lab.report.chart import Chart, Shade
 from corda_lab.results import folders, stored
 from support.pages import report_charts, report_text
 from support.sweeps import SimulatedSweep, store_sweep
@@ -36,13 +37,16 @@ def with_faults(folder: Path) -> Path:
     return folder
 
 
+def fault_shades(chart: Chart) -> list[Shade]:
+    return [shade for shade in chart.shades if shade.colour == "fault"]
+
+
 def test_the_charts_of_a_run_show_each_fault_that_was_made_as_a_band(stored_run: Callable[..., Path]) -> None:
     folder = with_faults(stored_run())
     chart = report_charts(folder)["throughput"]
-    (band,) = chart.spans[0].faults
-    assert (band.name, band.start, band.end) == ("kill bridge", 30.0, 35.5)
-    assert band.text == "kill bridge: no effect"
-    assert band.back == 30.0, "the simulated load did not suffer"
+    (shade,) = fault_shades(chart)
+    assert (shade.text, shade.start, shade.end) == ("kill bridge: no effect", 30.0, 35.5)
+    assert "fault-after" not in {shade.colour for shade in chart.shades}, "the simulated load did not suffer"
     assert "var(--fault)" in drawing.svg(chart)
     assert ">kill bridge: no effect</text>" in drawing.svg(chart)
 
@@ -59,7 +63,7 @@ def test_the_report_of_a_run_says_what_each_fault_cost_and_how_to_repeat_them(st
 def test_a_sweep_shows_the_faults_of_its_steps(tmp_path: Path) -> None:
     folder = with_faults(store_sweep(tmp_path, SimulatedSweep()))
     charts = report_charts(folder)
-    assert [len(span.faults) for span in charts["over-time"].spans].count(1) == 1
-    of_steps = [chart.spans[0].faults for name, chart in charts.items() if re.fullmatch(r"step-\d+-throughput", name)]
-    assert [len(faults) for faults in of_steps].count(1) == 1
+    assert len(fault_shades(charts["over-time"])) == 1
+    of_steps = [fault_shades(chart) for name, chart in charts.items() if re.fullmatch(r"step-\d+-throughput", name)]
+    assert [[shade.text for shade in shades] for shades in of_steps if shades] == [["kill bridge"]]
     assert "kill bridge 30.0 s 5.5 s" in report_text(folder)

@@ -228,8 +228,3 @@ def test_a_run_tells_its_limit_and_its_costs(stored_run: Callable[..., Path]) ->
     text = report_text(run)
     assert "Limit: host CPU (97 % of 2 cores, PartyA " in text
     assert "iou all nodes 50.0 ms –" in text
-
-
-def test_open_load_that_kept_its_rate_had_no_limit(stored_open_run: Callable[..., Path]) -> None:
-    text = report_text(stored_open_run(rate=8, service_seconds=0.1, pool=5))
-    assert "Limit: the system kept up with the offered rate, so no limit was reached." in text

@@ -113,12 +113,14 @@ def test_one_repeat_has_no_interval(tmp_path: Path) -> None:
 
 def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:
     chart = report_charts(sweep)["over-time"]
-    assert [span.name for span in chart.spans] == [str(number) for number in range(1, 19)]
-    assert [span.name for span in chart.spans if not span.is_valid] == ["4"]
-    for before, after in pairwise(chart.spans):
-        assert before.start < before.warm_up_end < before.stop <= before.end < after.start
-    names = set(chart.frame.select("panel", "series").unique().iter_rows())
-    assert {(panel, node) for panel in (1, 2, 3, 4) for node in ("Notary", "PartyA", "PartyB")} <= names
+    windows = [shade for shade in chart.shades if shade.colour != "shade"]
+    names = [shade.text for shade in windows]
+    assert names == ["✗4" if number == 4 else str(number) for number in range(1, 19)]
+    for warm_up, window in zip(chart.shades[::2], windows, strict=True):
+        assert warm_up.start < warm_up.end == window.start < window.end
+    assert all(before.end < after.start for before, after in pairwise(windows))
+    series = set(chart.frame.select("panel", "series").unique().iter_rows())
+    assert {(panel, node) for panel in (1, 2, 3, 4) for node in ("Notary", "PartyA", "PartyB")} <= series
     completed = chart.of("flows completed")
     assert completed["y"].null_count() == 18, "a line breaks after each step"
     assert completed["x"].is_sorted()
