@@ -114,7 +114,7 @@ def test_a_flow_that_has_not_ended_shows_what_it_has_done(request_row: dict[str,
 
 def test_a_flow_that_was_left_on_a_node_is_shown_as_such(request_row: dict[str, Any], spans: pl.DataFrame) -> None:
     """At any party of the request: the flow that it started, or one that answered that."""
-    answering = spans.filter(pl.col("node") == "PartyB")["flow_id"].drop_nulls().first()
+    answering = spans.filter(pl.col("node") == "PartyB")["flow_id"].drop_nulls().to_list()[0]
     suspended, ill, of_another = (
         Violation(kind=kind, node="PartyB", ids=(identity,), text=f"flow {identity} is left")
         for kind, identity in (
