@@ -233,12 +233,15 @@ def test_without_an_entry_of_that_time_there_is_nothing_to_keep(tmp_path: Path, 
 def test_no_read_goes_on_behind_the_end_of_the_time_for_all_nodes(
     tmp_path: Path, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = read.find(lab(partyb=FIRST), "PartyA")
+    compose = lab(partyb=FIRST)
+    log, services = read.find(compose, "PartyA"), compose.services()
     docker_client(tmp_path / "bin", monkeypatch, "PATH=/usr/bin:/bin; sleep 60")
+    monkeypatch.setattr(compose, "services", lambda: services)
     began = time.monotonic()
     with pytest.raises(LabError, match="PartyA: no time is left"):
         list(read.lines(log, deadline=began + 0.5))
-    assert time.monotonic() - began < 10
+    assert read.errors_since(compose, BEGAN, seconds_max=0.5) == []
+    assert time.monotonic() - began < 20, "reading was not ended"
 
 
 def test_nothing_hides_why_the_load_failed(
