@@ -30,19 +30,19 @@ def test_plugins_that_are_missing_or_too_old_are_named(compose: str, buildx: str
 
 
 @pytest.mark.parametrize(
-    ("client", "problem"),
+    ("client", "seconds", "problem"),
     [
-        ("echo '8-jre: Pulling from library/temurin'; exec /bin/sleep 60", ""),
-        ("echo 'Error response from daemon: no such host' >&2; exit 1", "Error response from daemon: no such host"),
-        ("exec /bin/sleep 60", "no answer within 1 s"),
+        ("echo '8-jre: Pulling from library/temurin'; exec /bin/sleep 60", 30, ""),
+        ("echo 'Error response from daemon: no such host' >&2; exit 1", 30, "Error response from daemon: no such host"),
+        ("exec /bin/sleep 60", 0.2, "no answer within 0.2 s"),
     ],
     ids=["pulls", "refuses", "does not answer"],
 )
 def test_registry_counts_as_reachable_at_the_first_sign_of_a_pull(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, problem: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, seconds: float, problem: str
 ) -> None:
     docker_client(tmp_path, monkeypatch, client)
-    monkeypatch.setattr(prepare, "REGISTRY_SECONDS_MAX", 1)
+    monkeypatch.setattr(prepare, "REGISTRY_SECONDS_MAX", seconds)
     assert prepare.registry_problem("temurin:8") == problem
 
 
