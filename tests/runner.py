@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,19 +100,11 @@ class Runner:
             ui.note(f"| {line}")
         ui.console.print(f"    failed  {name} ({seconds:.1f} s){counted}", style="red", markup=False)
 
-    def run(self, name: str, check: Callable[[], Outcome]) -> None:
-        """Run something that counts, and record its outcome."""
-        started = time.monotonic()
-        outcome = check()
-        self.record(name, outcome, time.monotonic() - started)
-
-    def check(self, name: str, command: Sequence[str]) -> None:
-        """Run a command that counts as one check."""
-        self.run(name, lambda: checked(*execute(command, seconds_max=self.seconds_left)))
-
     def pytest(self, name: str, *arguments: str, within: Sequence[str] = ()) -> None:
         """Run tests, of which each counts."""
-        self.run(name, lambda: run_pytest(name, arguments, seconds_max=self.seconds_left, within=within))
+        started = time.monotonic()
+        outcome = run_pytest(name, arguments, seconds_max=self.seconds_left, within=within)
+        self.record(name, outcome, time.monotonic() - started)
 
     @contextmanager
     def counts_errors(self) -> Iterator[None]:

@@ -58,11 +58,14 @@ def test_reads_what_pytest_counted() -> None:
     assert runner.parse_junit(text) == (6, 4)
 
 
-def test_counts_the_tests_of_a_real_pytest_run(tmp_path: Path, one: Runner, alone: Sequence[str]) -> None:
+def test_counts_the_tests_of_a_real_pytest_run_and_shows_what_failed(
+    tmp_path: Path, one: Runner, alone: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     tests = tmp_path / "test_some.py"
     tests.write_text("def test_a(): pass\ndef test_b(): pass\ndef test_c(): assert False\n", encoding="utf-8")
     one.pytest(str(tmp_path / "report"), *alone)
     assert one.closing_line == "2 passed, 1 failed", "this is the line that CI reads"
+    assert "assert False" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", ["import does_not_exist", "", "def broken(:"])
@@ -72,15 +75,6 @@ def test_a_run_that_breaks_off_or_finds_nothing_has_failed(
     (tmp_path / "test_none.py").write_text(content, encoding="utf-8")
     one.pytest(str(tmp_path / "report"), *alone)
     assert (one.passed, one.failed) == (0, 1)
-
-
-def test_a_check_is_one_and_shows_its_output(one: Runner, capsys: pytest.CaptureFixture[str]) -> None:
-    one.check("good", [sys.executable, "-c", "print('fine')"])
-    one.check("bad", [sys.executable, "-c", "import sys; sys.exit('wrong')"])
-    assert (one.passed, one.failed) == (1, 1)
-    shown = capsys.readouterr().out
-    assert "| wrong" in shown
-    assert "fine" not in shown
 
 
 def test_image_builds_run_beside_each_other_and_count_one_each(

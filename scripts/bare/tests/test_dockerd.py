@@ -34,37 +34,20 @@ def engine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_pid_file_of_a_running_program_is_kept(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
-    pid_file = tmp_path / "docker.pid"
-    pid_file.write_text(f"{child.pid}\n", encoding="utf-8")
-    assert dockerd.remove_stale_pid_file(pid_file, dockerd.process_name(child.pid)) == child.pid
-    assert pid_file.exists()
-
-
-def test_pid_file_whose_number_another_program_has_is_removed(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
-    pid_file = tmp_path / "docker.pid"
-    pid_file.write_text(str(child.pid), encoding="utf-8")
-    assert dockerd.remove_stale_pid_file(pid_file, "dockerd") is None
-    assert not pid_file.exists()
-
-
-def test_pid_file_of_an_ended_program_is_removed(tmp_path: Path, child: subprocess.Popen[bytes]) -> None:
-    name = dockerd.process_name(child.pid)
-    child.kill()
-    child.wait()
-    pid_file = tmp_path / "docker.pid"
-    pid_file.write_text(str(child.pid), encoding="utf-8")
-    assert dockerd.remove_stale_pid_file(pid_file, name) is None
-    assert not pid_file.exists()
-
-
-@pytest.mark.parametrize("content", [None, "", "not a number"])
-def test_pid_file_without_a_number_names_no_process(tmp_path: Path, content: str | None) -> None:
-    pid_file = tmp_path / "docker.pid"
-    if content is not None:
-        pid_file.write_text(content, encoding="utf-8")
-    assert dockerd.remove_stale_pid_file(pid_file, "dockerd") is None
-    assert not pid_file.exists()
+@pytest.mark.parametrize("state", ["runs", "is another program", "has ended", "no number", "empty", "absent"])
+def test_only_the_pid_file_of_a_program_that_runs_is_kept(
+    tmp_path: Path, child: subprocess.Popen[bytes], state: str
+) -> None:
+    """After a crash or a reboot, its number may be that of another process."""
+    pid_file, name = tmp_path / "docker.pid", dockerd.process_name(child.pid)
+    if state == "has ended":
+        child.kill()
+        child.wait()
+    if state != "absent":
+        pid_file.write_text({"no number": "not a number", "empty": ""}.get(state, f"{child.pid}\n"), encoding="utf-8")
+    found = dockerd.remove_stale_pid_file(pid_file, "dockerd" if state == "is another program" else name)
+    assert found == (child.pid if state == "runs" else None)
+    assert pid_file.exists() == (state == "runs")
 
 
 def test_socket_without_a_listener_is_removed(tmp_path: Path) -> None:

@@ -29,22 +29,21 @@ def test_plugins_that_are_missing_or_too_old_are_named(compose: str, buildx: str
     assert plugins.missing_plugins(compose, buildx) == missing
 
 
+@pytest.mark.parametrize(
+    ("client", "seconds", "problem"),
+    [
+        ("echo '8-jre: Pulling from library/temurin'; exec /bin/sleep 60", 30, ""),
+        ("echo 'Error response from daemon: no such host' >&2; exit 1", 30, "Error response from daemon: no such host"),
+        ("exec /bin/sleep 60", 0.2, "no answer within 0.2 s"),
+    ],
+    ids=["pulls", "refuses", "does not answer"],
+)
 def test_registry_counts_as_reachable_at_the_first_sign_of_a_pull(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, seconds: float, problem: str
 ) -> None:
-    docker_client(tmp_path, monkeypatch, "echo '8-jre: Pulling from library/temurin'; exec /bin/sleep 60")
-    assert prepare.registry_problem("temurin:8") == ""
-
-
-def test_registry_that_refuses_gives_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "echo 'Error response from daemon: no such host' >&2; exit 1")
-    assert prepare.registry_problem("temurin:8") == "Error response from daemon: no such host"
-
-
-def test_registry_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "exec /bin/sleep 60")
-    monkeypatch.setattr(prepare, "REGISTRY_SECONDS_MAX", 0.2)
-    assert prepare.registry_problem("temurin:8") == "no answer within 0.2 s"
+    docker_client(tmp_path, monkeypatch, client)
+    monkeypatch.setattr(prepare, "REGISTRY_SECONDS_MAX", seconds)
+    assert prepare.registry_problem("temurin:8") == problem
 
 
 def test_stand_in_of_an_earlier_recipe_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,15 +117,12 @@ def test_another_checkout_uses_the_stand_ins_that_are_there(engine: Path, built:
     assert in_use() == {"JAVA8_IMAGE": JAVA8, "PYTHON_IMAGE": PYTHON}
 
 
-def test_stand_in_of_an_earlier_recipe_is_built_again(engine: Path, built: list[str]) -> None:
-    add(engine, f"{JAVA8}=true ")
+@pytest.mark.parametrize("left", [f"{PYTHON}={CURRENT}\n", f"{PYTHON}={CURRENT}\n{JAVA8}=true \n"])
+def test_stand_in_that_was_removed_or_is_of_an_earlier_recipe_is_built_again(
+    engine: Path, built: list[str], left: str
+) -> None:
     prepare.images(NAMES)
-    assert built == ["JAVA8_IMAGE", "PYTHON_IMAGE"]
-
-
-def test_stand_in_that_was_removed_is_built_again(engine: Path, built: list[str]) -> None:
-    prepare.images(NAMES)
-    engine.write_text(f"{PYTHON}={CURRENT}\n", encoding="utf-8")
+    engine.write_text(left, encoding="utf-8")
     prepare.images(NAMES)
     assert built == ["JAVA8_IMAGE", "PYTHON_IMAGE", "JAVA8_IMAGE"]
 
@@ -169,13 +165,10 @@ def test_without_a_readable_record_no_stand_in_is_in_use(engine: Path, content: 
     assert in_use() == {}
 
 
-def test_stand_in_is_built_after_the_one_it_builds_on() -> None:
-    order = [stand_in.folder for stand_in in standins.build_order([s.variable for s in standins.STAND_INS])]
-    assert set(order) == {stand_in.folder for stand_in in standins.STAND_INS}
-    assert order.index("java21") < order.index("maven")
-
-
-def test_parent_is_built_along_even_when_its_own_image_is_there() -> None:
+def test_stand_in_is_built_after_the_one_it_builds_on_which_is_built_along() -> None:
+    every = [stand_in.folder for stand_in in standins.build_order([s.variable for s in standins.STAND_INS])]
+    assert sorted(every) == sorted(stand_in.folder for stand_in in standins.STAND_INS)
+    assert every.index("java21") < every.index("maven")
     assert [stand_in.folder for stand_in in standins.build_order(["MAVEN_IMAGE"])] == ["java21", "maven"]
     assert [stand_in.folder for stand_in in standins.build_order(["JAVA8_IMAGE"])] == ["java8"]
 
@@ -188,10 +181,7 @@ def test_only_certificates_that_the_base_lacks_are_added() -> None:
     host = "# Company\n" + certificate("AAA=") + certificate("BBB+", "\r\n") + certificate("CCC/")
     base = certificate("BBB+") + certificate("DDD=")
     assert standin_base.extra_certificates(host, base) == [certificate("AAA="), certificate("CCC/")]
-
-
-def test_host_without_a_bundle_adds_nothing() -> None:
-    assert standin_base.extra_certificates("", certificate("AAA=")) == []
+    assert standin_base.extra_certificates("", base) == []
 
 
 @pytest.mark.parametrize("stand_in", standins.STAND_INS, ids=lambda stand_in: stand_in.folder)

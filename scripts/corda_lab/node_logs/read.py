@@ -80,10 +80,12 @@ class NodeLog:
         return [*prefix, "sh", "-c", SCRIPT, "logs", self.base, *words]
 
 
-def find(lab: Lab, name: str, services: Sequence[Service] | None = None) -> NodeLog:
+def find(
+    lab: Lab, name: str, services: Sequence[Service] | None = None, *, seconds_max: float = READ_SECONDS_MAX
+) -> NodeLog:
     """Where the log of a node is. Raises LabError if there is no such node, if it has no container, or no settings.
 
-    ``services`` are those of the project, if they are known.
+    ``services`` are those of the project, if they are known. A node that runs is asked for ``seconds_max`` at most.
     """
     node = chosen("NODE: unknown node", name, lab.settings.nodes)
     present = lab.services() if services is None else services
@@ -96,7 +98,7 @@ def find(lab: Lab, name: str, services: Sequence[Service] | None = None) -> Node
     context = service.container.context
     if service.state == "running":
         log = NodeLog(node, True, context, ("exec", service.container.name), BASE)
-        done = docker(*log.command("settings"), on=context, seconds_max=READ_SECONDS_MAX)
+        done = docker(*log.command("settings"), on=context, seconds_max=seconds_max)
         settings = output_of(done, f"{node}: its log cannot be read")
     else:
         options = (
@@ -183,8 +185,11 @@ def _entries(
     lab: Lab, node: str, services: Sequence[Service], span: tuple[float, float], deadline: float
 ) -> Iterator[LogEntry]:
     """The entries of the log of a node in a span of time (unix seconds). Raises LabError, also at the deadline."""
-    log, ends = find(lab, node, services), min(deadline, time.monotonic() + READ_SECONDS_MAX)
-    with closing(lines(log, span[0], deadline=ends)) as logged:
+    seconds_left = min(deadline - time.monotonic(), READ_SECONDS_MAX)
+    if seconds_left <= 0:
+        raise LabError(f"{node}: no time is left to read its log", exit_code=1)
+    ends = time.monotonic() + seconds_left
+    with closing(lines(find(lab, node, services, seconds_max=seconds_left), span[0], deadline=ends)) as logged:
         for entry in entries(line for line in logged if line is not None):
             if entry.at is not None and span[0] <= entry.at <= span[1]:
                 yield entry
