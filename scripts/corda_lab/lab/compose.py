@@ -32,7 +32,6 @@ from corda_lab.lab.docker import (
 from corda_lab.lab.lab import Lab, Service, parse_services, service_format
 from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS
-from corda_lab.text import ui
 
 START_SECONDS_MAX = 150.0
 """Longer than the longest time that a service gets to stop."""
@@ -100,19 +99,16 @@ class Compose(Lab):
         override = COMPOSE_FILE.with_name(OVERRIDE)
         self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.environment = lab_environment(settings)
-        """Variables that every command gets in addition to the environment of this process."""
         self.load_label = f"{PROJECT_LABEL}={self.project}"
         self.helper_image = settings.own_image("locust")
         # The bootstrapper has it in every lab.
         self.reader_image = settings.own_node_image
 
     def arguments(self, *arguments: str) -> list[str]:
-        """Return what follows ``docker`` on the command line of a command of Compose."""
         files = [word for path in self._files for word in ("--file", str(path))]
         return ["compose", *files, "--project-name", self.project, *arguments]
 
     def shown(self, *arguments: str) -> str:
-        """Return a command of Compose as it can be typed in the checkout."""
         return shlex.join(["docker", "compose", *arguments])
 
     def run(
@@ -187,18 +183,3 @@ class Compose(Lab):
     def restart(self, service: Service) -> None:
         done = docker("restart", service.container.name, seconds_max=START_SECONDS_MAX)
         output_of(done, f"{service.name} could not be started again")
-
-    def start_load(
-        self,
-        container: Container,
-        arguments: Sequence[str],
-        *,
-        label: str,
-        has_alias: bool = False,
-    ) -> None:
-        alias = ("--use-aliases",) if has_alias else ()
-        options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)
-        command = ("run", *options, "locust", *arguments)
-        if has_alias:
-            ui.note(self.shown(*command))
-        self.run(*command)

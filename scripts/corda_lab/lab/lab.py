@@ -4,6 +4,7 @@
 """
 
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +17,20 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import images
-from corda_lab.lab.docker import COMMAND_SECONDS_MAX, HERE, Container, ask, docker_to_file, labelled, on_each
+from corda_lab.lab.docker import (
+    COMMAND_SECONDS_MAX,
+    HERE,
+    Container,
+    ask,
+    docker,
+    docker_to_file,
+    labelled,
+    on_each,
+    output_of,
+)
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
+from corda_lab.text import ui
 
 LIST_SECONDS_MAX = 30.0
 RUN_LABEL = "org.cordalab.run"
@@ -95,6 +107,8 @@ class Lab(ABC):
         """The settings, with the shape of the lab."""
         self.project = project
         """What the names of its volumes and of its load containers begin with."""
+        self.environment: dict[str, str] = {}
+        """Variables that every command of Compose gets in addition to the environment of this process."""
         self._containers: dict[str, Container] = {}
         """The running containers that commands have run in, by their service."""
 
@@ -170,19 +184,28 @@ class Lab(ABC):
         """Let a service end as it should, and start it again. Raises LabError."""
 
     @abstractmethod
+    def arguments(self, *arguments: str) -> list[str]:
+        """Return what follows ``docker`` on the command line of a command of Compose that starts loads."""
+
+    def shown(self, *arguments: str) -> str:
+        """Return a command of Compose as it can be typed in the checkout."""
+        return shlex.join(["docker", *self.arguments(*arguments)])
+
     def start_load(
-        self,
-        container: Container,
-        arguments: Sequence[str],
-        *,
-        label: str,
-        has_alias: bool = False,
+        self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
     ) -> None:
         """Start a container that generates load, from the service ``locust``. Raises LabError.
 
         ``label`` is ``NAME=VALUE``, by which it is found again. With ``has_alias``, other containers also find it under
         the name of the service, as Prometheus does.
         """
+        alias = ("--use-aliases",) if has_alias else ()
+        options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)
+        command = ("run", *options, "locust", *arguments)
+        if has_alias:
+            ui.note(self.shown(*command))
+        done = docker(*self.arguments(*command), on=container.context, environment=self.environment)
+        output_of(done, f"`{self.shown(*command)}` failed", "Run it by hand to see its whole output.")
 
     def replacer(self, service: str) -> str:
         """Return the service of Swarm that makes new containers of a service; empty if the same is started again."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,10 +35,8 @@ from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.placement import GENERATOR
-from corda_lab.swarm.stack import NAMESPACE, NETWORK, SUFFIX, Stack
+from corda_lab.swarm.stack import LABEL, NAMESPACE, NETWORK, SUFFIX, Stack
 
-LABEL = "org.cordalab.stack"
-"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
 SERVICE_LABEL = "com.docker.swarm.service.name"
 RUNNING = "running"
 STOP_SECONDS_MAX = 150.0
@@ -315,20 +313,12 @@ class DeployedStack(Lab):
             text = f"{service.name} did not end within {STOP_SECONDS_MAX:.0f} s"
             raise LabError(text, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
 
-    def compose_arguments(self, *arguments: str) -> list[str]:
+    def arguments(self, *arguments: str) -> list[str]:
         file = self.folder.load_file
         if not file.exists():
             text = f"{file}: is gone, but the load generator of the stack is started from it"
             raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.")
         return ["compose", "--file", str(file), "--project-name", f"{self.project}-load", *arguments]
-
-    def start_load(
-        self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
-    ) -> None:
-        labels = ("--label", label, "--label", self.load_label)
-        alias = ("--use-aliases",) if has_alias else ()
-        options = ("--detach", "--no-deps", *labels, *alias, "--name", container.name)
-        ask(*self.compose_arguments("run", *options, GENERATOR, *arguments), on=container.context)
 
 
 def find(settings: Settings) -> DeployedStack | None:

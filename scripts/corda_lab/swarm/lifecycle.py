@@ -40,10 +40,11 @@ from corda_lab.lab.doctor import Check, Examined, Level
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.paths import ROOT
 from corda_lab.swarm import hosts
-from corda_lab.swarm.deployment import LABEL, RUNNING, Deployment, StackFolder, Task, tasks_of
+from corda_lab.swarm.deployment import RUNNING, Deployment, StackFolder, Task, tasks_of
 from corda_lab.swarm.hosts import Member, SwarmHosts, members
 from corda_lab.swarm.placement import CORES_MAX, GENERATOR, Fitted, find_placement, fit
 from corda_lab.swarm.stack import (
+    LABEL,
     NAMESPACE,
     Derivation,
     ImageCommand,

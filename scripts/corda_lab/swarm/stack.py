@@ -29,6 +29,9 @@ Fragment = dict[str, Any]
 NAMESPACE = "com.docker.stack.namespace"
 """Swarm's label of everything that belongs to a stack."""
 
+LABEL = "org.cordalab.stack"
+"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
+
 CARRIED = (
     *("hostname", "labels", "environment", "dns", "stop_grace_period"),
     *("user", "read_only", "cap_drop", "logging"),
@@ -473,6 +476,7 @@ def load_document(generator: DerivedService) -> Fragment:
     container = {
         **own,
         "image": generator.image.name,
+        "labels": {**(service.get("labels") or {}), LABEL: stack},
         "healthcheck": {"disable": True},
         "networks": {NETWORK: None},
         "volumes": generator.volumes,

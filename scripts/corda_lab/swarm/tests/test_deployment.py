@@ -149,7 +149,7 @@ def test_a_load_is_started_on_its_host(stack: DeployedStack, docker: Install, tm
     (call,) = calls(tmp_path)
     assert call == (
         f"--context three compose --file {stack.folder.load_file} --project-name lab-swarm-load run --detach --no-deps"
-        " --label org.cordalab.run=x --label org.cordalab.stack=lab-swarm --use-aliases --name load locust --headless"
+        " --label org.cordalab.run=x --use-aliases --name load locust --headless"
     )
 
 
