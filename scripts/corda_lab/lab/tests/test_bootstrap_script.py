@@ -167,11 +167,3 @@ def test_schemas_without_files_need_development_mode(root: Path) -> None:
     (root / "etc/corda-lab/cordapps/own.jar").unlink()
     bootstrap(root, DEV_MODE="true")
     assert not (root / "network/unmanaged-schemas").exists()
-
-
-def test_older_nodes_make_all_tables_themselves(root: Path) -> None:
-    extra(root, "own.jar")
-    (root / "unmanaged").write_text("own.jar com.example.SchemaV1\n", encoding="utf-8")
-    (root / "opt/corda/bin/platform-version").write_text("7\n", encoding="utf-8")
-    assert bootstrap(root).returncode == 0
-    assert not (root / "network/unmanaged-schemas").exists()

@@ -13,7 +13,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import machine
 from corda_lab.lab import cordapps, doctor, lifecycle
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.doctor import GIB, Check, Examined, Finding, Level, Publisher, Row, failure, ok
+from corda_lab.lab.doctor import GIB, Check, Examined, Level, Publisher, Row, failure, ok
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 
@@ -86,11 +86,6 @@ def test_judges_memory_by_what_the_lab_uses(available: int, level: Level) -> Non
     assert doctor.judge_memory(10 * GIB, available, 24 * GIB)[0] is level
 
 
-def test_the_limits_of_the_whole_lab_are_those_of_the_settings() -> None:
-    settings = settings_with(NODE_MEMORY="2g", BRIDGE_MEMORY="1g", LOCUST_MEMORY="1g")
-    assert doctor.memory_limits(settings, ["notary", "partya", "partyb", "partyc", "bridge", "locust"]) == 10 * GIB
-
-
 @pytest.mark.parametrize(
     ("free", "present", "level"),
     [
@@ -143,14 +138,6 @@ def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "a.jar").unlink()
     (tmp_path / "b.jar").unlink()
     assert doctor.check_extra_cordapps(settings_with())[0].finding == "none in cordapps/extra/"
-
-
-def test_error_of_a_check_is_its_finding_with_a_remedy_of_its_own() -> None:
-    def look(_: Examined) -> Finding:
-        raise LabError("no engine", "start it")
-
-    (found,) = doctor.run([Row("engine", look, "the remedy of the table")], Examined(settings_with()))
-    assert (found.level, found.finding, found.remedy) == (Level.FAILURE, "no engine", "start it")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 from corda_lab import paths
 from corda_lab.errors import FinalError, LabError
 from corda_lab.lab import lifecycle, project
-from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
-from corda_lab.paths import COMPOSE_FILE, ENV_FILE
+from corda_lab.paths import ENV_FILE
 from corda_lab.sweeps import lab as execute
 from corda_lab.sweeps.file import read_sweep
 from corda_lab.sweeps.lab import Machine
@@ -65,21 +64,6 @@ def test_what_a_killed_start_made_is_the_sweep_s_and_what_plain_compose_made_is_
     assert project.is_replaceable(PROJECT)
     engine.container, engine.files = "made by a person", "/checkout/compose.yaml,/checkout/compose.override.yaml"
     assert not project.is_replaceable(PROJECT)
-
-
-def test_volumes_without_containers_are_nobody_s_after_a_killed_start(engine: Engine) -> None:
-    project.mark(PROJECT, project.STARTING)
-    engine.volumes = {"lab_ledger": "2026-01-02T03:04:05Z"}
-    assert not project.is_replaceable(PROJECT)
-
-
-def test_only_a_sweep_starts_with_the_file_of_sweeps(engine: Engine) -> None:
-    assert project.files_of_start(None) == ()
-    (file,) = project.files_of_start(project.STARTING)
-    assert file.is_file()
-    started = Compose(SETTINGS, files=(file,)).arguments("up")
-    assert started[:3] == ["compose", "--file", str(COMPOSE_FILE)]
-    assert str(file) in started
 
 
 def test_volumes_that_were_made_anew_are_not_those_of_the_sweep(engine: Engine) -> None:
