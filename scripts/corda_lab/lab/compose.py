@@ -16,6 +16,7 @@ from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES, Kind
 from corda_lab.lab import cordapps, images, shape
 from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
+    HERE,
     ONEOFF_LABEL,
     PROJECT_LABEL,
     READER,
@@ -23,6 +24,7 @@ from corda_lab.lab.docker import (
     Container,
     addresses_in,
     ask,
+    at,
     docker,
     inspect_all,
     labelled,
@@ -108,8 +110,8 @@ class Compose(Lab):
         files = [word for path in self._files for word in ("--file", str(path))]
         return ["compose", *files, "--project-name", self.project, *arguments]
 
-    def shown(self, *arguments: str) -> str:
-        return shlex.join(["docker", "compose", *arguments])
+    def shown(self, *arguments: str, on: str = HERE) -> str:
+        return shlex.join(["docker", *at(on, "compose", *arguments)])
 
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX

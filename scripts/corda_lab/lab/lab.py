@@ -22,6 +22,7 @@ from corda_lab.lab.docker import (
     HERE,
     Container,
     ask,
+    at,
     docker,
     docker_to_file,
     labelled,
@@ -187,9 +188,9 @@ class Lab(ABC):
     def arguments(self, *arguments: str) -> list[str]:
         """Return what follows ``docker`` on the command line of a command of Compose that starts loads."""
 
-    def shown(self, *arguments: str) -> str:
-        """Return a command of Compose as it can be typed in the checkout."""
-        return shlex.join(["docker", *self.arguments(*arguments)])
+    def shown(self, *arguments: str, on: str = HERE) -> str:
+        """Return a command of Compose for the engine of a context, as it can be typed in the checkout."""
+        return shlex.join(["docker", *at(on, *self.arguments(*arguments))])
 
     def start_load(
         self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
@@ -202,10 +203,11 @@ class Lab(ABC):
         alias = ("--use-aliases",) if has_alias else ()
         options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)
         command = ("run", *options, "locust", *arguments)
+        shown = self.shown(*command, on=container.context)
         if has_alias:
-            ui.note(self.shown(*command))
+            ui.note(shown)
         done = docker(*self.arguments(*command), on=container.context, environment=self.environment)
-        output_of(done, f"`{self.shown(*command)}` failed", "Run it by hand to see its whole output.")
+        output_of(done, f"`{shown}` failed", "Run it by hand to see its whole output.")
 
     def replacer(self, service: str) -> str:
         """Return the service of Swarm that makes new containers of a service; empty if the same is started again."""
