@@ -13,20 +13,16 @@ from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.swarm import deployment
-from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder, named
+from corda_lab.swarm.deployment import DeployedStack, StackFolder, named
 from support.docker import docker_client
 from support.stacks import deployment as record
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
-KNOWN = Deployment(
-    placement="three",
+KNOWN = record(
+    "three",
+    {"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
     text="description: three\n",
-    overlay="plain",
-    services={"notary": "one", "partya": "one", "partyb": "two", "locust": "three"},
-    workers=[],
     images={"partya": "lab/node:4.10", "locust": "lab/locust"},
-    helper_image="images.lab/lab/locust",
-    reader_image="images.lab/lab/node:4.10-abc",
     hosts=["gone", "one", "two", "three"],
     is_running=True,
 )
@@ -274,7 +270,7 @@ def test_hosts_of_earlier_deployments_are_not_forgotten_before_the_stack_is_remo
     folder = stack.folder
     assert folder.root.stat().st_mode & 0o777 == 0o700
     folder.note_ended()
-    folder.note(record("new", ["three", "four"]))
+    folder.note(record("new", hosts=["three", "four"]))
     known = folder.known()
     assert known is not None
     assert (known.placement, known.hosts, known.is_running) == ("new", ["gone", "one", "two", "three", "four"], False)
