@@ -19,7 +19,7 @@ import psutil
 from packaging.version import Version
 
 from corda_lab.errors import LabError
-from corda_lab.host import engine, machine, neighbours
+from corda_lab.host import engine, machine
 from corda_lab.lab import cordapps, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import PROJECT_LABEL, READER, docker
@@ -143,11 +143,11 @@ class Examined:
         return engine.probe().state is engine.EngineState.READY
 
     @cached_property
-    def readings(self) -> tuple[neighbours.Reading, neighbours.Reading]:
+    def readings(self) -> tuple[machine.Activity, machine.Activity]:
         """The CPU times at two moments."""
-        before = neighbours.read()
+        before = machine.activity()
         time.sleep(SAMPLE_SECONDS)
-        return before, neighbours.read()
+        return before, machine.activity()
 
 
 def run(rows: Iterable[Row], examined: Examined) -> list[Check]:
@@ -269,7 +269,7 @@ def _neighbours(examined: Examined) -> Finding:
     listed = docker("ps", "--no-trunc", "--format", form).stdout if examined.has_engine else ""
     containers = {line.split("\t")[0]: line.split("\t")[1:] for line in listed.splitlines()}
     busy = []
-    for program, cores in neighbours.cores_used(*examined.readings, without={os.getpid()}):
+    for program, cores in machine.cores_used(*examined.readings, without={os.getpid()}):
         name, project = containers.get(program.container, (program.container[:12], ""))
         if cores >= NEIGHBOUR_CORES_MIN and (not program.container or project != examined.settings.project):
             busy.append(f"{program.name or f'container {name}'} ({cores:.2f} cores)")

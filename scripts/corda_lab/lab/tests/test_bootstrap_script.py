@@ -107,15 +107,6 @@ def test_passwords_can_be_read_by_whoever_has_the_volume_and_nothing_about_them_
     }
 
 
-def test_volumes_of_an_older_version_are_refused_with_the_remedy(root: Path) -> None:
-    (root / "network/nodes").mkdir()
-    done = bootstrap(root)
-    assert done.returncode == 2
-    assert "older version" in done.stderr
-    assert "down --volumes" in done.stderr
-    assert calls(root) == []
-
-
 def extra(root: Path, *names: str) -> None:
     for name in names:
         path = root / "etc/corda-lab/cordapps" / name

@@ -92,8 +92,6 @@ def test_the_lab_s_own_images_belong_to_the_project_and_have_one_name_in_manifes
     assert settings.recorded_name("prom/prometheus:v3.5.0") == "prom/prometheus:v3.5.0"
     own = settings.with_values({"CORDA_IMAGE": "example.org/corda:${CORDA_VERSION}"})
     assert own.node_image == own.recorded_image == own.foreign_image == "example.org/corda:4.5"
-    # The default of earlier versions, which a running lab may have as its label.
-    assert settings.with_values({"CORDA_IMAGE": "corda-lab/node:4.5"}).foreign_image == ""
 
 
 def test_understands_comments_quotes_and_export() -> None:
