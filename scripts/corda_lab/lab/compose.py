@@ -31,7 +31,7 @@ from corda_lab.lab.docker import (
     output_of,
     start_docker,
 )
-from corda_lab.lab.lab import Lab, Service, parse_services, service_format
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS
 
@@ -101,7 +101,11 @@ class Compose(Lab):
         override = COMPOSE_FILE.with_name(OVERRIDE)
         self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.environment = lab_environment(settings)
+        # By these, the engine itself finds containers: Compose would first read the whole project, which takes several
+        # times as long, and a run does it two dozen times.
         self.load_label = f"{PROJECT_LABEL}={self.project}"
+        self.labels = (self.load_label, f"{ONEOFF_LABEL}=False")
+        self.service_label = SERVICE_LABEL
         self.helper_image = settings.own_image("locust")
         # The bootstrapper has it in every lab.
         self.reader_image = settings.own_node_image
@@ -139,19 +143,6 @@ class Compose(Lab):
         """Return the project as Compose parses it, with all variables resolved."""
         config: dict[str, Any] = json.loads(self.run("config", "--format", "json").stdout)
         return config
-
-    # The engine is asked for containers, and runs commands in them: Compose would first read the whole project, which
-    # takes several times as long, and a run does it two dozen times.
-
-    def services(self) -> list[Service]:
-        filters = labelled(self.load_label, f"{ONEOFF_LABEL}=False")
-        return parse_services(ask("ps", "--all", *filters, f"--format={service_format(SERVICE_LABEL)}"))
-
-    def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
-        filters = labelled(self.load_label, f"{SERVICE_LABEL}={service}", f"{ONEOFF_LABEL}=False")
-        limit = min(seconds_max, COMMAND_SECONDS_MAX)
-        names = docker("ps", *filters, "--format={{.Names}}", seconds_max=limit).stdout.split()
-        return Container(names[0]) if names else None
 
     def logs_command(self, *services: str) -> str:
         return self.shown("logs", *services)

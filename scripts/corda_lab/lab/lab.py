@@ -26,6 +26,7 @@ from corda_lab.lab.docker import (
     docker,
     docker_to_file,
     labelled,
+    list_seconds_max,
     on_each,
     output_of,
 )
@@ -33,7 +34,6 @@ from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
 from corda_lab.text import ui
 
-LIST_SECONDS_MAX = 30.0
 RUN_LABEL = "org.cordalab.run"
 """Label of the containers of a load; its value is the id of the run."""
 _HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
@@ -96,6 +96,11 @@ def parse_services(text: str, context: str = HERE, *, prefix: str = "") -> list[
 class Lab(ABC):
     """A lab that runs. Methods raise LabError if an engine does not answer."""
 
+    labels: tuple[str, ...]
+    """Labels of the containers of its services: ``NAME=VALUE``."""
+    service_label: str
+    """The label whose value is the name of a service, after ``prefix``."""
+    prefix = ""
     load_label: str
     """``NAME=VALUE``: a label that all its load containers have."""
     helper_image: str
@@ -156,13 +161,35 @@ class Lab(ABC):
     def node_conf(self, node: str) -> str:
         """Return the settings of a node, with its passwords, whether it runs or not. ``node`` is its service."""
 
-    @abstractmethod
+    def context_of(self, service: str) -> str | None:
+        """Return the context of the engine of a service; None if the lab has no such service."""
+        del service
+        return HERE
+
+    def on_each(self, *arguments: str) -> dict[str, str]:
+        """Return what ``docker`` prints on each of its engines. Raises LabError."""
+        return on_each(self.contexts, lambda on: ask(*arguments, on=on, seconds_max=list_seconds_max(on)))
+
     def services(self) -> list[Service]:
         """Return the container of every service, also of those that have stopped."""
+        listing = ("ps", "--all", *labelled(*self.labels), f"--format={service_format(self.service_label)}")
+        present: dict[str, Service] = {}
+        for context, text in self.on_each(*listing).items():
+            for service in parse_services(text, context, prefix=self.prefix):
+                # An engine names its newest container first. Older ones are those of tasks that have ended.
+                if self.context_of(service.name) == context:
+                    present.setdefault(service.name, service)
+        return list(present.values())
 
-    @abstractmethod
     def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
-        """Return the running container of a service; None if there is none."""
+        """Return the running container of a service; None if there is none. Only its engine is asked."""
+        context = self.context_of(service)
+        if context is None:
+            raise LabError(f"The lab {self.project} has no {service}", "`scripts/lab status` shows all.")
+        filters = labelled(*self.labels, f"{self.service_label}={self.prefix}{service}")
+        limit = min(seconds_max, list_seconds_max(context))
+        names = docker("ps", *filters, "--format={{.Names}}", on=context, seconds_max=limit).stdout.split()
+        return Container(names[0], context) if names else None
 
     @abstractmethod
     def logs_command(self, *services: str) -> str:
@@ -222,8 +249,7 @@ class Lab(ABC):
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""
-        listing = ("ps", *labelled(self.load_label, RUN_LABEL), "--format={{.Names}}")
-        texts = on_each(self.contexts, lambda on: ask(*listing, on=on, seconds_max=LIST_SECONDS_MAX))
+        texts = self.on_each("ps", *labelled(self.load_label, RUN_LABEL), "--format={{.Names}}")
         return [name for text in texts.values() for name in text.split()]
 
     def exec(
