@@ -102,14 +102,9 @@ def docker(
     return done
 
 
-def ask(
-    *arguments: str,
-    on: str = HERE,
-    seconds_max: float = COMMAND_SECONDS_MAX,
-    environment: Mapping[str, str] | None = None,
-) -> str:
+def ask(*arguments: str, on: str = HERE, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
     """Run ``docker`` and return its output. Raises LabError also if it fails."""
-    done = docker(*arguments, on=on, seconds_max=seconds_max, environment=environment)
+    done = docker(*arguments, on=on, seconds_max=seconds_max)
     where = f"{on}: " if on else ""
     return output_of(done, f"{where}`docker {' '.join(arguments)}` failed")
 
