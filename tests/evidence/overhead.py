@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError
-from corda_lab.host.calibration import calibrate
+from corda_lab.host.machine import calibrate
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.runs import containers, unknown

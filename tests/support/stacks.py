@@ -1,6 +1,8 @@
 """Projects and records of stacks, for the tests of the lab on several hosts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from corda_lab.swarm.deployment import Deployment
 from corda_lab.swarm.stack import Project
@@ -11,17 +13,16 @@ def with_service(project: Project, name: str, **values: object) -> Project:
     return replace(project, services={**project.services, name: {**project.services[name], **values}})
 
 
-def deployment(placement: str, hosts: list[str], *, is_running: bool = False) -> Deployment:
-    """Return the record of a stack with a node on the first host, and the load generator on the last."""
-    return Deployment(
-        placement=placement,
-        text="",
-        overlay="plain",
-        services={"partya": hosts[0], "locust": hosts[-1]},
-        workers=[],
-        images={},
-        helper_image="images.lab/lab/locust",
-        reader_image="images.lab/lab/node",
-        hosts=hosts,
-        is_running=is_running,
-    )
+def deployment(placement: str = "three", services: Mapping[str, str] | None = None, **other: Any) -> Deployment:
+    """Return the record of a stack. ``services`` have their hosts; by default it has one node, on one host."""
+    by_service = services or {"partya": "one", "locust": "one"}
+    fields: dict[str, Any] = {
+        "text": "",
+        "overlay": "plain",
+        "workers": [],
+        "images": {},
+        "helper_image": "images.lab/lab/locust",
+        "reader_image": "images.lab/lab/node",
+        "hosts": list(dict.fromkeys(by_service.values())),
+    }
+    return Deployment(placement=placement, services=dict(by_service), **{**fields, **other})

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from packaging.version import Version
 
@@ -117,15 +116,11 @@ def engine_info() -> EngineInfo:
     require()
     done = run(["docker", "info", "--format", "{{json .}}"])
     try:
-        return parse_info(json.loads(done.stdout))
+        facts = json.loads(done.stdout)
     except ValueError:
         words = last_words(done.stderr)
         raise LabError(f"`docker info` printed no JSON: {words}", "Run it by hand to see its output.") from None
-
-
-def parse_info(facts: Mapping[str, Any]) -> EngineInfo:
-    version, root = str(facts.get("ServerVersion", "")), str(facts.get("DockerRootDir", ""))
-    return EngineInfo(version, int(facts.get("MemTotal", 0)), root)
+    return EngineInfo(facts["ServerVersion"], facts["MemTotal"], facts["DockerRootDir"])
 
 
 @contextmanager

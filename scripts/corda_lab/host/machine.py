@@ -1,14 +1,31 @@
-"""Facts about this machine on which results depend: CPU, its frequency, memory, swap."""
+"""This machine, as far as results depend on it: CPU, its frequency and its speed now, memory, swap, other programs.
 
+CPU steal shows the time that a hypervisor gave to others. A processor that is slower (heat, power, a neighbour on the
+same physical core) shows only in how long the same work takes: the calibration.
+"""
+
+import os
 import platform
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import random
+import re
+import time
+import zlib
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import psutil
 
 PROC = Path("/proc")
 CPUS = Path("sys/devices/system/cpu")
+ROUNDS = 7
+"""The fastest round counts: it is the one that nothing interrupted."""
+WORK_BYTES = 128 * 1024
+WORK = f"zlib {zlib.ZLIB_RUNTIME_VERSION}, {platform.python_implementation()} {platform.python_version()}"
+"""What was timed. Times of different work cannot be compared."""
+CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -126,3 +143,98 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return ""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The milliseconds that the fixed work took on each core, by its number. Empty if cores cannot be chosen."""
+
+    work: str
+    core_ms: dict[int, float]
+
+
+def calibrate() -> Calibration:
+    """Time the fixed piece of work on each core that this process may use, about 50 ms per core."""
+    if not hasattr(os, "sched_setaffinity"):
+        # macOS does not let a process choose its core.
+        return Calibration(WORK, {})
+    allowed = os.sched_getaffinity(0)
+    try:
+        return Calibration(WORK, {core: _time_on(core) for core in sorted(allowed)})
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _time_on(core: int) -> float:
+    os.sched_setaffinity(0, {core})
+    return round(1000 * min(_time_once() for _ in range(ROUNDS)), 4)
+
+
+def _time_once() -> float:
+    content = _content()
+    started = time.perf_counter()
+    zlib.compress(content, 6)
+    return time.perf_counter() - started
+
+
+@cache
+def _content() -> bytes:
+    """The data that are compressed: always the same, and neither uniform nor random."""
+    source = random.Random(1)
+    words = [bytes(source.choices(range(97, 123), k=source.randint(2, 9))) for _ in range(500)]
+    return b" ".join(source.choices(words, k=WORK_BYTES // 4))[:WORK_BYTES]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program by its name, or a container by its id."""
+
+    name: str
+    container: str = ""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What uses the CPU, by its times at one moment: of all cores, and of each process in seconds.
+
+    Processes have (process id, start time) as their key, because ids are used again.
+    """
+
+    processes: dict[tuple[int, float], tuple[Program, float]]
+    cpu: CpuTime = field(default_factory=cpu_time)
+    at: float = field(default_factory=time.monotonic)
+
+
+def activity() -> Activity:
+    processes = {}
+    for process in psutil.process_iter():
+        # It may have ended, or belong to a user whose processes are hidden.
+        with suppress(psutil.Error, OSError), process.oneshot():
+            times = process.cpu_times()
+            container = _container_of(process.pid)
+            program = Program("", container) if container else Program(process.name())
+            processes[process.pid, process.create_time()] = program, times.user + times.system
+    return Activity(processes)
+
+
+def _container_of(pid: int) -> str:
+    """Return the id of the container that a process is in; empty if it is in none, or the kernel does not say."""
+    with suppress(OSError):
+        container = CONTAINER_ID.search((PROC / str(pid) / "cgroup").read_text(encoding="utf-8"))
+        return container[0] if container else ""
+    return ""
+
+
+def cores_used(before: Activity, after: Activity, *, without: Collection[int] = ()) -> list[tuple[Program, float]]:
+    """The programs and containers that used the CPU between two moments, with the cores of each, the busiest first.
+
+    Processes of one name count together, and so do all of one container. ``without`` has ids of processes to leave out.
+    """
+    elapsed = after.at - before.at
+    used: dict[Program, float] = {}
+    for key, (program, seconds) in after.processes.items():
+        if key[0] not in without:
+            _, earlier = before.processes.get(key, (program, 0.0))
+            used[program] = used.get(program, 0.0) + seconds - earlier
+    cores = [(program, seconds / elapsed) for program, seconds in used.items() if seconds > 0]
+    return sorted(cores, key=lambda entry: (-entry[1], entry[0].name, entry[0].container))

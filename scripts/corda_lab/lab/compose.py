@@ -16,6 +16,7 @@ from corda_lab.knobs.shape import KNOBS, SHAPE_VARIABLES, Kind
 from corda_lab.lab import cordapps, images, shape
 from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
+    HERE,
     ONEOFF_LABEL,
     PROJECT_LABEL,
     READER,
@@ -23,16 +24,16 @@ from corda_lab.lab.docker import (
     Container,
     addresses_in,
     ask,
+    at,
     docker,
     inspect_all,
     labelled,
     output_of,
     start_docker,
 )
-from corda_lab.lab.lab import Lab, Service, parse_services, service_format
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import NOTARY, OVERRIDE, PARTIES, SET, Settings
 from corda_lab.paths import COMPOSE_FILE, CONFIGS
-from corda_lab.text import ui
 
 START_SECONDS_MAX = 150.0
 """Longer than the longest time that a service gets to stop."""
@@ -100,20 +101,21 @@ class Compose(Lab):
         override = COMPOSE_FILE.with_name(OVERRIDE)
         self._files = (COMPOSE_FILE, *([override] if override.exists() else []), *files)
         self.environment = lab_environment(settings)
-        """Variables that every command gets in addition to the environment of this process."""
+        # By these, the engine itself finds containers: Compose would first read the whole project, which takes several
+        # times as long, and a run does it two dozen times.
         self.load_label = f"{PROJECT_LABEL}={self.project}"
+        self.labels = (self.load_label, f"{ONEOFF_LABEL}=False")
+        self.service_label = SERVICE_LABEL
         self.helper_image = settings.own_image("locust")
         # The bootstrapper has it in every lab.
         self.reader_image = settings.own_node_image
 
     def arguments(self, *arguments: str) -> list[str]:
-        """Return what follows ``docker`` on the command line of a command of Compose."""
         files = [word for path in self._files for word in ("--file", str(path))]
         return ["compose", *files, "--project-name", self.project, *arguments]
 
-    def shown(self, *arguments: str) -> str:
-        """Return a command of Compose as it can be typed in the checkout."""
-        return shlex.join(["docker", "compose", *arguments])
+    def shown(self, *arguments: str, on: str = HERE) -> str:
+        return shlex.join(["docker", *at(on, "compose", *arguments)])
 
     def run(
         self, *arguments: str, check: bool = True, seconds_max: float = COMMAND_SECONDS_MAX
@@ -141,19 +143,6 @@ class Compose(Lab):
         """Return the project as Compose parses it, with all variables resolved."""
         config: dict[str, Any] = json.loads(self.run("config", "--format", "json").stdout)
         return config
-
-    # The engine is asked for containers, and runs commands in them: Compose would first read the whole project, which
-    # takes several times as long, and a run does it two dozen times.
-
-    def services(self) -> list[Service]:
-        filters = labelled(self.load_label, f"{ONEOFF_LABEL}=False")
-        return parse_services(ask("ps", "--all", *filters, f"--format={service_format(SERVICE_LABEL)}"))
-
-    def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
-        filters = labelled(self.load_label, f"{SERVICE_LABEL}={service}", f"{ONEOFF_LABEL}=False")
-        limit = min(seconds_max, COMMAND_SECONDS_MAX)
-        names = docker("ps", *filters, "--format={{.Names}}", seconds_max=limit).stdout.split()
-        return Container(names[0]) if names else None
 
     def logs_command(self, *services: str) -> str:
         return self.shown("logs", *services)
@@ -187,18 +176,3 @@ class Compose(Lab):
     def restart(self, service: Service) -> None:
         done = docker("restart", service.container.name, seconds_max=START_SECONDS_MAX)
         output_of(done, f"{service.name} could not be started again")
-
-    def start_load(
-        self,
-        container: Container,
-        arguments: Sequence[str],
-        *,
-        label: str,
-        has_alias: bool = False,
-    ) -> None:
-        alias = ("--use-aliases",) if has_alias else ()
-        options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)
-        command = ("run", *options, "locust", *arguments)
-        if has_alias:
-            ui.note(self.shown(*command))
-        self.run(*command)

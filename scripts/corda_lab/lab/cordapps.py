@@ -6,13 +6,13 @@ show only in the first transaction. All of them can be found in the jars.
 
 import hashlib
 import re
+import struct
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from corda_lab.errors import LabError
-from corda_lab.lab.class_files import CONTRACT_INTERFACES, FLOW_CLASSES, classes_below, java_needed, parents_in
 from corda_lab.paths import CORDAPPS, EXTRA_CORDAPPS, ROOT
 from lab_workload.problems import Problem
 
@@ -28,6 +28,28 @@ PLATFORM_VERSIONS = {
     **{f"4.{minor}": minor + 2 for minor in range(3, 11)},
 }
 """Platform version by Corda version. A third number, as in 4.8.11, does not change it."""
+
+CONTRACT_INTERFACES = frozenset(
+    f"net/corda/core/contracts/{name}"
+    for name in ("Contract", "UpgradedContract", "UpgradedContractWithLegacyConstraint")
+)
+"""The interfaces of a contract, by their names in class files."""
+FLOW_CLASSES = frozenset({"net/corda/core/flows/FlowLogic"})
+"""The superclass of a flow."""
+CLASS_BYTES_MAX = 16 * 1024**2
+_CLASS_MAGIC = 0xCAFEBABE
+_JAVA_1 = 44
+"""What the version of a class file is above that of Java: 52 is Java 8."""
+_CONSTANT_BYTES = {
+    **dict.fromkeys((3, 4, 9, 10, 11, 12, 17, 18), 4),
+    **dict.fromkeys((5, 6), 8),
+    **dict.fromkeys((7, 8, 16, 19, 20), 2),
+    15: 3,
+}
+"""Bytes after the tag of each kind of constant pool entry (JVM specification, section 4.4)."""
+_TEXT_TAG, _CLASS_TAG = 1, 7
+_WIDE_TAGS = {5, 6}
+"""Tags of 8-byte numbers, which take two entries of the pool."""
 
 CORDAPP_NAMES = ("Cordapp-Contract-Name", "Cordapp-Workflow-Name")
 """Manifest entries of a CorDapp. An old CorDapp has ``Name`` and ``Target-Platform-Version`` instead."""
@@ -123,17 +145,69 @@ def read_jar(path: Path) -> Jar:
         with zipfile.ZipFile(path) as archive:
             entries = {info.filename.upper(): info for info in archive.infolist()}
             manifest = entries.get("META-INF/MANIFEST.MF")
-            parents = parents_in(archive)
+            classes = {
+                info.filename.removesuffix(".class"): archive.read(info)
+                for info in archive.infolist()
+                if info.filename.endswith(".class") and info.file_size <= CLASS_BYTES_MAX
+            }
+            parents = {name: class_parents(content) for name, content in classes.items()}
             return Jar(
                 path,
                 sha256,
                 parse_manifest(archive.read(manifest)[:MANIFEST_BYTES_MAX]) if manifest else {},
                 contracts=classes_below(CONTRACT_INTERFACES, parents),
                 flows=classes_below(FLOW_CLASSES, parents),
-                java=java_needed(archive),
+                java=java_needed(classes),
             )
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"is not a jar ({error})") from None
+
+
+def classes_below(tops: frozenset[str], parents: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the classes that extend or implement one of ``tops``, directly or by a class in the same jar."""
+    below = set(tops)
+    while more := {name for name, above in parents.items() if name not in below and below & above}:
+        below |= more
+    return frozenset(below & set(parents))
+
+
+def java_needed(classes: Mapping[str, bytes]) -> int:
+    """Return the lowest version of Java that loads every class; 0 without classes.
+
+    Classes in ``META-INF/`` and ``module-info`` are for newer versions, which look for them themselves.
+    """
+    heads = [
+        struct.unpack(">IHH", content[:8])
+        for name, content in classes.items()
+        if len(content) >= 8 and not name.startswith("META-INF/") and not name.endswith("module-info")
+    ]
+    return max((version - _JAVA_1 for magic, _, version in heads if magic == _CLASS_MAGIC), default=0)
+
+
+def class_parents(content: bytes) -> frozenset[str]:
+    """Return the superclass and the direct interfaces of a class file; empty if it cannot be parsed."""
+    try:
+        if struct.unpack_from(">I", content)[0] != _CLASS_MAGIC:
+            return frozenset()
+        texts: dict[int, str] = {}
+        classes: dict[int, int] = {}
+        count, at, index = struct.unpack_from(">H", content, 8)[0], 10, 1
+        while index < count:
+            tag = content[at]
+            if tag == _TEXT_TAG:
+                length = struct.unpack_from(">H", content, at + 1)[0]
+                texts[index] = content[at + 3 : at + 3 + length].decode("utf-8", errors="replace")
+                at += 3 + length
+            else:
+                if tag == _CLASS_TAG:
+                    classes[index] = struct.unpack_from(">H", content, at + 1)[0]
+                at += 1 + _CONSTANT_BYTES[tag]
+            index += 2 if tag in _WIDE_TAGS else 1
+        above, number = struct.unpack_from(">HH", content, at + 4)
+        own = struct.unpack_from(f">{number}H", content, at + 8)
+        return frozenset(texts[classes[parent]] for parent in (above, *own) if parent)
+    except (struct.error, IndexError, KeyError):
+        return frozenset()
 
 
 def find_problems(paths: Sequence[Path], corda_version: str, lab_contracts: dict[str, str]) -> Iterator[Problem]:

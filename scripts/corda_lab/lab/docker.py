@@ -102,14 +102,9 @@ def docker(
     return done
 
 
-def ask(
-    *arguments: str,
-    on: str = HERE,
-    seconds_max: float = COMMAND_SECONDS_MAX,
-    environment: Mapping[str, str] | None = None,
-) -> str:
+def ask(*arguments: str, on: str = HERE, seconds_max: float = COMMAND_SECONDS_MAX) -> str:
     """Run ``docker`` and return its output. Raises LabError also if it fails."""
-    done = docker(*arguments, on=on, seconds_max=seconds_max, environment=environment)
+    done = docker(*arguments, on=on, seconds_max=seconds_max)
     where = f"{on}: " if on else ""
     return output_of(done, f"{where}`docker {' '.join(arguments)}` failed")
 
@@ -247,8 +242,7 @@ def inspect_all(containers: Iterable[Container], form: str) -> dict[Container, s
     inspect = ("container", "inspect", "--format", f"{{{{.Name}}}} {form}")
 
     def inspect_on(context: str) -> str:
-        seconds_max = POLL_SECONDS_MAX if context else COMMAND_SECONDS_MAX
-        return docker(*inspect, *names[context], on=context, seconds_max=seconds_max).stdout
+        return docker(*inspect, *names[context], on=context, seconds_max=list_seconds_max(context)).stdout
 
     texts = {}
     for context, output in on_each(names, inspect_on).items():
@@ -257,6 +251,11 @@ def inspect_all(containers: Iterable[Container], form: str) -> dict[Container, s
             name, _, text = line.partition(" ")
             texts[Container(name.lstrip("/"), context)] = text
     return texts
+
+
+def list_seconds_max(context: str) -> float:
+    """Return how long an engine may take to say what is there."""
+    return POLL_SECONDS_MAX if context else COMMAND_SECONDS_MAX
 
 
 def outcomes(contexts: Iterable[str], act: Callable[[str], Answer]) -> dict[str, Answer | LabError]:

@@ -4,7 +4,6 @@
 """
 
 import os
-import re
 import shutil
 import socket
 import sys
@@ -20,7 +19,7 @@ import psutil
 from packaging.version import Version
 
 from corda_lab.errors import LabError
-from corda_lab.host import engine, machine, neighbours
+from corda_lab.host import engine, machine
 from corda_lab.lab import cordapps, shape
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import PROJECT_LABEL, READER, docker
@@ -124,20 +123,6 @@ class Row:
         return Check(self.name, level, finding, remedy)
 
 
-@dataclass(frozen=True)
-class Publisher:
-    """A container that publishes a port. Project and folder are empty if Compose did not start it."""
-
-    container: str
-    project: str = ""
-    folder: str = ""
-
-    @property
-    def words(self) -> str:
-        """``the container shop-web-1``, with the folder from which Compose has started it."""
-        return f"the container {self.container}{f', started from {self.folder}' if self.folder else ''}"
-
-
 @dataclass
 class Examined:
     """What is examined: the machine, and the lab of these settings, of which ``without`` will not be started.
@@ -158,23 +143,11 @@ class Examined:
         return engine.probe().state is engine.EngineState.READY
 
     @cached_property
-    def readings(self) -> tuple[neighbours.Reading, neighbours.Reading]:
+    def readings(self) -> tuple[machine.Activity, machine.Activity]:
         """The CPU times at two moments."""
-        before = neighbours.read()
+        before = machine.activity()
         time.sleep(SAMPLE_SECONDS)
-        return before, neighbours.read()
-
-    @cached_property
-    def published(self) -> dict[int, Publisher]:
-        if not self.has_engine:
-            return {}
-        labels = (PROJECT_LABEL, f"{PROJECT_LABEL}.working_dir")
-        form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}", "{{.Ports}}"])
-        return parse_published(docker("ps", "--format", form).stdout)
-
-    @cached_property
-    def free_ports(self) -> dict[str, int]:
-        return dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+        return before, machine.activity()
 
 
 def run(rows: Iterable[Row], examined: Examined) -> list[Check]:
@@ -296,7 +269,7 @@ def _neighbours(examined: Examined) -> Finding:
     listed = docker("ps", "--no-trunc", "--format", form).stdout if examined.has_engine else ""
     containers = {line.split("\t")[0]: line.split("\t")[1:] for line in listed.splitlines()}
     busy = []
-    for program, cores in neighbours.cores_used(*examined.readings, without={os.getpid()}):
+    for program, cores in machine.cores_used(*examined.readings, without={os.getpid()}):
         name, project = containers.get(program.container, (program.container[:12], ""))
         if cores >= NEIGHBOUR_CORES_MIN and (not program.container or project != examined.settings.project):
             busy.append(f"{program.name or f'container {name}'} ({cores:.2f} cores)")
@@ -364,36 +337,34 @@ def port_owner(port: int) -> str:
     return ""
 
 
-def parse_published(text: str) -> dict[int, Publisher]:
-    """Host port → container, from lines ``project<TAB>folder<TAB>container<TAB>127.0.0.1:8080->8080/tcp, …``."""
-    published = {}
-    for line in text.splitlines():
-        project, folder, container, ports = (*line.split("\t"), "", "", "")[:4]
-        for port in re.findall(r":(\d+)->", ports):
-            published[int(port)] = Publisher(container, project, folder)
-    return published
-
-
 def _port(variable: str, examined: Examined) -> Check | None:
     """Check that a port is free or already used by this lab, and that no other variable has the same."""
     settings = examined.settings
     if variable.partition("_")[0].lower() in examined.without:
         return None
-    port, publisher = settings.port(variable), examined.published.get(settings.port(variable))
+    port = settings.port(variable)
     name = f"port {port} ({PORTS[variable]})"
     earlier = next((other for other in PORTS if settings.port(other) == port), variable)
-    remedy = (
-        f"Stop it, or choose another port: {variable}={examined.free_ports[variable]} in .env or in the environment."
-    )
     if earlier != variable:
         return failure(name, f"also set by {earlier}", f"Set {variable} to another port.")
-    if publisher and publisher.project == settings.project:
-        return ok(name, f"used by this lab ({publisher.container})")
-    if publisher:
-        return failure(name, f"used by {publisher.words}", remedy)
-    if not port_is_free(port):
-        return failure(name, f"used by {port_owner(port) or 'another program'}", remedy)
-    return ok(name, "free")
+    project, folder, container = publisher_of(port) if examined.has_engine else ("", "", "")
+    if project == settings.project:
+        return ok(name, f"used by this lab ({container})")
+    if not container and port_is_free(port):
+        return ok(name, "free")
+    started = f", started from {folder}" if folder else ""
+    holder = f"the container {container}{started}" if container else port_owner(port) or "another program"
+    remedy = f"Stop it, or choose another port: {variable}={free_ports(1)[0]} in .env or in the environment."
+    return failure(name, f"used by {holder}", remedy)
+
+
+def publisher_of(port: int) -> tuple[str, str, str]:
+    """Return the Compose project and its folder, and the container that publishes a port; empty texts if none does."""
+    labels = (PROJECT_LABEL, f"{PROJECT_LABEL}.working_dir")
+    form = "\t".join([*(f'{{{{.Label "{label}"}}}}' for label in labels), "{{.Names}}"])
+    lines = docker("ps", "--filter", f"publish={port}", "--format", form).stdout.splitlines()
+    project, folder, container = lines[0].split("\t") if lines else ("", "", "")
+    return project, folder, container
 
 
 def is_internal(settings: Settings) -> bool:

@@ -4,6 +4,7 @@
 """
 
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +17,23 @@ from corda_lab.clients.bridge import Bridge
 from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import images
-from corda_lab.lab.docker import COMMAND_SECONDS_MAX, HERE, Container, ask, docker_to_file, labelled, on_each
+from corda_lab.lab.docker import (
+    COMMAND_SECONDS_MAX,
+    HERE,
+    Container,
+    ask,
+    at,
+    docker,
+    docker_to_file,
+    labelled,
+    list_seconds_max,
+    on_each,
+    output_of,
+)
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.results.manifest import PlacementEntry
+from corda_lab.text import ui
 
-LIST_SECONDS_MAX = 30.0
 RUN_LABEL = "org.cordalab.run"
 """Label of the containers of a load; its value is the id of the run."""
 _HEALTH = re.compile(r"\((?:health: )?(starting|healthy|unhealthy)\)")
@@ -83,6 +96,11 @@ def parse_services(text: str, context: str = HERE, *, prefix: str = "") -> list[
 class Lab(ABC):
     """A lab that runs. Methods raise LabError if an engine does not answer."""
 
+    labels: tuple[str, ...]
+    """Labels of the containers of its services: ``NAME=VALUE``."""
+    service_label: str
+    """The label whose value is the name of a service, after ``prefix``."""
+    prefix = ""
     load_label: str
     """``NAME=VALUE``: a label that all its load containers have."""
     helper_image: str
@@ -95,6 +113,8 @@ class Lab(ABC):
         """The settings, with the shape of the lab."""
         self.project = project
         """What the names of its volumes and of its load containers begin with."""
+        self.environment: dict[str, str] = {}
+        """Variables that every command of Compose gets in addition to the environment of this process."""
         self._containers: dict[str, Container] = {}
         """The running containers that commands have run in, by their service."""
 
@@ -141,13 +161,35 @@ class Lab(ABC):
     def node_conf(self, node: str) -> str:
         """Return the settings of a node, with its passwords, whether it runs or not. ``node`` is its service."""
 
-    @abstractmethod
+    def context_of(self, service: str) -> str | None:
+        """Return the context of the engine of a service; None if the lab has no such service."""
+        del service
+        return HERE
+
+    def on_each(self, *arguments: str) -> dict[str, str]:
+        """Return what ``docker`` prints on each of its engines. Raises LabError."""
+        return on_each(self.contexts, lambda on: ask(*arguments, on=on, seconds_max=list_seconds_max(on)))
+
     def services(self) -> list[Service]:
         """Return the container of every service, also of those that have stopped."""
+        listing = ("ps", "--all", *labelled(*self.labels), f"--format={service_format(self.service_label)}")
+        present: dict[str, Service] = {}
+        for context, text in self.on_each(*listing).items():
+            for service in parse_services(text, context, prefix=self.prefix):
+                # An engine names its newest container first. Older ones are those of tasks that have ended.
+                if self.context_of(service.name) == context:
+                    present.setdefault(service.name, service)
+        return list(present.values())
 
-    @abstractmethod
     def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
-        """Return the running container of a service; None if there is none."""
+        """Return the running container of a service; None if there is none. Only its engine is asked."""
+        context = self.context_of(service)
+        if context is None:
+            raise LabError(f"The lab {self.project} has no {service}", "`scripts/lab status` shows all.")
+        filters = labelled(*self.labels, f"{self.service_label}={self.prefix}{service}")
+        limit = min(seconds_max, list_seconds_max(context))
+        names = docker("ps", *filters, "--format={{.Names}}", on=context, seconds_max=limit).stdout.split()
+        return Container(names[0], context) if names else None
 
     @abstractmethod
     def logs_command(self, *services: str) -> str:
@@ -170,19 +212,29 @@ class Lab(ABC):
         """Let a service end as it should, and start it again. Raises LabError."""
 
     @abstractmethod
+    def arguments(self, *arguments: str) -> list[str]:
+        """Return what follows ``docker`` on the command line of a command of Compose that starts loads."""
+
+    def shown(self, *arguments: str, on: str = HERE) -> str:
+        """Return a command of Compose for the engine of a context, as it can be typed in the checkout."""
+        return shlex.join(["docker", *at(on, *self.arguments(*arguments))])
+
     def start_load(
-        self,
-        container: Container,
-        arguments: Sequence[str],
-        *,
-        label: str,
-        has_alias: bool = False,
+        self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
     ) -> None:
         """Start a container that generates load, from the service ``locust``. Raises LabError.
 
         ``label`` is ``NAME=VALUE``, by which it is found again. With ``has_alias``, other containers also find it under
         the name of the service, as Prometheus does.
         """
+        alias = ("--use-aliases",) if has_alias else ()
+        options = ("--detach", "--no-deps", "--label", label, *alias, "--name", container.name)
+        command = ("run", *options, "locust", *arguments)
+        shown = self.shown(*command, on=container.context)
+        if has_alias:
+            ui.note(shown)
+        done = docker(*self.arguments(*command), on=container.context, environment=self.environment)
+        output_of(done, f"`{shown}` failed", "Run it by hand to see its whole output.")
 
     def replacer(self, service: str) -> str:
         """Return the service of Swarm that makes new containers of a service; empty if the same is started again."""
@@ -197,8 +249,7 @@ class Lab(ABC):
 
     def load_containers(self) -> list[str]:
         """Return the names of the running containers that generate the load of a run."""
-        listing = ("ps", *labelled(self.load_label, RUN_LABEL), "--format={{.Names}}")
-        texts = on_each(self.contexts, lambda on: ask(*listing, on=on, seconds_max=LIST_SECONDS_MAX))
+        texts = self.on_each("ps", *labelled(self.load_label, RUN_LABEL), "--format={{.Names}}")
         return [name for text in texts.values() for name in text.split()]
 
     def exec(

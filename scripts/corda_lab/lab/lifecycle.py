@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bare.commands import last_words
 from corda_lab.errors import LabError, chosen
@@ -94,16 +94,6 @@ def _follow(
     return follow(process, tell, seconds_max=seconds_max, every_seconds=REPORT_EVERY_SECONDS, is_in_vain=is_in_vain)
 
 
-def check_services(config: Mapping[str, Any], expected: Iterable[str]) -> None:
-    """Check that Compose knows every service that is to start. Otherwise it would start too few. Raises LabError."""
-    missing = [name for name in expected if name not in config["services"]]
-    if missing:
-        raise LabError(
-            f"compose.yaml: has no service {', '.join(missing)} in the active profiles",
-            "Reduce --parties, or restore the compose.yaml file of the repository.",
-        )
-
-
 def whole(settings: Settings) -> Settings:
     """Return settings that include the services of all shapes, for commands that stop them."""
     return settings.with_values({"PARTIES": str(len(PARTIES)), "NOTARY": "bft", "DATABASE": "postgres", "LINKS": "any"})
@@ -155,7 +145,6 @@ def start(settings: Settings, files: Sequence[Path] = ()) -> None:
         out = left_out()
         # Compose pulls images even for services scaled to 0. So if a service is left out, all the others are named.
         services = settings.services
-        check_services(compose.config(), services)
         replace_network(settings)
         ready = {service.name: service.condition for service in remove_surplus(settings) if service.is_ready}
         named = [name for name in services if name not in out and name != BOOTSTRAP] if out else []

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from corda_lab import atomic, paths
 from corda_lab.errors import LabError
-from corda_lab.lab.docker import PROJECT_LABEL, SERVICE_LABEL, docker, labelled, output_of
+from corda_lab.lab.docker import PROJECT_LABEL, SERVICE_LABEL, docker, labelled
 from corda_lab.lab.settings import OVERRIDE, PROJECT_DEFAULT, VARIABLE, parse_env_file
 from corda_lab.text import ui
 
@@ -23,6 +23,7 @@ STARTING = "starting"
 """Recorded while a sweep starts its lab. If the process is killed then, the containers that it made still belong to the
 sweep, and those that a person made with plain Compose since do not: ``sweep_file`` tells them apart."""
 
+VOLUMES = "volumes"
 FILES_LABEL = "com.docker.compose.project.config_files"
 SWEEP_FILE_TEXT = "# Sweeps start their lab with this file beside compose.yaml. It changes nothing.\nservices: {}\n"
 
@@ -116,17 +117,10 @@ def marked(project: str) -> str | None:
 
 
 def present(project: str) -> str | None:
-    """Return what identifies the existing lab: the id of PartyA's container, else its volumes; None without a lab."""
-    containers = docker("ps", "--all", "--quiet", "--no-trunc", *_partya(project))
-    if containers.stdout.split():
-        return containers.stdout.split()[0]
-    listing = docker("volume", "ls", "--quiet", *labelled(f"{PROJECT_LABEL}={project}"))
-    volumes = sorted(listing.stdout.split())
-    if not volumes:
-        return None
-    # The volumes of the next lab have the same names, so their creation times identify them too.
-    done = docker("volume", "inspect", "--format", "{{.Name}} {{.CreatedAt}}", *volumes)
-    return output_of(done, "The lab's volumes cannot be inspected", "Try again.").strip()
+    """Return what identifies the existing lab: the id of PartyA's container, else that it has volumes; None if none."""
+    containers = docker("ps", "--all", "--quiet", "--no-trunc", *_partya(project)).stdout.split()
+    volumes = docker("volume", "ls", "--quiet", *labelled(f"{PROJECT_LABEL}={project}")).stdout.split()
+    return containers[0] if containers else VOLUMES if volumes else None
 
 
 def is_replaceable(project: str) -> bool:
@@ -135,7 +129,7 @@ def is_replaceable(project: str) -> bool:
     Of a start that was killed, only containers tell whose they are. Volumes alone can be a person's ledger.
     """
     existing, recorded = present(project), marked(project)
-    if existing is None or recorded == existing:
+    if existing is None or (recorded == existing != VOLUMES):
         return True
     form = f'{{{{.Label "{FILES_LABEL}"}}}}'
     files = docker("ps", "--all", "--no-trunc", "--format", form, *_partya(project)).stdout.split("\n")[0]

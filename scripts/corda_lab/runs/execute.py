@@ -13,7 +13,7 @@ from corda_lab.clients.prometheus import SCRAPE_SECONDS
 from corda_lab.faults import inject
 from corda_lab.faults.effects import with_effects
 from corda_lab.faults.model import FaultEntry
-from corda_lab.host.calibration import calibrate
+from corda_lab.host.machine import calibrate
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from corda_lab import atomic, paths
 from corda_lab.errors import LabError
 from corda_lab.lab import shape
 from corda_lab.lab.docker import (
-    COMMAND_SECONDS_MAX,
+    POLL_SECONDS_MAX,
     READER,
     Container,
     addresses_in,
@@ -30,15 +30,13 @@ from corda_lab.lab.docker import (
     replace,
     replace_ended,
 )
-from corda_lab.lab.lab import LIST_SECONDS_MAX, Lab, Service, parse_services, service_format
+from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import Settings
 from corda_lab.results.manifest import PlacedHost, PlacementEntry
 from corda_lab.swarm.hosts import facts_of
 from corda_lab.swarm.placement import GENERATOR
-from corda_lab.swarm.stack import NAMESPACE, NETWORK, SUFFIX, Stack
+from corda_lab.swarm.stack import LABEL, NAMESPACE, NETWORK, SUFFIX, Stack
 
-LABEL = "org.cordalab.stack"
-"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
 SERVICE_LABEL = "com.docker.swarm.service.name"
 RUNNING = "running"
 STOP_SECONDS_MAX = 150.0
@@ -178,7 +176,7 @@ class Task:
 
 def tasks_of(stack: str) -> dict[str, Task]:
     """Return the newest task of each service of a stack that has one. Raises LabError."""
-    done = docker("stack", "ps", "--no-trunc", "--format={{json .}}", stack, seconds_max=LIST_SECONDS_MAX)
+    done = docker("stack", "ps", "--no-trunc", "--format={{json .}}", stack, seconds_max=POLL_SECONDS_MAX)
     if done.returncode != 0 and "nothing found in stack" not in done.stderr:
         output_of(done, f"`docker stack ps {stack}` failed")
     tasks: dict[str, Task] = {}
@@ -193,9 +191,9 @@ def tasks_of(stack: str) -> dict[str, Task]:
 def services_of(stack: str) -> dict[str, str]:
     """Return the label with the shape of each service of a stack; empty if it does not exist. Raises LabError."""
     listing = ("service", "ls", "--format={{.Name}}", *labelled(f"{NAMESPACE}={stack}"))
-    names = ask(*listing, seconds_max=LIST_SECONDS_MAX).split()
+    names = ask(*listing, seconds_max=POLL_SECONDS_MAX).split()
     form = f'{{{{.Spec.Name}}}}\t{{{{index .Spec.TaskTemplate.ContainerSpec.Labels "{shape.LABEL}"}}}}'
-    text = ask("service", "inspect", f"--format={form}", *names, seconds_max=LIST_SECONDS_MAX) if names else ""
+    text = ask("service", "inspect", f"--format={form}", *names, seconds_max=POLL_SECONDS_MAX) if names else ""
     labels = dict(line.split("\t") for line in text.splitlines())
     return {name.removeprefix(f"{stack}_"): labels[name] for name in sorted(labels)}
 
@@ -211,6 +209,9 @@ class DeployedStack(Lab):
         self.helper_image = known.helper_image
         self.reader_image = known.reader_image
         self.load_label = f"{LABEL}={self.project}"
+        self.labels = (f"{NAMESPACE}={self.project}",)
+        self.service_label = SERVICE_LABEL
+        self.prefix = f"{self.project}_"
 
     @cached_property
     def contexts(self) -> tuple[str, ...]:
@@ -222,7 +223,7 @@ class DeployedStack(Lab):
 
     @property
     def load_contexts(self) -> tuple[str, ...]:
-        return (self._host_of(GENERATOR), *self.known.workers)
+        return (self.known.services[GENERATOR], *self.known.workers)
 
     def node_conf(self, node: str) -> str:
         path = self.folder.network / "nodes" / node / "node.conf"
@@ -253,30 +254,8 @@ class DeployedStack(Lab):
             workers=self.known.workers.count(host),
         )
 
-    def services(self) -> list[Service]:
-        listing = ("ps", "--all", *labelled(f"{NAMESPACE}={self.project}"), f"--format={service_format(SERVICE_LABEL)}")
-        present: dict[str, Service] = {}
-        for host, text in self._on_each_host(*listing).items():
-            for service in parse_services(text, host, prefix=f"{self.project}_"):
-                # An engine names its newest container first. Older ones are those of tasks that have ended.
-                if self.known.services.get(service.name) == host:
-                    present.setdefault(service.name, service)
-        return [present[name] for name in self.known.services if name in present]
-
-    def _on_each_host(self, *arguments: str) -> dict[str, str]:
-        return on_each(self.contexts, lambda host: ask(*arguments, on=host, seconds_max=LIST_SECONDS_MAX))
-
-    def container(self, service: str, seconds_max: float = COMMAND_SECONDS_MAX) -> Container | None:
-        """Return the running container of a service; None if there is none. Only its host is asked."""
-        host, limit = self._host_of(service), min(seconds_max, LIST_SECONDS_MAX)
-        listing = ("ps", *labelled(f"{SERVICE_LABEL}={self.project}_{service}"), "--format={{.Names}}")
-        names = ask(*listing, on=host, seconds_max=limit).split()
-        return Container(names[0], host) if names else None
-
-    def _host_of(self, service: str) -> str:
-        if service not in self.known.services:
-            raise LabError(f"The stack {self.project} has no {service}", "`scripts/lab status` shows all.")
-        return self.known.services[service]
+    def context_of(self, service: str) -> str | None:
+        return self.known.services.get(service)
 
     def logs_command(self, *services: str) -> str:
         return " ".join(["docker", "service", "logs", *map(self.replacer, services)])
@@ -286,7 +265,7 @@ class DeployedStack(Lab):
 
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers in the overlay of the stack, those of a load too."""
-        texts = self._on_each_host("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
+        texts = self.on_each("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
         containers = [Container(name, host) for host, text in texts.items() for name in text.split()]
         # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
         form = f'{{{{with index .NetworkSettings.Networks "{self.folder.overlay}"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
@@ -315,20 +294,12 @@ class DeployedStack(Lab):
             text = f"{service.name} did not end within {STOP_SECONDS_MAX:.0f} s"
             raise LabError(text, f"`docker service ps {replacer}` shows its tasks.", exit_code=1)
 
-    def compose_arguments(self, *arguments: str) -> list[str]:
+    def arguments(self, *arguments: str) -> list[str]:
         file = self.folder.load_file
         if not file.exists():
             text = f"{file}: is gone, but the load generator of the stack is started from it"
             raise LabError(text, "Write it again: `scripts/lab up --on PLACEMENT`.")
         return ["compose", "--file", str(file), "--project-name", f"{self.project}-load", *arguments]
-
-    def start_load(
-        self, container: Container, arguments: Sequence[str], *, label: str, has_alias: bool = False
-    ) -> None:
-        labels = ("--label", label, "--label", self.load_label)
-        alias = ("--use-aliases",) if has_alias else ()
-        options = ("--detach", "--no-deps", *labels, *alias, "--name", container.name)
-        ask(*self.compose_arguments("run", *options, GENERATOR, *arguments), on=container.context)
 
 
 def find(settings: Settings) -> DeployedStack | None:
@@ -355,7 +326,7 @@ def services_present(folder: StackFolder) -> dict[str, str]:
     try:
         return services_of(folder.stack)
     except LabError as error:
-        state = docker("info", "--format", "{{.Swarm.LocalNodeState}}", seconds_max=LIST_SECONDS_MAX).stdout
+        state = docker("info", "--format", "{{.Swarm.LocalNodeState}}", seconds_max=POLL_SECONDS_MAX).stdout
         if state.strip() == "inactive":
             return {}
         remedy = f"Start the engine. If the stack {folder.stack} is gone for good, delete {folder.deployment_file}."

@@ -155,30 +155,27 @@ def parse_facts(text: str, before: float, after: float) -> EngineFacts:
 
 
 @dataclass(frozen=True)
-class SwarmHosts:
-    """The hosts of a placement, as the swarm and their engines say."""
+class Host:
+    """A host of a placement, as the swarm and its engine say."""
 
-    members: Mapping[str, Member | LabError]
-    facts: Mapping[str, EngineFacts | LabError]
-
-    @classmethod
-    def ask(cls, fitted: Fitted, known: Sequence[Member]) -> "SwarmHosts":
-        label = fitted.placement.fields.label
-        members = outcomes(fitted.hosts, lambda host: locate(host, label, known))
-        return cls(members, outcomes(fitted.hosts, facts_of))
+    member: Member
+    facts: EngineFacts
 
 
-def examine(fitted: Fitted, hosts: SwarmHosts) -> Iterator[Check]:
+def ask_hosts(fitted: Fitted, known: Sequence[Member]) -> dict[str, Host | LabError]:
+    """Return every host, or what is wrong with it, by its name."""
+    label = fitted.placement.fields.label
+    return outcomes(fitted.hosts, lambda name: Host(locate(name, label, known), facts_of(name)))
+
+
+def examine(fitted: Fitted, hosts: Mapping[str, Host | LabError]) -> Iterator[Check]:
     """Check every host: the swarm knows it, its engine answers, and it has what is reserved on it."""
-    for name in fitted.hosts:
-        member, facts = hosts.members[name], hosts.facts[name]
-        if isinstance(member, LabError):
-            yield failure(f"host {name}", member.message, member.remedy)
-        elif isinstance(facts, LabError):
-            yield failure(f"host {name}", facts.message.removeprefix(f"{name}: "), facts.remedy)
+    for name, host in hosts.items():
+        if isinstance(host, LabError):
+            yield failure(f"host {name}", host.message.removeprefix(f"{name}: "), host.remedy)
         else:
-            yield from _host_checks(name, member, facts, fitted)
-    answered = {name: facts for name, facts in hosts.facts.items() if isinstance(facts, EngineFacts)}
+            yield from _host_checks(name, host.member, host.facts, fitted)
+    answered = {name: host.facts for name, host in hosts.items() if isinstance(host, Host)}
     yield from _versions(answered)
     for name, facts in answered.items():
         yield _clock_check(name, facts.clock_offset_seconds, facts.clock_error_seconds)

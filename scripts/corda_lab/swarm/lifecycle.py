@@ -40,10 +40,11 @@ from corda_lab.lab.doctor import Check, Examined, Level
 from corda_lab.lab.settings import BOOTSTRAP, Settings
 from corda_lab.paths import ROOT
 from corda_lab.swarm import hosts
-from corda_lab.swarm.deployment import LABEL, RUNNING, Deployment, StackFolder, Task, tasks_of
-from corda_lab.swarm.hosts import Member, SwarmHosts, members
+from corda_lab.swarm.deployment import RUNNING, Deployment, StackFolder, Task, tasks_of
+from corda_lab.swarm.hosts import Host, Member, ask_hosts, members
 from corda_lab.swarm.placement import CORES_MAX, GENERATOR, Fitted, find_placement, fit
 from corda_lab.swarm.stack import (
+    LABEL,
     NAMESPACE,
     Derivation,
     ImageCommand,
@@ -103,7 +104,7 @@ class Prepared:
     project: Project
     """Without the services for which there is no image here."""
     fitted: Fitted
-    hosts: SwarmHosts
+    hosts: Mapping[str, Host | LabError]
     folder: StackFolder
 
 
@@ -116,9 +117,7 @@ def prepare(settings: Settings, name: str) -> Prepared:
     engine.ensure_compose(install=False)
     compose_project = project_of(settings)
     fitted = fit(placement, compose_project.running)
-    return Prepared(
-        settings, compose_project, fitted, SwarmHosts.ask(fitted, members()), StackFolder.of(settings.project)
-    )
+    return Prepared(settings, compose_project, fitted, ask_hosts(fitted, members()), StackFolder.of(settings.project))
 
 
 def project_of(settings: Settings) -> Project:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,6 +28,9 @@ Fragment = dict[str, Any]
 """A part of the stack file."""
 NAMESPACE = "com.docker.stack.namespace"
 """Swarm's label of everything that belongs to a stack."""
+
+LABEL = "org.cordalab.stack"
+"""Label of what the lab makes for a stack with the engine alone; its value is the name of the stack."""
 
 CARRIED = (
     *("hostname", "labels", "environment", "dns", "stop_grace_period"),
@@ -227,10 +230,17 @@ def is_executable(path: Path) -> bool:
     return bool(path.stat().st_mode & 0o111)
 
 
+@cache
+def _digest(path: Path, _modified_ns: int, _size: int) -> str:
+    """Return the hash of a file in this state. All nodes have the same CorDapps, which are large."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def stack_image(source: str, registry: str, files: Mapping[str, Path]) -> StackImage:
     digest = hashlib.sha256()
     for target, path in sorted(files.items()):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        state = path.stat()
+        content = _digest(path, state.st_mtime_ns, state.st_size)
         digest.update(f"{target} {content} {is_executable(path)}\n".encode())
     # A copy has another digest in another registry.
     name = source.partition("@")[0]
@@ -473,6 +483,7 @@ def load_document(generator: DerivedService) -> Fragment:
     container = {
         **own,
         "image": generator.image.name,
+        "labels": {**(service.get("labels") or {}), LABEL: stack},
         "healthcheck": {"disable": True},
         "networks": {NETWORK: None},
         "volumes": generator.volumes,

@@ -18,9 +18,10 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers
 from corda_lab.swarm import deployment, lifecycle
-from corda_lab.swarm.deployment import Deployment, StackFolder
+from corda_lab.swarm.deployment import StackFolder
 from corda_lab.swarm.hosts import Member
 from support.docker import docker_client, stack_task
+from support.stacks import deployment as record
 
 
 @pytest.mark.parametrize("words", ["quickstart", "reproduce iitb-latency --quick", "reproduce all"])
@@ -33,17 +34,7 @@ def test_what_uses_this_machine_refuses_a_stack(monkeypatch: pytest.MonkeyPatch,
     assert "`scripts/lab down --on three`" in caught.value.remedy
 
 
-DEPLOYED = Deployment(
-    placement="three",
-    text="",
-    overlay="plain",
-    services={"partya": "one", "locust": "one"},
-    workers=[],
-    images={},
-    helper_image="images.lab/lab/locust",
-    reader_image="images.lab/lab/node",
-    hosts=["one"],
-)
+DEPLOYED = record("three")
 
 
 @pytest.fixture

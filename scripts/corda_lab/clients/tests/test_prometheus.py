@@ -52,11 +52,6 @@ def test_a_prometheus_without_rules_does_not_look_healthy() -> None:
         prometheus.alerts()
 
 
-def test_a_server_that_is_no_prometheus_is_an_error() -> None:
-    with answering([]) as prometheus, pytest.raises(LabError, match=r"does not answer \(the answer is not a JSON"):
-        prometheus.alerts()
-
-
 @pytest.mark.parametrize("content", [{"status": "success"}, rules({"state": "firing"})])
 def test_alerts_that_are_malformed_are_an_error(content: object) -> None:
     with (

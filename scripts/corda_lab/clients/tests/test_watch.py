@@ -64,11 +64,6 @@ def test_the_history_has_a_place_for_every_scrape() -> None:
     assert list(history[PARTY]) == [1.0, *([None] * 22), 2.0, 4.0]
 
 
-def test_without_a_load_there_is_no_state_of_it() -> None:
-    with watching(Lab(has_load=False)) as watch:
-        assert watch.look().load is None
-
-
 def test_alerts_that_fire_are_told() -> None:
     entry: dict[str, object] = {
         "labels": {"alertname": "HeapFull", "node": PARTY},
@@ -79,13 +74,6 @@ def test_alerts_that_fire_are_told() -> None:
     with watching(Lab(alerts=[entry])) as watch:
         [alert] = watch.look().alerts
     assert (alert.name, alert.node, alert.summary) == ("HeapFull", PARTY, "PartyA fills its heap.")
-
-
-def test_without_rules_everything_but_the_alerts_is_told() -> None:
-    with watching(Lab(has_rules=False)) as watch:
-        view = watch.look()
-    assert (view.nodes[1].flows_in_flight, view.bridge.completed_per_second, view.alerts) == (12, 3.5, ())
-    assert "has no alerts" in view.prometheus_problem
 
 
 def test_without_prometheus_there_is_what_the_bridge_knows() -> None:

@@ -1,5 +1,6 @@
 """Readings of the machine."""
 
+import os
 import sys
 
 import pytest
@@ -56,3 +57,12 @@ def test_describes_this_machine() -> None:
     assert (machine.cores() or 0) >= 1
     assert machine.cpu_model()
     assert (machine.memory_total_bytes() or 0) > 2**28
+
+
+def test_every_core_is_timed_and_the_process_may_use_all_of_them_afterwards() -> None:
+    allowed = os.sched_getaffinity(0)
+    found = machine.calibrate()
+    assert set(found.core_ms) == allowed
+    assert all(0.1 < value < 1000 for value in found.core_ms.values())
+    assert os.sched_getaffinity(0) == allowed
+    assert found.work.startswith("zlib ")

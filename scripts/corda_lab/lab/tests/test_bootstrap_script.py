@@ -107,15 +107,6 @@ def test_passwords_can_be_read_by_whoever_has_the_volume_and_nothing_about_them_
     }
 
 
-def test_volumes_of_an_older_version_are_refused_with_the_remedy(root: Path) -> None:
-    (root / "network/nodes").mkdir()
-    done = bootstrap(root)
-    assert done.returncode == 2
-    assert "older version" in done.stderr
-    assert "down --volumes" in done.stderr
-    assert calls(root) == []
-
-
 def extra(root: Path, *names: str) -> None:
     for name in names:
         path = root / "etc/corda-lab/cordapps" / name
@@ -166,12 +157,4 @@ def test_schemas_without_files_need_development_mode(root: Path) -> None:
     assert (root / "network/unmanaged-schemas").read_text(encoding="utf-8").count("\n") == 2
     (root / "etc/corda-lab/cordapps/own.jar").unlink()
     bootstrap(root, DEV_MODE="true")
-    assert not (root / "network/unmanaged-schemas").exists()
-
-
-def test_older_nodes_make_all_tables_themselves(root: Path) -> None:
-    extra(root, "own.jar")
-    (root / "unmanaged").write_text("own.jar com.example.SchemaV1\n", encoding="utf-8")
-    (root / "opt/corda/bin/platform-version").write_text("7\n", encoding="utf-8")
-    assert bootstrap(root).returncode == 0
     assert not (root / "network/unmanaged-schemas").exists()

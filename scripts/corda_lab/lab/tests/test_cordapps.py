@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.lab import cordapps
-from corda_lab.lab.class_files import CONTRACT_INTERFACES, class_parents
-from corda_lab.lab.cordapps import find_problems, parse_manifest, platform_version
+from corda_lab.lab.cordapps import CONTRACT_INTERFACES, class_parents, find_problems, parse_manifest, platform_version
 
 CONTRACT = "net/corda/core/contracts/Contract"
 CORDAPP = "Manifest-Version: 1.0\nCordapp-Workflow-Name: Mine\nTarget-Platform-Version: 4\nMin-Platform-Version: {}\n"

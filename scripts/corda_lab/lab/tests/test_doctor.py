@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,10 @@ from corda_lab.errors import LabError
 from corda_lab.host import machine
 from corda_lab.lab import cordapps, doctor, lifecycle
 from corda_lab.lab.compose import Compose
-from corda_lab.lab.doctor import GIB, Check, Examined, Finding, Level, Publisher, Row, failure, ok
+from corda_lab.lab.doctor import GIB, Check, Examined, Level, Row, failure, ok
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
+from support.docker import docker_client
 
 
 @pytest.fixture
@@ -30,14 +31,24 @@ def settings_with(**changes: str) -> Settings:
     return Settings({**values, **ports, **changes})
 
 
-def ports_of(settings: Settings, published: dict[int, Publisher] | None = None) -> list[Check]:
-    """The checks of the ports, where these containers publish some."""
-    examined = Examined(settings)
-    examined.published = published or {}
-    return doctor.run(doctor.PORT_ROWS, examined)
+@pytest.fixture
+def ports_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Check]]:
+    """Return a function that makes the checks of the ports, where a container may publish one of them."""
+
+    def check(settings: Settings, port: str = "none", project: str = "", folder: str = "") -> list[Check]:
+        line = "\\t".join((project, folder, "lab-bridge-1"))
+        docker_client(
+            tmp_path, monkeypatch, f"case $1$3 in version*) echo 28;; *publish={port}) printf '{line}';; esac"
+        )
+        return doctor.run(doctor.PORT_ROWS, Examined(settings))
+
+    return check
 
 
-def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int) -> None:
+PortsOf = Callable[..., list[Check]]
+
+
+def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: int, ports_of: PortsOf) -> None:
     checks = ports_of(settings_with(BRIDGE_PORT=str(taken_port)))
     taken = checks[0]
     assert taken.level is Level.FAILURE
@@ -46,37 +57,25 @@ def test_names_the_program_that_holds_a_port_and_a_free_one_instead(taken_port: 
     assert [check.level for check in checks[1:]] == [Level.OK] * 3
 
 
-def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int) -> None:
-    settings = settings_with(LOCUST_PORT=str(taken_port))
-    checks = ports_of(settings, {taken_port: Publisher("x-locust-1", settings.project)})
-    assert checks[1].level is Level.OK
+def test_a_port_that_this_lab_itself_holds_is_fine(taken_port: int, ports_of: PortsOf) -> None:
+    settings = settings_with(BRIDGE_PORT=str(taken_port))
+    checks = ports_of(settings, settings["BRIDGE_PORT"], settings.project)
+    assert (checks[0].level, checks[0].finding) == (Level.OK, "used by this lab (lab-bridge-1)")
 
 
-def test_two_services_cannot_have_one_port() -> None:
+@pytest.mark.parametrize(("folder", "started"), [("", ""), ("/home/me/lab", ", started from /home/me/lab")])
+def test_names_the_container_that_holds_a_port(ports_of: PortsOf, folder: str, started: str) -> None:
+    settings = settings_with()
+    check = ports_of(settings, settings["BRIDGE_PORT"], "other-lab" if folder else "", folder)[0]
+    assert check.finding == f"used by the container lab-bridge-1{started}"
+    assert re.search(r"BRIDGE_PORT=\d+ in \.env", check.remedy)
+
+
+def test_two_services_cannot_have_one_port(ports_of: PortsOf) -> None:
     port = str(doctor.free_ports(1)[0])
     checks = ports_of(settings_with(BRIDGE_PORT=port, GRAFANA_PORT=port))
     assert [check.level for check in checks] == [Level.OK, Level.OK, Level.OK, Level.FAILURE]
     assert "GRAFANA_PORT" in checks[3].remedy
-
-
-def test_reads_which_container_publishes_what() -> None:
-    text = (
-        "my-lab\t/home/me/lab\tmy-lab-bridge-1\t127.0.0.1:8080->8080/tcp\n"
-        "\t\tdb\t0.0.0.0:5432->5432/tcp, :::5432->5432/tcp\n"
-        "x\t\tquiet\t9404/tcp\n"
-    )
-    assert doctor.parse_published(text) == {
-        8080: Publisher("my-lab-bridge-1", "my-lab", "/home/me/lab"),
-        5432: Publisher("db"),
-    }
-
-
-def test_the_folder_of_the_other_lab_that_holds_a_port_is_named() -> None:
-    settings = settings_with()
-    other = Publisher("corda-lab-abc-bridge-1", "corda-lab-abc", "/home/me/lab")
-    found = ports_of(settings, {settings.port("BRIDGE_PORT"): other})[0]
-    assert found.finding == "used by the container corda-lab-abc-bridge-1, started from /home/me/lab"
-    assert re.search(r"BRIDGE_PORT=\d+ in \.env", found.remedy)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +83,6 @@ def test_the_folder_of_the_other_lab_that_holds_a_port_is_named() -> None:
 )
 def test_judges_memory_by_what_the_lab_uses(available: int, level: Level) -> None:
     assert doctor.judge_memory(10 * GIB, available, 24 * GIB)[0] is level
-
-
-def test_the_limits_of_the_whole_lab_are_those_of_the_settings() -> None:
-    settings = settings_with(NODE_MEMORY="2g", BRIDGE_MEMORY="1g", LOCUST_MEMORY="1g")
-    assert doctor.memory_limits(settings, ["notary", "partya", "partyb", "partyc", "bridge", "locust"]) == 10 * GIB
 
 
 @pytest.mark.parametrize(
@@ -143,14 +137,6 @@ def test_every_bad_jar_is_a_failure_of_its_own(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "a.jar").unlink()
     (tmp_path / "b.jar").unlink()
     assert doctor.check_extra_cordapps(settings_with())[0].finding == "none in cordapps/extra/"
-
-
-def test_error_of_a_check_is_its_finding_with_a_remedy_of_its_own() -> None:
-    def look(_: Examined) -> Finding:
-        raise LabError("no engine", "start it")
-
-    (found,) = doctor.run([Row("engine", look, "the remedy of the table")], Examined(settings_with()))
-    assert (found.level, found.finding, found.remedy) == (Level.FAILURE, "no engine", "start it")
 
 
 @pytest.mark.parametrize(

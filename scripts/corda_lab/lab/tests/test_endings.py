@@ -94,12 +94,6 @@ exit 0"""
     return Compose(load_settings(ENV_FILE, {"PARTIES": "2"}))
 
 
-def test_a_lab_of_which_all_runs_is_asked_for_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = lab_with(tmp_path, monkeypatch)
-    assert endings.endings(lab) == []
-    assert len((tmp_path / "calls").read_text(encoding="utf-8").splitlines()) == 1
-
-
 def test_what_has_ended_is_named_with_its_status_and_its_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states = {"partya": ("exited", 1, 0), "bridge": ("exited", 127, 5), "grafana": ("exited", 1, 0)}
     found = endings.endings(lab_with(tmp_path, monkeypatch, ROOT, **states))

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.host import machine, neighbours
-from corda_lab.host.machine import CpuTime
-from corda_lab.host.neighbours import Program, Reading
+from corda_lab.host import machine
+from corda_lab.host.machine import Activity, CpuTime, Program
 from corda_lab.lab.doctor import DISTORTIONS, Check, Examined, Level, run
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
@@ -37,12 +36,12 @@ def cpus(root: Path, governors: list[str]) -> Path:
     return folder
 
 
-def reading(at: float, *, stolen: float | None = 0.0, **seconds: float) -> Reading:
+def reading(at: float, *, stolen: float | None = 0.0, **seconds: float) -> Activity:
     """The CPU times of a machine with two cores, and the CPU-seconds of its processes by their names."""
     processes = {
         (pid, 7.0): (PROGRAMS.get(name, Program(name)), used) for pid, (name, used) in enumerate(seconds.items())
     }
-    return Reading(processes, CpuTime(at, 2 * at, stolen), at)
+    return Activity(processes, CpuTime(at, 2 * at, stolen), at)
 
 
 def by_name(checks: list[Check]) -> dict[str, Check]:
@@ -52,7 +51,7 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
 QUIET = (reading(100), reading(101))
 
 
-def examined(root: Path, readings: tuple[Reading, Reading] = QUIET) -> dict[str, Check]:
+def examined(root: Path, readings: tuple[Activity, Activity] = QUIET) -> dict[str, Check]:
     it = Examined(SETTINGS, root=root)
     it.readings = readings
     return by_name(run(DISTORTIONS, it))
@@ -121,10 +120,10 @@ def test_names_the_programs_and_containers_that_use_the_cpu(tmp_path: Path) -> N
 
 def test_processes_of_one_name_count_together_and_one_with_the_id_of_another_begins_at_nothing() -> None:
     program = Program("java")
-    before = Reading({(1, 7.0): (program, 90.0), (2, 7.0): (program, 5.0)}, at=100)
-    after = Reading({(1, 1900.0): (program, 0.5), (2, 7.0): (program, 5.5)}, at=102)
-    assert neighbours.cores_used(before, after) == [(program, 0.5)]
-    assert neighbours.cores_used(before, after, without={1}) == [(program, 0.25)]
+    before = Activity({(1, 7.0): (program, 90.0), (2, 7.0): (program, 5.0)}, at=100)
+    after = Activity({(1, 1900.0): (program, 0.5), (2, 7.0): (program, 5.5)}, at=102)
+    assert machine.cores_used(before, after) == [(program, 0.5)]
+    assert machine.cores_used(before, after, without={1}) == [(program, 0.25)]
 
 
 def test_only_the_busiest_neighbours_are_named(tmp_path: Path) -> None:

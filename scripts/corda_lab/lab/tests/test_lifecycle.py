@@ -77,13 +77,6 @@ def test_a_jar_that_is_no_cordapp_stops_the_start(tmp_path: Path, monkeypatch: p
         lifecycle.up(load_settings(ENV_FILE, {}), None)
 
 
-def test_a_party_that_compose_does_not_know_is_named_before_the_start() -> None:
-    config: dict[str, dict[str, dict[str, str]]] = {"services": {"bootstrap": {}, "notary": {}, "partya": {}}}
-    lifecycle.check_services(config, ["notary", "partya"])
-    with pytest.raises(LabError, match=r"^compose\.yaml: has no service partyd"):
-        lifecycle.check_services(config, ["notary", "partya", "partyd"])
-
-
 @pytest.mark.parametrize(
     ("node", "database", "refused"),
     [("PartyA", "h2", False), ("Notary", "h2", False), ("PartyX", "h2", True), ("PartyA", "postgres", True)],

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab import paths
+from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.lab import lock
-from corda_lab.paths import ROOT
 from support.commands import PYTHONPATH
 
 PROJECT = "lab-of-a-test"
@@ -86,11 +85,6 @@ def test_a_command_that_is_killed_releases_the_lock(cache: Path) -> None:
     assert found.process == os.getpid()
 
 
-def test_commands_of_different_labs_do_not_wait_for_each_other(cache: Path) -> None:
-    with another_command(cache), lock.held(f"{PROJECT}-2"):
-        pass
-
-
 def test_a_command_that_it_starts_does_not_inherit_the_lock(cache: Path) -> None:
     with lock.held(PROJECT):
         child = subprocess.Popen(["sleep", "60"])
@@ -102,11 +96,6 @@ def test_a_command_that_it_starts_does_not_inherit_the_lock(cache: Path) -> None
         child.wait()
 
 
-def test_a_holder_of_another_day_is_shown_with_the_day() -> None:
-    holder = lock.Holder(command="lab sweep smoke", process=1, since=time.time() - 3 * 86400)
-    assert re.search(r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", holder.words)
-
-
 def test_a_cache_that_cannot_be_written_is_one_clear_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (cache / "file").touch()
     monkeypatch.setattr(paths, "CACHE", cache / "file")
@@ -115,18 +104,10 @@ def test_a_cache_that_cannot_be_written_is_one_clear_error(cache: Path, monkeypa
 
 
 @pytest.mark.parametrize("verb", CHANGING, ids=" ".join)
-def test_every_verb_that_changes_the_lab_needs_the_lock(verb: list[str]) -> None:
-    environment = {"COMPOSE_PROJECT_NAME": PROJECT, "DOCKER_HOST": "tcp://127.0.0.1:1", "PYTHONPATH": PYTHONPATH}
-    with another_command(paths.CACHE):
-        done = subprocess.run(
-            [sys.executable, "-m", "corda_lab", *verb],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=ROOT,
-            env={**os.environ, **environment},
-            check=False,
-        )
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "error: Another command is using this lab: `lab run iou`, process " in done.stderr
+def test_every_verb_that_changes_the_lab_needs_the_lock(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    monkeypatch.setenv("COMPOSE_PROJECT_NAME", PROJECT)
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    with another_command(cache), pytest.raises(LabError, match=r"^Another command is using this lab: `lab run iou`"):
+        app(verb, standalone_mode=False)

@@ -180,9 +180,3 @@ def test_the_driver_for_spans_is_loaded_where_corda_has_spans_and_no_other_drive
     node.start(LAB_TRACES=traces, LAB_TRACES_FILE="/opt/corda/spans.ndjson")
     assert (f"-Xbootclasspath/a:{node.root}/network/bin/traces/driver.jar" in node.calls) is does
     assert (node.base / "drivers" / name).exists() is of_r3
-
-
-def test_a_node_without_settings_says_so(node: Container) -> None:
-    shutil.rmtree(node.root / "node")
-    with pytest.raises(AssertionError, match="is in configs/network"):
-        node.start()

@@ -5,7 +5,6 @@ import re
 import pytest
 import yaml
 
-from corda_lab.errors import LabError
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab import shape
 from corda_lab.lab.compose import lab_environment
@@ -111,12 +110,6 @@ def test_what_fits_together_is_taken(values: dict[str, str]) -> None:
 def test_what_cannot_be_is_said_with_its_remedy(values: dict[str, str], words: str) -> None:
     (problem,) = shape.problems(settings_with(**values), cores=CORES)
     assert words in str(problem)
-
-
-def test_all_problems_are_told_at_once() -> None:
-    with pytest.raises(LabError) as caught:
-        shape.require_possible(settings_with(DATABASE="mysql", NOTARY="paxos", DEV_MODE="yes"))
-    assert len(caught.value.message.splitlines()) == 3
 
 
 def test_the_labels_hold_the_whole_shape_each_that_of_its_own_containers() -> None:

@@ -16,22 +16,17 @@ from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA, Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import faulty
-from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder
+from corda_lab.swarm.deployment import DeployedStack, StackFolder
 from lab_workload.faults import Fault, FaultKind
 from support.docker import docker_client
 from support.labs import lab_with
+from support.stacks import deployment as record
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
-KNOWN = Deployment(
-    placement="two",
-    text="",
-    overlay="plain",
-    services={"notary": "one", "partya": "one", "partyb": "two", "partyc": "two", "locust": "one"},
-    workers=[],
-    images={},
+KNOWN = record(
+    "two",
+    {"notary": "one", "partya": "one", "partyb": "two", "partyc": "two", "locust": "one"},
     helper_image="lab-swarm/tools:1",
-    reader_image="lab-swarm/node:1",
-    hosts=["one", "two"],
     is_running=True,
 )
 ADDRESSES = """

@@ -13,18 +13,16 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs import leftovers
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.swarm.deployment import DeployedStack, Deployment, StackFolder
+from corda_lab.swarm.deployment import DeployedStack, StackFolder
 from support.docker import docker_client
+from support.stacks import deployment as record
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).with_values({"PARTIES": "2"}).values, "lab")
 RUN = "20260102T030405Z-iou"
-KNOWN = Deployment(
-    placement="three",
-    text="",
-    overlay="plain",
-    services={"notary": "one", "partya": "one", "partyb": "two", "locust": "load"},
+KNOWN = record(
+    "three",
+    {"notary": "one", "partya": "one", "partyb": "two", "locust": "load"},
     workers=["two", "far"],
-    images={},
     helper_image="registry/locust:1",
     reader_image="registry/node:1",
     hosts=["one", "two", "load", "far"],

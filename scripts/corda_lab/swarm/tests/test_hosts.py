@@ -1,13 +1,14 @@
 """Nodes of a swarm, which of them is a host of a placement, and how they, their clocks and the registry are judged."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import Check, Level
 from corda_lab.swarm import hosts
-from corda_lab.swarm.hosts import EngineFacts, Member, SwarmHosts, examine, locate, members, parse_facts, parse_member
+from corda_lab.swarm.hosts import EngineFacts, Host, Member, examine, locate, members, parse_facts, parse_member
 from corda_lab.swarm.placement import Fitted, find_placement, fit
 from corda_lab.swarm.stack import Project
 from support.docker import docker_client
@@ -119,13 +120,16 @@ def _open_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "is_open", lambda address, _port: address != "")
 
 
-def checks_of(fitted: Fitted, *, located: object = None, facts: object = None) -> dict[str, Check]:
+def checks_of(
+    fitted: Fitted, *, located: Member | None = None, facts: EngineFacts | None = None, error: LabError | None = None
+) -> dict[str, Check]:
     """Examine two sound hosts, but for the values that are given for the host network."""
-    asked = SwarmHosts(
-        {name: member(name) for name in fitted.hosts} | ({"network": located} if located else {}),  # type: ignore[arg-type]
-        {name: facts_of(name) for name in fitted.hosts} | ({"network": facts} if facts else {}),  # type: ignore[arg-type]
-    )
-    return {check.name: check for check in examine(fitted, asked)}
+    changed = error or Host(located or member("network"), facts or facts_of())
+    return {check.name: check for check in examine(fitted, {**sound(fitted), "network": changed})}
+
+
+def sound(fitted: Fitted, **facts: Any) -> dict[str, Host | LabError]:
+    return {name: Host(member(name), facts_of(name, **facts)) for name in fitted.hosts}
 
 
 def test_sound_hosts_pass(fitted: Fitted) -> None:
@@ -138,8 +142,6 @@ def test_sound_hosts_pass(fitted: Fitted) -> None:
 @pytest.mark.parametrize(
     ("located", "facts", "name", "level", "finding"),
     [
-        (LabError("no node has it", "add it"), None, "host network", Level.FAILURE, "no node has it"),
-        (None, LabError("network: no context", "add it"), "host network", Level.FAILURE, "no context"),
         (
             None,
             facts_of(node="other"),
@@ -176,7 +178,7 @@ def test_sound_hosts_pass(fitted: Fitted) -> None:
     ],
 )
 def test_a_host_is_judged(
-    fitted: Fitted, located: object, facts: object, name: str, level: Level, finding: str
+    fitted: Fitted, located: Member | None, facts: EngineFacts | None, name: str, level: Level, finding: str
 ) -> None:
     check = checks_of(fitted, located=located, facts=facts)[name]
     assert check.level is level
@@ -184,9 +186,13 @@ def test_a_host_is_judged(
     assert bool(check.remedy) == (level is not Level.OK)
 
 
+def test_a_host_that_is_not_found_or_not_reached_is_named(fitted: Fitted) -> None:
+    check = checks_of(fitted, error=LabError("network: no context", "add it"))["host network"]
+    assert (check.level, check.finding, check.remedy) == (Level.FAILURE, "no context", "add it")
+
+
 def test_an_engine_that_is_too_old_is_a_failure(fitted: Fitted) -> None:
-    old = {name: facts_of(name, version="19.03.5") for name in fitted.hosts}
-    checks = examine(fitted, SwarmHosts({name: member(name) for name in fitted.hosts}, old))
+    checks = examine(fitted, sound(fitted, version="19.03.5"))
     failed = [check for check in checks if check.level is Level.FAILURE]
     assert [(check.name, check.finding) for check in failed] == [("engine 19.03.5", "on network, generator")]
 

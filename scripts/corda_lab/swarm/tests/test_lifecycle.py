@@ -236,7 +236,7 @@ case "$*" in
 @pytest.mark.parametrize("volumes", [False, True])
 def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path, client: Client, *, volumes: bool) -> None:
     client(REMOVED)
-    FOLDER.note(deployment("one", ["a", "b"]))
+    FOLDER.note(deployment("one", hosts=["a", "b"]))
     remove(FOLDER, ["a", "b"], volumes=volumes)
     assert calls(home, "stack rm") == ["stack rm lab-swarm"]
     assert calls(home, "network rm") == ["network rm lab-swarm_default"]
@@ -250,7 +250,7 @@ def test_volumes_and_keys_are_kept_unless_they_are_to_be_deleted(home: Path, cli
 def test_a_host_that_is_not_reached_is_named_and_the_others_are_cleared(home: Path, client: Client) -> None:
     client(REMOVED)
     (home / "silent").touch()
-    FOLDER.note(deployment("one", ["a", "b"]))
+    FOLDER.note(deployment("one", hosts=["a", "b"]))
     with pytest.raises(LabError, match="b: its engine does not answer") as caught:
         remove(FOLDER, ["a", "b"], volumes=True)
     assert len(caught.value.problems) == 1

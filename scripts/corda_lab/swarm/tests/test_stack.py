@@ -324,6 +324,7 @@ def test_a_load_has_the_environment_and_the_limits_of_the_service(load: Any, sta
     assert {name: load[name] for name in kept} == {name: service[name] for name in kept}
     assert load["image"] == stack.image_of(GENERATOR)
     assert load["healthcheck"] == {"disable": True}
+    assert load["labels"]["org.cordalab.stack"] == stack.name
     assert set(load["networks"]) == {"default"}
     assert load.keys().isdisjoint({"build", "depends_on", "ports"})
 

@@ -12,24 +12,15 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
-from corda_lab.swarm.deployment import Deployment, StackFolder
+from corda_lab.swarm.deployment import StackFolder
 from corda_lab.sweeps import command, lab, store
 from corda_lab.sweeps.command import SweepRequest
 from corda_lab.sweeps.lab import Machine, Swarm
 from support.docker import docker_client, listed
+from support.stacks import deployment as record
 
 SETTINGS = Settings(load_settings(ENV_FILE, {}).values, "lab")
-DEPLOYED = Deployment(
-    placement="three",
-    text="",
-    overlay="plain",
-    services={"locust": "one"},
-    workers=[],
-    images={},
-    helper_image="",
-    reader_image="",
-    hosts=["one"],
-)
+DEPLOYED = record("three", {"locust": "one"})
 
 
 @pytest.fixture
