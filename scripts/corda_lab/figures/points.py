@@ -3,15 +3,12 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.results.sweep_parts import CommonFields
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.parameters import AT, STEP
 from corda_lab.sweeps.file import SweepFile
@@ -152,48 +149,13 @@ def choose(points: Sequence[Point], wanted: Selection, name: str) -> Point:
     return fitting[0]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The points of a sweep in one of its forms, in the order of the file, by what varies."""
-
-    points: tuple[Mapping[str, ParameterValue], ...]
-    constants: Mapping[str, Mapping[str, ParameterValue]]
-    """What each named step sets that does not vary (``set.depth``), by its name; ``""`` for the whole sweep."""
-
-    @cached_property
-    def axes(self) -> dict[str, list[ParameterValue]]:
-        """The values of what varies, by its name."""
-        axes: dict[str, list[ParameterValue]] = {}
-        for point in self.points:
-            for name, value in point.items():
-                if value not in (values := axes.setdefault(name, [])):
-                    values.append(value)
-        return axes
-
-    def number_at(self, point: Point, expression: str) -> float:
-        """Return the value of an expression at a point, of what varies and of what the sweep sets. Raises NoValue."""
-        known = {**self.constants.get(str(point.values.get(STEP, "")), {}), **point.values}
-        numbers: dict[str, float] = {}
-        for name in names_in(expression):
-            value = known.get(name)
-            if (number := number_of(value)) is None:
-                raise NoValue(f"{name} is {value!r} at {point.label}, which is no number")
-            numbers[name] = number
-        return evaluate(expression, numbers)
+Plan = Sequence[Mapping[str, ParameterValue]]
+"""The points of a sweep in one of its forms, in the order of the file, by what varies."""
 
 
 def plan_of(sweep: SweepFile) -> Plan:
     """Return the points of a sweep. Raises LabError if it has too many."""
-    fields = sweep.fields
-    named = {step.name: {**_set_by(fields), **_set_by(step)} for step in fields.steps or ()}
-    return Plan(tuple(step.point for step in points_of(sweep)), {"": _set_by(fields), **named})
-
-
-def _set_by(fields: CommonFields) -> dict[str, ParameterValue]:
-    given = fields.model_dump(exclude_none=True)
-    return {
-        f"{group}.{name}": value for group in ("load", "shape", "set") for name, value in given.get(group, {}).items()
-    }
+    return [step.point for step in points_of(sweep)]
 
 
 # The x of an exponent: an expression of numbers, names, + - * / and parentheses.
@@ -204,7 +166,10 @@ def names_in(expression: str) -> list[str]:
     return list(dict.fromkeys(_NAME.findall(expression)))
 
 
-def evaluate(expression: str, numbers: Mapping[str, float]) -> float:
-    """Return the value of an expression, given that of every name. Raises PolarsError if the text is none."""
-    value = pl.sql_expr(_NAME.sub(r'"\g<0>"', expression))
-    return float(pl.DataFrame([numbers]).select(value).item())
+def evaluate(expression: str, values: Selection) -> float:
+    """Return the value of an expression at a point. Raises NoValue, or PolarsError if the text is no expression."""
+    numbers = {name: number_of(values.get(name)) for name in names_in(expression)}
+    for name, number in numbers.items():
+        if number is None:
+            raise NoValue(f"{name} is {values.get(name)!r} at {label_of(values)}, which is no number")
+    return float(pl.DataFrame([numbers]).select(pl.sql_expr(_NAME.sub(r'"\g<0>"', expression))).item())

@@ -15,9 +15,8 @@ import polars as pl
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
 from corda_lab.figures.claims import Claim, Column
-from corda_lab.figures.points import Plan, Point, Selection, fits, number_of, text_of, unit_scale
+from corda_lab.figures.points import Point, Selection, fits, number_of, text_of, unit_scale
 from corda_lab.paths import CONFIGS
-from corda_lab.steps.parameters import STEP
 
 FIGURES = CONFIGS / "figures"
 PUBLISHED = FIGURES / "published.csv"
@@ -64,28 +63,23 @@ def _as_number(text: str) -> str:
     return text if number is None else text_of(number)
 
 
-def published_number(claim: Claim, x: str, rows: Sequence[Row], plan: Plan) -> float:
+def published_number(claim: Claim, x: str, rows: Sequence[Row]) -> float:
     """Return the number of a claim from the published rows of its figure. ``x`` is the name of our axis.
 
     Raises NoValue.
     """
     assert claim.on_published is not None
-    step = claim.where.get(STEP)
     points = [
         Point(
-            # The x of a row has the name of our axis, too. Its step is that of the claim, for what the step sets.
-            values={
-                **{name: row[name] for name in get_args(Column)},
-                **({STEP: step} if isinstance(step, str) else {}),
-                x: row["x"],
-            },
+            # The x of a row has the name of our axis, too.
+            values={**{name: row[name] for name in get_args(Column)}, x: row["x"]},
             metrics={} if row["value"] is None else {name: _in_unit_of(name, row) for name in claim.metrics},
         )
         for row in rows
         if fits(row, claim.on_published.where)
     ]
     theirs = {name: _there(claim, name, own.get(x), x, points) for name, own in claim.points.items()}
-    return claim.model_copy(update=theirs).number(points, plan)
+    return claim.model_copy(update=theirs).number(points)
 
 
 def _in_unit_of(name: str, row: Row) -> float:

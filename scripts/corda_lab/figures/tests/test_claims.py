@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from corda_lab.figures.claims import Claim, slope
-from corda_lab.figures.points import NoValue, Plan, Point, choose, evaluate, names_in, text_of, unit_scale
+from corda_lab.figures.points import NoValue, Point, choose, evaluate, names_in, text_of, unit_scale
 from corda_lab.steps.entry import ParameterValue
-
-PLAN = Plan((), {"": {"set.depth": "10"}})
 
 
 def point(values: Mapping[str, ParameterValue], metrics: Mapping[str, float | None], broke: str | None = None) -> Point:
@@ -21,7 +19,7 @@ def point(values: Mapping[str, ParameterValue], metrics: Mapping[str, float | No
 
 def number(points: Sequence[Point], **fields: Any) -> float:
     """The number of a claim with these fields."""
-    return Claim.model_validate({"name": "a", "says": 1, "within": [0, None], **fields}).number(points, PLAN)
+    return Claim.model_validate({"name": "a", "says": 1, "within": [0, None], **fields}).number(points)
 
 
 def curve(values: Callable[[float], float | None], xs: Sequence[ParameterValue] = (1, 10, 40, 70)) -> list[Point]:
@@ -52,8 +50,7 @@ def test_the_exponent_of_a_power_law_is_its_power_in_any_unit(power: float) -> N
         # The peak is 12, so x starts at 36: the two points that are flat.
         (lambda x: min(x, 12), (1, 10, 40, 70), {"over": "load.users", "from": "3 x peak"}, 0),
         (lambda x: 5 + 2 * x, (0, 2, 5, 20), {"over": "load.users", "above": {"load.users": 0}}, 1),
-        # What does not vary comes from the sweep.
-        (lambda x: 40 * x * (x + 10), (1, 10, 40, 70), {"over": "load.users * (load.users + set.depth)"}, 1),
+        (lambda x: 40 * x * (x + 10), (1, 10, 40, 70), {"over": "load.users * (load.users + 10)"}, 1),
     ],
 )
 def test_an_exponent_is_of_the_points_that_its_fields_name(

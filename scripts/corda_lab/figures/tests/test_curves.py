@@ -54,7 +54,7 @@ def test_measured_values_have_an_interval_over_the_repeats(figure: Figure) -> No
 def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
     found = judge(figure, repeats(1))
     assert measured(found)["low"].is_null().all()
-    assert curves.here(found).frame["is_hollow"].all()
+    assert curves.chart_of(found).frame.filter(~pl.col("series").str.starts_with("published"))["is_hollow"].all()
 
 
 def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
@@ -156,7 +156,7 @@ def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: st
 def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
     found = judge(with_published(tmp_path, published), repeats(1))
     assert normalised(found)[0]["origin"].unique().to_list() == ["here"]
-    assert "The published values are of another kind" in curves.both(found).caption
+    assert curves.chart_of(found).title == "Here: latency p50"
 
 
 COCONUT = "{workload: DoNothing.DoNothing, edition: OS 4.8.6}"
@@ -197,12 +197,10 @@ def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
 
 def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
     found = judge(figure, [])
-    assert curves.here(found).is_empty
-    assert list(curves.both(found).looks) == ["published: OS 3.3"]
+    assert list(curves.chart_of(found).looks) == ["published: OS 3.3"]
 
 
-def test_an_axis_with_a_wide_range_is_logarithmic(tmp_path: Path, figure: Figure) -> None:
-    assert curves.here(judge(figure, repeats(1))).axis == "zero"
-    wide = figure_of(tmp_path, CLAIM, sweep=SWEEP.replace("40, 70]", "40, 200]"))
-    points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
-    assert curves.here(judge(wide, [repeat_of(1, lambda _: {"p50": 1.0}, points=points)])).axis == "log"
+def test_an_axis_with_a_wide_range_is_logarithmic() -> None:
+    assert curves._axis(pl.Series([1.0, 70.0])) == "zero"
+    assert curves._axis(pl.Series([1.0, 200.0])) == "log"
+    assert curves._axis(pl.Series([1.0, None])) == "category"

@@ -110,7 +110,7 @@ LEVEL, POINT = "level: p50, within: [1, 2]", "at: {load.users: 1}"
         (f"level: outcome, {POINT}", "outcome needs broken"),
         (f"level: outcome, {POINT}, broken: true, within: [1, 1]", "within: not with outcome"),
         ("exponent: p50, over: user, within: [1, 2]", "user is None"),
-        ("exponent: p50, over: set.depth, within: [1, 2]", "several points have the same set.depth"),
+        ("exponent: p50, over: load.users * 0 + 1, within: [1, 2]", "several points have the same"),
         ("exponent: p50, over: load.users, from: 70, within: [1, 2]", "an exponent needs two points, and 1 has"),
         (f"{LEVEL}, at: {{load.users: 1, shape.corda: 4.10}}", "no point has load.users 1, shape.corda 4.1"),
         (f'{LEVEL}, at: {{shape.corda: "4.9"}}', "4 points have shape.corda 4.9"),
@@ -194,7 +194,7 @@ def test_every_claim_has_the_reason_for_its_region_and_every_axis_a_title(figure
 def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
     """The numbers of the book are those of its repeats, and later ones are others. What varies, and the share that a
     sentence names, are no measured numbers."""
-    given = {str(value) for point in plan_of(figure.sweep).points for value in point.values()}
+    given = {str(value) for point in plan_of(figure.sweep) for value in point.values()}
     given |= {word for name in given for word in name.split()}
     said = " ".join(sentence.text for sentence in figure.fields.words).replace(" ", "")
     for claim in figure.fields.claims:

@@ -10,12 +10,11 @@ import pytest
 from scipy import stats
 
 from corda_lab.figures import words
-from corda_lab.figures.claims import CANNOT_TELL, DID_NOT_HOLD, HELD, Region, Verdict, slope
+from corda_lab.figures.claims import Region, Verdict, slope
 from corda_lab.figures.judge import ClaimVerdict, agree, decide, interval_of, judge, verdict_of
 from corda_lab.figures.points import fits
 from corda_lab.figures.published import read_published
 from corda_lab.figures.repeats import Repeat
-from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
 
@@ -108,7 +107,7 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
 
 
 def test_a_point_that_the_machine_cannot_have_is_named(tmp_path: Path) -> None:
-    left_out = [LeftOut(label="70 users", reason="needs 8 cores")]
+    left_out = {"70 users": "needs 8 cores"}
     given = [one.model_copy(update={"left_out": left_out}) for one in repeats(3, points=POINTS[:3])]
     found = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert found.why.endswith(
@@ -240,19 +239,19 @@ def test_intervals_are_those_of_scipy(seed: int) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "region", "expected"),
     [
-        (0.7, 1.3, (0.7, 1.3), HELD),
-        (0.69, 1.2, (0.7, 1.3), CANNOT_TELL),
-        (0.8, 1.31, (0.7, 1.3), CANNOT_TELL),
-        (0.1, 9, (0.7, 1.3), CANNOT_TELL),
-        (0.1, 0.69, (0.7, 1.3), DID_NOT_HOLD),
-        (0.1, 0.7, (0.7, 1.3), CANNOT_TELL),
-        (1.31, 9, (0.7, 1.3), DID_NOT_HOLD),
-        (2.1, 900, (2, INF), HELD),
-        (1.9, 900, (2, INF), CANNOT_TELL),
-        (-9, 0.5, (-INF, 1.5), HELD),
-        (1.6, 2, (-INF, 1.5), DID_NOT_HOLD),
-        (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), HELD),
-        (5, 5, (4, 4), DID_NOT_HOLD),
+        (0.7, 1.3, (0.7, 1.3), "held"),
+        (0.69, 1.2, (0.7, 1.3), "cannot tell"),
+        (0.8, 1.31, (0.7, 1.3), "cannot tell"),
+        (0.1, 9, (0.7, 1.3), "cannot tell"),
+        (0.1, 0.69, (0.7, 1.3), "did not hold"),
+        (0.1, 0.7, (0.7, 1.3), "cannot tell"),
+        (1.31, 9, (0.7, 1.3), "did not hold"),
+        (2.1, 900, (2, INF), "held"),
+        (1.9, 900, (2, INF), "cannot tell"),
+        (-9, 0.5, (-INF, 1.5), "held"),
+        (1.6, 2, (-INF, 1.5), "did not hold"),
+        (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), "held"),
+        (5, 5, (4, 4), "did not hold"),
     ],
 )
 def test_inside_outside_or_neither(low: float, high: float, region: Region, expected: Verdict) -> None:
@@ -262,15 +261,15 @@ def test_inside_outside_or_neither(low: float, high: float, region: Region, expe
 @pytest.mark.parametrize(
     ("values", "region", "expected"),
     [
-        ([3.0, 3.1, 3.2], (2, INF), (HELD, 0)),
-        ([3.1, 3.1], (2, INF), (CANNOT_TELL, 1)),
-        ([3.0], (2, INF), (CANNOT_TELL, 2)),
-        ([], (2, INF), (CANNOT_TELL, 3)),
+        ([3.0, 3.1, 3.2], (2, INF), ("held", 0)),
+        ([3.1, 3.1], (2, INF), ("cannot tell", 1)),
+        ([3.0], (2, INF), ("cannot tell", 2)),
+        ([], (2, INF), ("cannot tell", 3)),
         # exp(log(3)) is 3.0000000000000004.
-        ([3.0, 3.0, 3.0], (3, 3), (HELD, 0)),
-        ([0.0, 0.0, 0.1], (0, 1), (HELD, 0)),
-        ([-0.1, 0.0, 0.1], (-1, 1), (HELD, 0)),
-        ([0.9, 1.0, 1.1], (1.0, INF), (CANNOT_TELL, None)),
+        ([3.0, 3.0, 3.0], (3, 3), ("held", 0)),
+        ([0.0, 0.0, 0.1], (0, 1), ("held", 0)),
+        ([-0.1, 0.0, 0.1], (-1, 1), ("held", 0)),
+        ([0.9, 1.0, 1.1], (1.0, INF), ("cannot tell", None)),
     ],
 )
 def test_three_repeats_decide_if_their_interval_does(
@@ -297,18 +296,18 @@ def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do
         return verdict_of(mean - half, mean + half, region)
 
     assert found.further >= 1
-    assert verdict(n + found.further) != CANNOT_TELL
-    assert all(verdict(repeats) == CANNOT_TELL for repeats in range(n, n + found.further))
+    assert verdict(n + found.further) != "cannot tell"
+    assert all(verdict(repeats) == "cannot tell" for repeats in range(n, n + found.further))
 
 
 @pytest.mark.parametrize(
     ("as_asked", "expected", "further"),
     [
-        ([True] * 3, HELD, 0),
-        ([False] * 3, DID_NOT_HOLD, 0),
-        ([True, True, False], CANNOT_TELL, None),
-        ([True, True], CANNOT_TELL, 1),
-        ([], CANNOT_TELL, 3),
+        ([True] * 3, "held", 0),
+        ([False] * 3, "did not hold", 0),
+        ([True, True, False], "cannot tell", None),
+        ([True, True], "cannot tell", 1),
+        ([], "cannot tell", 3),
     ],
 )
 def test_an_outcome_is_decided_by_repeats_that_agree(
@@ -375,12 +374,12 @@ chart: {x: load.users, y: throughput, anchor: {load.users: 10, shape.corda: "4.9
             "id: R3-VAR, metric: throughput, x: artemis-frequent-flush",
             "metric: throughput, x: default",
             "[null, 1]",
-            CANNOT_TELL,
+            "cannot tell",
         ),
         # 946.56 ÷ 946.40 MB, each read off with 1 %.
-        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", CANNOT_TELL),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", HELD),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", DID_NOT_HOLD),
+        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", "cannot tell"),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", "held"),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", "did not hold"),
     ],
 )
 def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
@@ -438,14 +437,14 @@ def test_the_worked_example_that_held() -> None:
     found = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
     assert found.interval is not None
     ends = found.interval.estimate, found.interval.low, found.interval.high
-    assert (found.verdict, *(round(end, 3) for end in ends)) == (HELD, 0.957, 0.832, 1.082)
+    assert (found.verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
 
 
 def test_the_worked_example_that_cannot_be_told() -> None:
     found = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
     assert found.interval is not None
     assert (round(found.interval.low, 3), round(found.interval.high, 3)) == (0.940, 1.092)
-    assert (found.verdict, found.further) == (CANNOT_TELL, 3)
+    assert (found.verdict, found.further) == ("cannot tell", 3)
     low, high = (math.exp(0.01294 + sign * 2.571 * 0.0303 / math.sqrt(6)) for sign in (-1, 1))
     assert (round(low, 3), round(high, 3)) == (0.981, 1.046)
 
