@@ -15,7 +15,7 @@ from corda_lab.figures.repeats import Repeat, digest_of
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
 from support import figures
-from support.figures import FIGURE, SWEEP, with_latency_only, write_figures
+from support.figures import FIGURE, SWEEP, write_figures
 from support.pages import places as chart_places
 from support.pages import without_scripts
 
@@ -143,11 +143,6 @@ def test_repeats_that_share_a_start_are_marked(written: Written, places: Places,
     assert "n = 3)" in told("quick", ["a", "a", "b"])
     # The labs of the whole sweep have two shapes.
     assert "n = 3)" in told("full", ["a"] * 3)
-
-
-def test_values_that_no_repeat_has_are_told(written: Written, stored: Sequence[Repeat]) -> None:
-    text = written("one", {"one": FIGURE}, [with_latency_only(one) for one in stored])
-    assert "  - shape.database h2, load.users 16: has no throughput" in text
 
 
 def test_a_cell_ends_where_it_should() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from corda_lab.figures.claims import Claim, slope
-from corda_lab.figures.points import NoValue, Point, choose, evaluate, names_in, text_of, unit_scale
+from corda_lab.figures.points import NoValue, Point, choose, evaluate, text_of, unit_scale
 from corda_lab.steps.entry import ParameterValue
 
 
@@ -59,12 +59,6 @@ def test_an_exponent_is_of_the_points_that_its_fields_name(
     assert number(curve(values, xs), exponent="p50", **fields) == pytest.approx(expected, abs=1e-9)
 
 
-def test_an_exponent_takes_the_points_that_where_names() -> None:
-    points = [point({"n": n, "v": v}, {"p50": n ** (1 if v == "a" else 3)}) for n in (1, 5, 40) for v in "ab"]
-    assert number(points, exponent="p50", over="n", where={"v": "b"}) == pytest.approx(3)
-    assert number(points, exponent="p50", over="n", where={"v": "a", "n": [1, 5]}) == pytest.approx(1)
-
-
 def test_ratio_and_level() -> None:
     points = curve(lambda x: 2 * x)
     assert number(points, ratio="p50", of={"load.users": 70}, to={"load.users": 1}) == 70
@@ -94,11 +88,6 @@ def test_units_of_one_kind_are_converted(unit: str, other: str, scale: float) ->
 )
 def test_first_and_last_are_the_lowest_and_the_highest_number(word: str, xs: list[ParameterValue], x: object) -> None:
     assert choose(curve(lambda x: x, xs), {"load.users": word}, "p50").values["load.users"] == x
-
-
-def test_last_is_among_the_points_with_the_other_values() -> None:
-    points = [point({"step": step, "n": n}, {"p50": n}) for step, n in (("a", 4), ("a", 8), ("b", 10))]
-    assert number(points, level="p50", at={"step": "a", "n": "last"}) == 8
 
 
 def test_best_is_the_best_value_there_is() -> None:
@@ -169,7 +158,3 @@ NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
 )
 def test_the_value_of_an_expression_is_that_of_arithmetic(text: str, value: float) -> None:
     assert evaluate(text, NAMES) == value
-
-
-def test_names_of_an_expression_are_listed_once_in_their_order() -> None:
-    assert names_in("b * (a - b) * set.c") == ["b", "a", "set.c"]

@@ -122,20 +122,10 @@ def test_named_steps_that_differ_in_their_number_are_on_one_curve(tmp_path: Path
     assert lines(found, "number") == {"issue": [1, 16], "pay": [64], "told apart by words": [16]}
 
 
-def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: Path) -> None:
-    found = measured(named_steps(tmp_path, ""))
-    assert lines(found, "number") == {"": [1, 16, 64], "told apart by words": [16]}
-
-
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
     found, _ = normalised(named_steps(tmp_path, "by: step, "))
     ours = lines(found.filter(pl.col("origin") == "here"))
     assert (ours["issue"], ours["pay"]) == ([0.88, 1], [0.75])
-
-
-def test_a_point_that_broke_is_not_on_the_curve(tmp_path: Path) -> None:
-    found = measured(named_steps(tmp_path, "by: step, ", broke=["issue 16"]))
-    assert lines(found, "number")["issue"] == [1]
 
 
 def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: str = SWEEP) -> Figure:
@@ -193,11 +183,6 @@ def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
     both = ", x: cores, y: throughput, by: workload, beside: x}"
     found = published_beside(with_published(tmp_path, f"{{id: R3-F3{both}\n  - {{id: R3-F3b{both}", THROUGHPUT))
     assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
-
-
-def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
-    found = judge(figure, [])
-    assert list(curves.chart_of(found).looks) == ["published: OS 3.3"]
 
 
 def test_an_axis_with_a_wide_range_is_logarithmic() -> None:

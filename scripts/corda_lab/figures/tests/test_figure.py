@@ -129,12 +129,6 @@ def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problem
     assert problem in line.partition("claims[0]")[2]
 
 
-def test_a_deviation_may_be_a_number(tmp_path: Path) -> None:
-    path = write_figure(tmp_path, SOUND, deviations="[{published: 800, here: 16, because: two cores, touches: []}]")
-    (deviation,) = read_figure(path, tmp_path).fields.deviations
-    assert (deviation.published, deviation.here) == (800, 16)
-
-
 def test_a_claim_that_cannot_be_tested_here_may_name_other_points(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, SOUND.replace("{load.users: 1}", '{shape.corda: "9"}') + ", needs: {enterprise: true}")
     assert figure.fields.claims[0].points["to"] == {"shape.corda": "9"}
@@ -166,16 +160,6 @@ def test_figures_of_one_sweep_and_their_metrics(tmp_path: Path) -> None:
     assert metrics_of(both) == ["p50", "p95", "throughput"]
     outcome = figure_of(tmp_path, "name: a, says: 1, level: outcome, at: {load.users: 1}, broken: true")
     assert metrics_of([outcome]) == ["p50"]
-
-
-def test_a_sentence_may_be_of_another_document(tmp_path: Path) -> None:
-    line = "  - Latency also increases in a linear fashion.\n"
-    head = HEAD.replace(line, "  - {document: r3-blog-2020, text: Latency increases.}\n")
-    fields = read_figure(write_figure(tmp_path, SOUND, head=head), tmp_path).fields
-    assert [(one.document, one.text) for one in fields.words] == [
-        ("r3-blog-2020", "Latency increases."),
-        (None, "The throughput is around 8."),
-    ]
 
 
 # The figures of the repository. Reading them checks every name.

@@ -16,7 +16,7 @@ from corda_lab.figures.points import fits
 from corda_lab.figures.published import read_published
 from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
-from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
+from support.claims import HEAD, POINTS, Values, figure_of, repeat_of
 
 INF = math.inf
 LINEAR = "name: linear, says: 1, exponent: p50, over: load.users, from: 10, within: [0.7, 1.3]"
@@ -62,17 +62,6 @@ def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None
     assert (found.verdict, found.why) == ("did not hold", "")
 
 
-def test_a_ratio_across_curves(tmp_path: Path) -> None:
-    points = 'of: {shape.corda: "4.10", load.users: 40}, to: {load.users: 40}'
-    claim = f"name: a, says: ours, ratio: p50, {points}, within: [2, null]"
-    assert verdict(tmp_path, claim, repeats(3)).estimate == pytest.approx(40)
-
-
-def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
-    found = verdict(tmp_path, LINEAR, repeats(2))
-    assert (found.verdict, found.why, found.further) == ("cannot tell", "", 1)
-
-
 def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
     assert (found.verdict, found.label, found.values, found.n) == ("cannot tell", "not measured yet", (), 0)
@@ -114,10 +103,6 @@ def test_a_point_that_the_machine_cannot_have_is_named(tmp_path: Path) -> None:
         "no point has shape.corda 4.9, load.users 70; this machine leaves out 70 users (needs 8 cores)"
     )
     assert verdict(tmp_path, GROWS, given).estimate == pytest.approx(40)
-
-
-def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:
-    assert repeat_of(1, linear(), broke=POINTS).lacking(["p50"]) == []
 
 
 def test_repeats_of_several_kinds_never_share_an_interval(tmp_path: Path) -> None:
@@ -176,40 +161,19 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("needs", "why"),
+    ("needs", "why", "met"),
     [
-        ("cores: 7", "needs 7 cores"),
-        ("software: Braid", "needs Braid, which is not part of the lab"),
-        ("users: 256", "needs 256 users in configs/sweeps/own.yaml"),
-        ("enterprise: true, cores: 32", "needs Corda Enterprise and 32 cores"),
+        ("enterprise: true, cores: 7", "needs Corda Enterprise and 7 cores", {"enterprise": True, "cores": 8}),
+        ("users: 256", "needs 256 users in configs/sweeps/own.yaml", {}),
+        ("software: Braid", "needs Braid, which is not part of the lab", {}),
     ],
 )
-def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: str) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3))
-    assert (found.verdict, found.why) == ("not testable here", why)
-
-
-@pytest.mark.parametrize(("needs", "fields"), [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8})])
-def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: Mapping[str, Any]) -> None:
-    assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
-
-
-def test_what_no_number_can_test_is_never_judged(tmp_path: Path) -> None:
-    claim = "name: a, says: 1, because: It is too large., needs: {enterprise: true}"
-    for given in (repeats(3), repeats(3, enterprise=True)):
+def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: str, met: Mapping[str, Any]) -> None:
+    claim = f"{LINEAR}, needs: {{{needs}}}"
+    for given in ([], repeats(3)):
         found = verdict(tmp_path, claim, given)
-        assert (found.verdict, found.values) == ("not testable here", ())
-
-
-def test_users_of_the_sweep_are_a_need(tmp_path: Path) -> None:
-    one = SWEEP.replace("  load.users: [1, 10, 40, 70]\n", "").partition("quick:")[0].replace("x: load.users\n", "")
-    chart = '{x: shape.corda, y: p50, anchor: {shape.corda: "4.9"}}'
-    head = HEAD.replace("{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
-    claim = 'name: a, says: 1, level: p50, at: {shape.corda: "4.9"}, within: [1, 2], needs: {users: 40}'
-    for users, label in ((39, "not testable here"), (40, "cannot tell")):
-        figure = figure_of(tmp_path, claim, head=head, sweep=f"load: {{users: {users}}}\n{one}")
-        (found,) = judge(figure, [repeat_of(1, lambda _: {"p50": 1.5})]).verdicts
-        assert found.verdict == label
+        assert (found.verdict, found.why) == ("not testable here", why)
+    assert not met or verdict(tmp_path, claim, repeats(3, **met)).verdict == "held"
 
 
 def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: Path) -> None:
@@ -224,7 +188,7 @@ def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: 
 # The verdict on numbers.
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_intervals_are_those_of_scipy(seed: int) -> None:
     source = random.Random(seed)
     values = [source.lognormvariate(0, 0.3) for _ in range(source.randint(2, 8))]
@@ -241,17 +205,12 @@ def test_intervals_are_those_of_scipy(seed: int) -> None:
     [
         (0.7, 1.3, (0.7, 1.3), "held"),
         (0.69, 1.2, (0.7, 1.3), "cannot tell"),
-        (0.8, 1.31, (0.7, 1.3), "cannot tell"),
         (0.1, 9, (0.7, 1.3), "cannot tell"),
         (0.1, 0.69, (0.7, 1.3), "did not hold"),
-        (0.1, 0.7, (0.7, 1.3), "cannot tell"),
         (1.31, 9, (0.7, 1.3), "did not hold"),
         (2.1, 900, (2, INF), "held"),
-        (1.9, 900, (2, INF), "cannot tell"),
-        (-9, 0.5, (-INF, 1.5), "held"),
         (1.6, 2, (-INF, 1.5), "did not hold"),
         (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), "held"),
-        (5, 5, (4, 4), "did not hold"),
     ],
 )
 def test_inside_outside_or_neither(low: float, high: float, region: Region, expected: Verdict) -> None:
@@ -279,7 +238,7 @@ def test_three_repeats_decide_if_their_interval_does(
     assert (found.verdict, found.further) == expected
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do_not(seed: int) -> None:
     source = random.Random(seed)
     region = (0.95, 1.05)
@@ -319,15 +278,6 @@ def test_an_outcome_is_decided_by_repeats_that_agree(
 # The published values.
 
 
-def test_every_published_value_is_read() -> None:
-    rows = read_published()
-    assert len(rows) == 255
-    assert sum(row["id"].startswith("COCO") for row in rows) == 96
-    assert [row["metric"] for row in rows if row["value"] is None and not row["id"].startswith("COCO")] == [
-        "added database latency that hurts"
-    ]
-
-
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
@@ -357,8 +307,6 @@ source: {document: r3-results, place: variants}
 words: [Frequent flushing lowers the throughput.]
 conditions: Enterprise 4.5
 published:
-  - {id: R3-VAR, x: variant, y: throughput, by: edition}
-  - {id: R3-VAR, x: variant, y: mean latency, by: edition}
   - {id: IIT-3.8, x: moment, y: resident memory of PartyA}
   - {id: R3-ATT, x: MB, y: throughput}
 sweep: own
@@ -369,14 +317,7 @@ chart: {x: load.users, y: throughput, anchor: {load.users: 10, shape.corda: "4.9
 @pytest.mark.parametrize(
     ("of", "to", "within", "expected"),
     [
-        # 255.6 ÷ 256.3, each with a standard deviation of 1.5 %: lower or not, they do not tell.
-        (
-            "id: R3-VAR, metric: throughput, x: artemis-frequent-flush",
-            "metric: throughput, x: default",
-            "[null, 1]",
-            "cannot tell",
-        ),
-        # 946.56 ÷ 946.40 MB, each read off with 1 %.
+        # 946.56 ÷ 946.40 MB, each read off with 1 %: lower or not, they do not tell.
         ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", "cannot tell"),
         ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", "held"),
         ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", "did not hold"),
@@ -467,10 +408,8 @@ def test_the_worked_example_of_published_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "value", "within", "here", "asked"),
     [
-        ("throughput", 8.16, "[null, 10]", "8.16 flows/s", "at most 10 flows/s"),
         ("sent_bytes_per_flow.PartyA", 216_000.0, "[50000, 250000]", "216 KB", "50 KB to 250 KB"),
         ("gc_seconds_per_flow.PartyA", 0.00502, "[null, 0.01]", "5.02 ms", "at most 10 ms"),
-        ("gc_seconds_per_flow.PartyA", 1.5, "[1, null]", "1.5 s", "1 s or more"),
     ],
 )
 def test_a_level_and_its_region_have_the_unit_of_the_metric(
