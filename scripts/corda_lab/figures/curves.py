@@ -14,7 +14,7 @@ import polars as pl
 from corda_lab.analysis.metrics import metric
 from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure
 from corda_lab.figures.judge import Judged, interval_of, mean_of
-from corda_lab.figures.points import fits, kind_of, label_of, number_of, text_of
+from corda_lab.figures.points import fits, label_of, number_of, text_of
 from corda_lab.figures.published import Row, read_published
 from corda_lab.report.chart import Axis, Chart, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
@@ -45,15 +45,14 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def published_beside(figure: Figure) -> pl.DataFrame:
-    """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
-    kind = kind_of(metric(figure.fields.chart.y).unit)
+    """Return the published curves that stand beside ours, over our x."""
     rows = []
     for entry in figure.fields.published:
         # Our x is that of the row, or stands in the file for a value of a column.
         column, places = next(iter(entry.beside.items())) if isinstance(entry.beside, dict) else ("x", None)
         for row in figure.fields.rows if entry.beside is not None else ():
             is_placed = places is None or row[column] in places
-            if not is_placed or row["value"] is None or kind_of(row["unit"]) != kind or not fits(row, entry.wanted):
+            if not is_placed or row["value"] is None or not fits(row, entry.wanted):
                 continue
             x = row["x"] if places is None else places[row[column]]
             rows.append(

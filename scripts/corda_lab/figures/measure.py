@@ -11,18 +11,10 @@ from typing import NamedTuple
 
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
-from corda_lab.figures import repeats as stored_repeats
+from corda_lab.figures import repeats
 from corda_lab.figures.figure import Figure, Form, Places, metrics_of
 from corda_lab.figures.points import Point
-from corda_lab.figures.repeats import (
-    DIGEST_LENGTH,
-    PRESET,
-    WORKLOAD,
-    Repeat,
-    digest_of,
-    machine_words,
-    text_digest,
-)
+from corda_lab.figures.repeats import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import folders, stored
@@ -73,12 +65,12 @@ class Collected(NamedTuple):
 
 def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
     """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
-    digest = digest_of(sweep_of(run))
+    digest = repeats.digest_of(sweep_of(run))
     in_order = sorted(run.steps, key=lambda step: step.window.load_started_at)
     steps = {number: [step for step in in_order if step.repeat == number] for number in range(1, run.sweep.repeats + 1)}
     spoilt = {number: why for number, own in steps.items() if (why := _fault(run, own))}
-    repeats = [_repeat(run, digest, number, own, metrics) for number, own in steps.items() if number not in spoilt]
-    return Collected([repeat.model_copy(update={"spoilt": spoilt}) for repeat in repeats], spoilt)
+    whole = [_repeat(run, digest, number, own, metrics) for number, own in steps.items() if number not in spoilt]
+    return Collected([repeat.model_copy(update={"spoilt": spoilt}) for repeat in whole], spoilt)
 
 
 def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
@@ -137,7 +129,7 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
         run=run.identity,
         lab_version=run.manifest.lab_version,
         commit=git.words if git.commit else None,
-        machine=machine_words(host.cpu_model, host.cpu_count or 1, host.memory_bytes),
+        machine=repeats.machine_words(host.cpu_model, host.cpu_count or 1, host.memory_bytes),
         cores=host.cpu_count or 1,
         images=dict(sorted(images.items())),
         calibration=_calibration(steps),
@@ -154,11 +146,11 @@ def _files_of(run: StoredRun, steps: Sequence[StepEntry]) -> dict[str, str]:
     texts = run.manifest.workload_files
     for step in steps:
         names = [step.workload, *([step.conditioning.workload] if step.conditioning else [])]
-        files |= {f"{WORKLOAD} {name}": text_digest(texts[name]) for name in names if name in texts}
+        files |= {f"{repeats.WORKLOAD} {name}": repeats.text_digest(texts[name]) for name in names if name in texts}
         environment = run.environment(step)
         if environment.preset_sha256:
             preset = environment.shape.get("NODE_PRESET", "")
-            files[f"{PRESET} {preset}"] = environment.preset_sha256[:DIGEST_LENGTH]
+            files[f"{repeats.PRESET} {preset}"] = environment.preset_sha256[: repeats.DIGEST_LENGTH]
     return dict(sorted(files.items()))
 
 
@@ -214,7 +206,7 @@ def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected
     collected = collect(run, metrics_of(figures))
     for number, why in collected.spoilt.items():
         ui.warn(f"repeat {number} of {run.identity} does not count: {why}")
-    for path in stored_repeats.write(collected.repeats, places.repeats):
+    for path in repeats.write(collected.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     return collected
 

@@ -20,11 +20,9 @@ FIRST, LAST, BEST = "first", "last", "best"
 Selection = Mapping[str, object]
 """What a point must have: a value, a tuple of values of which it has one, or ``first``, ``last`` or ``best``."""
 
-UNITS: Mapping[str, tuple[str, float]] = {
-    "ms": ("time", 1e-3), "s": ("time", 1.0), "min": ("time", 60.0),
-    "bytes": ("size", 1.0), "B": ("size", 1.0), "KB": ("size", 1e3), "MB": ("size", 1e6), "GB": ("size", 1e9),
-}  # fmt: skip
-"""Units with what they measure, and how many seconds or bytes they are."""
+TIMES = {"ms": 1e-3, "s": 1.0, "min": 60.0}
+SIZES = {"bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+"""Units, in seconds and in bytes. Only values of one kind are brought to one unit."""
 
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
@@ -35,19 +33,9 @@ class NoValue(Exception):  # noqa: N818 - it is an answer, not an error
     """Points do not give a value. The message says why."""
 
 
-def kind_of(unit: str) -> str:
-    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
-    if unit in UNITS:
-        return UNITS[unit][0]
-    if unit.endswith("/s"):
-        return "rate"
-    return "share" if unit.startswith("%") else unit
-
-
 def unit_scale(unit: str, other: str) -> float:
     """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
-    (kind, scale), (other_kind, other_scale) = (UNITS.get(name, ("", 1.0)) for name in (unit, other))
-    return scale / other_scale if kind == other_kind else 1.0
+    return next((kind[unit] / kind[other] for kind in (TIMES, SIZES) if unit in kind and other in kind), 1.0)
 
 
 def text_of(value: object) -> str:

@@ -187,15 +187,15 @@ def text_digest(text: str) -> str:
 
 def changed_files(files: Mapping[str, str]) -> list[str]:
     """Return the names of the files that are not today what they were: changed, or gone."""
-    return [name for name, digest in files.items() if digest != _digest_today(name)]
-
-
-def _digest_today(name: str) -> str:
-    kind, _, file = name.partition(" ")
-    if kind == PRESET:
-        return shape.preset_sha256(file)[:DIGEST_LENGTH]
-    path = WORKLOADS / f"{file}.yaml"
-    return text_digest(path.read_text(encoding="utf-8")) if path.is_file() else ""
+    changed = []
+    for name, digest in files.items():
+        kind, _, file = name.partition(" ")
+        path = WORKLOADS / f"{file}.yaml"
+        text = path.read_text(encoding="utf-8") if kind == WORKLOAD and path.is_file() else ""
+        today = shape.preset_sha256(file)[:DIGEST_LENGTH] if kind == PRESET else text_digest(text)
+        if digest != today:
+            changed.append(name)
+    return changed
 
 
 def are_of_one_start(figure: Figure, repeats: Sequence[Repeat]) -> bool:

@@ -137,13 +137,12 @@ def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: st
 @pytest.mark.parametrize(
     "published",
     [
-        "{id: IIT-3.4, x: requests in 1s, y: throughput, beside: x}",
         "{id: IIT-3.5, x: requests in 1s, y: mean latency}",
         # A single value would only be 1.
         "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}",
     ],
 )
-def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
+def test_published_values_without_a_place_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
     found = judge(with_published(tmp_path, published), repeats(1))
     assert normalised(found)[0]["origin"].unique().to_list() == ["here"]
     assert curves.chart_of(found).title == "Here: latency p50"

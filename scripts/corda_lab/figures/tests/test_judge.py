@@ -281,23 +281,15 @@ def test_an_outcome_is_decided_by_repeats_that_agree(
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
+        # As it was read off, printed, or scattered over the runs and over the flows.
         ({"id": "R3-LAT", "edition": "CE 4.3", "x": 4}, 45),
-        ({"id": "R3-TPS", "edition": "CE 4.5", "x": 10}, 0.6),
         ({"id": "IIT-3.4", "x": 60}, 0.00005),
-        ({"id": "IIT-3.8", "x": "before"}, 9.464),
-        ({"id": "R3-ATT", "x": 10}, 0.5),
+        ({"id": "COCO", "edition": "OS 4.8.6", "workload": "DoNothing.DoNothing", "x": 20}, 0.04359),
         ({"id": "R3-VAR", "x": "default", "metric": "throughput"}, 3.95),
-        ({"id": "R3-VAR", "x": "artemis-infrequent-flush", "metric": "mean latency"}, 258.5),
-        (
-            {"id": "COCO", "edition": "OS 4.8.6", "workload": "DoNothing.DoNothing", "x": 20, "metric": "throughput"},
-            0.04359,
-        ),
     ],
 )
-def test_a_value_is_as_exact_as_it_was_printed_read_off_or_repeated(
-    columns: dict[str, str | float], error: float
-) -> None:
-    (row,) = (row for row in read_published() if fits(row, columns))
+def test_a_published_value_has_the_largest_of_its_errors(columns: dict[str, str | float], error: float) -> None:
+    row = next(row for row in read_published() if fits(row, columns))
     assert row["error"] == pytest.approx(error, rel=1e-3)
 
 
