@@ -85,7 +85,7 @@ def test_a_figure_is_reproduced(lab: Lab, browser: Browser, figure: Path, tmp_pa
         points = {point["values"]["load.users"]: point for point in repeat["points"]}
         assert points.keys() == {1, 8}
         assert all(point["metrics"]["throughput"] > 0 for point in points.values())
-        assert repeat["calibration"]["before"] > 0
+        assert min(repeat["calibration"]) > 0
         assert repeat["images"]
         assert list(repeat["files"]) == ["preset tuned", "workload iou", "workload iou-notarised"]
 

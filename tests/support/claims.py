@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corda_lab.figures.figure import Figure, Form, read_figure
 from corda_lab.figures.points import Point
-from corda_lab.figures.repeats import Machine, Repeat
+from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
 
 SWEEP = """\
@@ -93,9 +93,9 @@ def repeat_of(
         run=f"2026010{number}T000000Z-own",
         lab_version="0.2.0",
         commit="0123456789ab",
-        machine=Machine(cpu="A processor", cores=cores, memory_bytes=8_000_000_000),
-        images={"corda:4.9": "sha256:1"},
-        enterprise=enterprise,
+        machine="A processor",
+        cores=cores,
+        images={"example.org/corda-enterprise" if enterprise else "corda-lab/node:4.9": "sha256:1"},
         sweep_digest=digest,
         points=made,
     )

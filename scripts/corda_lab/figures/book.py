@@ -1,7 +1,6 @@
 """The page of a figure, and the book of all: ``docs/reproduction.md`` with its pictures, from the committed repeats."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from corda_lab import atomic
@@ -11,7 +10,6 @@ from corda_lab.figures.figure import TITLES, Figure, Places
 from corda_lab.figures.judge import Judged, judge, measure_command
 from corda_lab.figures.repeats import REPEATS_MIN, Repeat, kept
 from corda_lab.report import drawing, page, rendering
-from corda_lab.report.chart import Chart
 from corda_lab.stats.intervals import CONFIDENCE
 
 
@@ -29,7 +27,7 @@ def text(figures: Sequence[Judged], places: Places) -> str:
         words=words,
         repeats=repeats,
         titles=TITLES,
-        shown=shown,
+        has_picture=has_picture,
         measure_command=measure_command,
         confidence=CONFIDENCE,
         repeats_min=REPEATS_MIN,
@@ -49,7 +47,7 @@ def cell(content: object) -> str:
 def write(places: Places) -> list[Path]:
     """Write the document, its pictures, and the pages of all figures. Returns the document and the folder of pages."""
     figures = judged_figures(places.read_figures(), repeats.read(places.repeats))
-    drawn = [picture(judged) for judged in figures if shown(judged)]
+    drawn = [curves.chart_of(judged) for judged in figures if has_picture(judged)]
     paths = drawing.write(drawn, places.pictures, suffixes=("svg",))
     for path in places.pictures.glob("*.svg"):
         if path not in paths:
@@ -60,17 +58,8 @@ def write(places: Places) -> list[Path]:
     return [places.document, places.results / "reproduction"]
 
 
-def shown(judged: Judged) -> str:
-    """Return what the picture of a figure shows; empty if there is nothing of ours to draw."""
-    if curves.measured(judged).is_empty():
-        return ""
-    return "Published and measured curves" if curves.has_published(judged) else "Measured curves"
-
-
-def picture(judged: Judged) -> Chart:
-    """Return the chart that is the picture of a figure: both curves in one, or ours if no published one is beside."""
-    chart = curves.both(judged) if curves.has_published(judged) else curves.here(judged)
-    return replace(chart, id=judged.name, width="")
+def has_picture(judged: Judged) -> bool:
+    return not curves.measured(judged).is_empty()
 
 
 def write_page(judged: Judged, folder: Path, *, report: str | None = None) -> Path:
@@ -81,8 +70,7 @@ def write_page(judged: Judged, folder: Path, *, report: str | None = None) -> Pa
         "words": words,
         "repeats": repeats,
         "titles": TITLES,
-        "here": curves.here(judged),
-        "both": curves.both(judged),
+        "chart": curves.chart_of(judged),
         "measured": curves.measured(judged).to_dicts(),
         "unit": metric(judged.figure.fields.chart.y).unit,
         "command": measure_command(judged.name, judged.form),

@@ -6,7 +6,7 @@ The number is a ratio, an exponent or a level of points, or an outcome. ``docs/m
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from polars.exceptions import PolarsError
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
@@ -16,7 +16,6 @@ from corda_lab.analysis.metrics import METRICS, metric
 from corda_lab.errors import LabError
 from corda_lab.figures.points import (
     NoValue,
-    Plan,
     Point,
     Selection,
     choose,
@@ -32,10 +31,6 @@ from lab_workload.names import did_you_mean
 from lab_workload.schema import Fields, Scalar, Text
 
 Verdict = Literal["held", "did not hold", "cannot tell", "not testable here"]
-HELD: Verdict = "held"
-DID_NOT_HOLD: Verdict = "did not hold"
-CANNOT_TELL: Verdict = "cannot tell"
-NOT_TESTABLE: Verdict = "not testable here"
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 Column = Literal["id", "source", "edition", "workload", "x", "metric", "unit", "hardware"]
@@ -131,14 +126,6 @@ class Finding(Fields):
     text: Text
 
 
-class Part(NamedTuple):
-    """A value that a number is made of. ``place`` is its x on the line of an exponent, or 0 and 1 for a ratio."""
-
-    place: float
-    point: Point
-    value: float
-
-
 class Claim(Fields):
     name: Text
     says: Annotated[int, Field(ge=1)] | Literal["ours"]
@@ -218,35 +205,29 @@ class Claim(Fields):
             given["to"] = self.to or self.of
         return {name: points for name, points in given.items() if points is not None}
 
-    def on_curve(self, names: set[str], curve: Selection) -> Self:
-        """Return the claim with its points on a curve, where they do not name one: none of ``names``."""
-        points = {name: given if names & given.keys() else {**curve, **given} for name, given in self.points.items()}
-        return self.model_copy(update=points)
-
-    def number(self, points: Sequence[Point], plan: Plan) -> float:
+    def number(self, points: Sequence[Point]) -> float:
         """Return the number of one repeat; of an outcome, 1 if the point broke. Raises NoValue."""
         if self.kind == "outcome":
             return self._outcome(points)
-        values = [(part.place, part.value) for part in self.parts(points, plan)]
+        parts = self.parts(points)
         if self.kind == "exponent":
-            return slope(values)
-        (_, value), *others = values
+            return slope(parts)
+        (_, value), *others = parts
         if not others:
             return value
         if others[0][1] == 0:
             raise NoValue(f"{self.metrics[1]} is 0 at {label_of(self.points['to'])}, and nothing can be divided by it")
         return value / others[0][1] * unit_scale(*(metric(name).unit for name in self.metrics))
 
-    def parts(self, points: Sequence[Point], plan: Plan) -> list[Part]:
-        """Return the values of which the number of a repeat is made; none for an outcome. Raises NoValue."""
+    def parts(self, points: Sequence[Point]) -> list[tuple[float, float]]:
+        """Return the values of which the number of a repeat is made, each with its place; none for an outcome.
+
+        The place is the x on the line of an exponent, or 0 and 1 for the two points of a ratio. Raises NoValue.
+        """
         if self.kind == "exponent":
-            return self._line(points, plan)
+            return self._line(points)
         chosen = zip(self.points.values(), self.metrics, strict=False)
-        return [
-            Part(place, point, point.value(name))
-            for place, (wanted, name) in enumerate(chosen)
-            for point in [choose(points, wanted, name)]
-        ]
+        return [(place, choose(points, wanted, name).value(name)) for place, (wanted, name) in enumerate(chosen)]
 
     def _outcome(self, points: Sequence[Point]) -> float:
         point = choose(points, self.points["at"], "")
@@ -257,7 +238,7 @@ class Claim(Fields):
             raise NoValue(f"no node ended, and {plural(point.failed, 'request')} failed")
         return float(point.outcome == "broke")
 
-    def _line(self, points: Sequence[Point], plan: Plan) -> list[Part]:
+    def _line(self, points: Sequence[Point]) -> list[tuple[float, float]]:
         """Return the points of the line of an exponent.
 
         Every point of ``where`` has to have its value: a line through fewer would be another number.
@@ -271,16 +252,20 @@ class Claim(Fields):
         if least is None:
             peak = max((value for point in fitting if (value := point.metrics.get(name)) is not None), default=0.0)
             least = float(str(self.from_).removesuffix(PEAKS)) * peak
-        placed = [(plan.number_at(point, self.over), point) for point in fitting if point is not base]
-        line = [Part(x, point, point.value(name) - taken_off) for x, point in placed if x >= least]
-        for x, point, y in line:
+        line: dict[float, float] = {}
+        for point in fitting:
+            x = evaluate(self.over, point.values)
+            if point is base or x < least:
+                continue
+            y = point.value(name) - taken_off
             if x <= 0 or math.isinf(x) or y <= 0:
                 raise NoValue(f"{self.over} {x:g} with {name} {y:g} has no logarithm at {point.label}; set from")
-        if len({x for x, _, _ in line}) < len(line):
-            raise NoValue(f"several points have the same {self.over}; name one of them in where")
+            if x in line:
+                raise NoValue(f"several points have the same {self.over}; name one of them in where")
+            line[x] = y
         if len(line) < 2:
             raise NoValue(f"an exponent needs two points, and {len(line)} has {label_of(self.where)}")
-        return line
+        return list(line.items())
 
 
 def slope(line: Sequence[tuple[float, float]]) -> float:

@@ -1,6 +1,6 @@
 """``lab reproduce``: measures figures, judges their claims, and writes their pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,8 +9,8 @@ from corda_lab.errors import LabError
 from corda_lab.figures import book, repeats, words
 from corda_lab.figures.figure import TITLES, Figure, Form, Places, by_sweep, metrics_of
 from corda_lab.figures.judge import Judged, judge, lacks, measure_command
-from corda_lab.figures.measure import form_of, is_enterprise_image, keep, measure, sweep_of
-from corda_lab.figures.repeats import Machine, Repeat, Site, days, digest_of, kept
+from corda_lab.figures.measure import keep, measure
+from corda_lab.figures.repeats import Repeat, Site, days, is_enterprise_image, kept
 from corda_lab.host import machine
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders, stored
@@ -139,7 +139,6 @@ def next_words(judged: Judged) -> str:
 def from_run(name: str, places: Places = HERE) -> None:
     """Judge the figures of an existing run, from its repeats alone, and store these. Raises LabError."""
     run = stored.read(folders.find_run(name, results=places.results))
-    sweep = sweep_of(run)
     figures = by_sweep(places.read_figures()).get(run.sweep.name)
     if not figures:
         raise LabError(
@@ -147,11 +146,8 @@ def from_run(name: str, places: Places = HERE) -> None:
             "`scripts/lab reproduce list` shows the figures.",
         )
     own = keep(run, figures, places).repeats
-    changed = list(dict.fromkeys(name for repeat in own for name in repeats.changed_files(repeat.files)))
-    if digest_of(sweep) != digest_of(figures[0].in_form(form_of(run))):
-        changed.insert(0, figures[0].sweep.source.path.name)
-    if changed:
-        ui.warn(f"{listed(changed)}: changed since this run; its repeats count for no later verdict")
+    for line in kept(figures[0], own).outdated:
+        ui.warn(f"{line}; they count for no later verdict")
     for figure in figures:
         introduce(figure)
         tell([figure], own, run.folder)
@@ -170,28 +166,34 @@ def everything(options: Options, settings: Settings, places: Places = HERE) -> b
 
     A sweep that fails does not keep the others from being measured.
     """
-    figures = places.read_figures()
+    served = by_sweep(places.read_figures())
     before = repeats.read(places.repeats)
-    requests = {}
-    for name, together in by_sweep(figures).items():
+    table = tables.table("sweep", "repeats", "time", numbers=["time"])
+    requests: dict[str, SweepRequest] = {}
+    total = 0.0
+    for name, together in served.items():
         count, why = missing(together, before, options, settings)
-        ui.note(f"{name}: {why}")
+        seconds = 0.0
         if count:
             current = kept(together[0], before).of(options.form)
             requests[name] = request_of(together[0], count, current, options)
-    show_times(requests, settings)
+            seconds = seconds_of(sweeps_command.read(requests[name]), settings)
+        total += seconds
+        table.add_row(name, why, minutes(seconds) if count else "–")
+    tables.show(table)
+    until = datetime.now().astimezone() + timedelta(seconds=total)
+    say(
+        f"{ESTIMATES}\nAbout {minutes(total)} (until {until:%d %b %H:%M}). Ctrl-C loses only the step that is measured."
+    )
     failed = []
     for name, request in requests.items():
-        together = by_sweep(figures)[name]
-        ui.rule(f"{name}: {', '.join(figure.name for figure in together)}")
+        ui.rule(f"{name}: {', '.join(figure.name for figure in served[name])}")
         try:
-            measure_and_tell(together, request, options, settings, places)
+            measure_and_tell(served[name], request, options, settings, places)
         except LabError as error:
             ui.print_error(error)
             failed.append(name)
     write_book(places)
-    after = repeats.read(places.repeats)
-    say(words.total([judge(figure, kept(figure, after).of(options.form)) for figure in figures]))
     if failed:
         ui.warn(f"not measured: {', '.join(failed)}; the same command tries them again")
     return not failed
@@ -208,32 +210,13 @@ def missing(
         return 0, "no claim can be tested here"
     if options.form == "quick" and together[0].sweep.short is None:
         return 0, "has no short form"
-    here = Machine(cpu=machine.cpu_model(), cores=machine.cores() or 1, memory_bytes=machine.memory_total_bytes())
-    # A few megabytes of memory, which the text of a machine does not have, make no difference.
-    own = [repeat for repeat in kept(together[0], before).of(options.form) if str(repeat.machine) == str(here)]
+    # A few megabytes of memory, which the words do not have, make no difference.
+    here = repeats.machine_words(machine.cpu_model(), machine.cores() or 1, machine.memory_total_bytes())
+    own = [repeat for repeat in kept(together[0], before).of(options.form) if repeat.machine == here]
     complete = [repeat for repeat in own if not repeat.lacking(metrics_of(together))]
     without = f", {len(own) - len(complete)} more without a metric" if len(own) > len(complete) else ""
     count = together[0].in_form(options.form).fields.repeats
-    return max(0, count - len(complete)), f"has {len(complete)} of {plural(count, 'repeat')}{without}"
-
-
-def show_times(requests: Mapping[str, SweepRequest], settings: Settings) -> None:
-    """Print what will be measured and how long it takes, before it begins."""
-    if not requests:
-        say("Every figure that can be tested here has its repeats.")
-        return
-    table = tables.table("sweep", "repeats", "time", numbers=["repeats", "time"])
-    sweeps = {name: sweeps_command.read(request) for name, request in requests.items()}
-    seconds = {name: seconds_of(sweep, settings) for name, sweep in sweeps.items()}
-    for name, sweep in sweeps.items():
-        table.add_row(name, str(sweep.fields.repeats), minutes(seconds[name]))
-    tables.show(table)
-    total = sum(seconds.values())
-    until = datetime.now().astimezone() + timedelta(seconds=total)
-    say(
-        f"{ESTIMATES}\nAbout {minutes(total)} (until {until:%d %b %H:%M}). "
-        "Ctrl-C loses only the step that is measured; the same command continues."
-    )
+    return max(0, count - len(complete)), f"has {len(complete)} of {count}{without}"
 
 
 def seconds_of(sweep: SweepFile, settings: Settings) -> float:

@@ -1,4 +1,4 @@
-"""The curves of a figure and their charts: as measured here, and with the published ones, divided at the anchor.
+"""The curves of a figure and their chart: as measured here, and beside the published ones, divided at the anchor.
 
 Curves are a frame with a row for each point: the ``curve``, its ``origin`` (published, here), ``x`` as text and as a
 ``number`` (null where it is none), ``y``, the ends ``low`` and ``high`` of its interval over ``n`` repeats (null if it
@@ -14,7 +14,7 @@ import polars as pl
 from corda_lab.analysis.metrics import metric
 from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure
 from corda_lab.figures.judge import Judged, interval_of, mean_of
-from corda_lab.figures.points import fits, kind_of, label_of, number_of, text_of
+from corda_lab.figures.points import fits, label_of, number_of, text_of
 from corda_lab.figures.published import Row, read_published
 from corda_lab.report.chart import Axis, Chart, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
@@ -45,15 +45,14 @@ def _frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def published_beside(figure: Figure) -> pl.DataFrame:
-    """Return the published curves that stand beside ours: over our x, of the kind of quantity that our y is."""
-    kind = kind_of(metric(figure.fields.chart.y).unit)
+    """Return the published curves that stand beside ours, over our x."""
     rows = []
     for entry in figure.fields.published:
         # Our x is that of the row, or stands in the file for a value of a column.
         column, places = next(iter(entry.beside.items())) if isinstance(entry.beside, dict) else ("x", None)
         for row in figure.fields.rows if entry.beside is not None else ():
             is_placed = places is None or row[column] in places
-            if not is_placed or row["value"] is None or kind_of(row["unit"]) != kind or not fits(row, entry.wanted):
+            if not is_placed or row["value"] is None or not fits(row, entry.wanted):
                 continue
             x = row["x"] if places is None else places[row[column]]
             rows.append(
@@ -148,7 +147,7 @@ def curve_places(judged: Judged) -> dict[str, Row]:
     """
     chart = judged.figure.fields.chart
     places: dict[str, Row] = {}
-    for point in judged.plan.points:
+    for point in judged.plan:
         if (value := point.get(chart.x)) is None:
             continue
         is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
@@ -172,7 +171,7 @@ def _curve_name(point: Mapping[str, ParameterValue], chart: ChartFields) -> str:
     return ", ".join(filter(None, words.values()))
 
 
-# The charts.
+# The chart.
 
 
 def normalised(judged: Judged) -> tuple[pl.DataFrame, bool]:
@@ -196,39 +195,27 @@ def _divided_by_peak(curves: pl.DataFrame, peak: pl.Expr) -> pl.DataFrame:
     return curves.with_columns(number=number, x=number.cast(pl.String))
 
 
-def has_published(judged: Judged) -> bool:
-    """Return whether published values stand beside ours."""
-    return "published" in normalised(judged)[0]["origin"]
+def chart_of(judged: Judged) -> Chart:
+    """Return the chart of a figure: published and measured curves, each divided by its value at the anchor.
 
-
-def here(judged: Judged) -> Chart:
-    """Return the curves that were measured here."""
-    y, curves = metric(judged.figure.fields.chart.y), measured(judged)
-    caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
-    caption = "Not measured yet." if curves.is_empty() else caption
-    return _chart("here", f"Here: {y.title}", caption, y.unit, _x_title(judged), curves)
-
-
-def both(judged: Judged) -> Chart:
-    """Return all curves in one chart, each divided by its value at the anchor."""
+    Without published ones beside them, it has the measured values.
+    """
+    fields = judged.figure.fields.chart
+    x_title = fields.x_title or parameter_name(fields.x)
     curves, is_by_peak = normalised(judged)
-    anchor = judged.figure.fields.chart.anchor
-    at = ", ".join(filter(None, (value_words(name, value) for name, value in anchor.items())))
-    missing = "" if has_published(judged) else " The published values are of another kind, or have other x."
+    if "published" not in curves["origin"]:
+        y = metric(fields.y)
+        caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
+        return _chart(judged.name, f"Here: {y.title}", caption, y.unit, x_title, measured(judged))
+    at = ", ".join(filter(None, (value_words(name, value) for name, value in fields.anchor.items())))
     caption = (
         f"Every curve is 1 at {at}, ours within each repeat; without a value there, it is divided by that of another "
-        f"curve or by its own first value.{missing}"
+        "curve or by its own first value."
     )
-    x_title = f"{_x_title(judged)} ÷ own peak in flows/s" if is_by_peak else _x_title(judged)
+    x_title = f"{x_title} ÷ own peak in flows/s" if is_by_peak else x_title
     name = pl.concat_str("origin", pl.col("curve").replace("", None), separator=": ", ignore_nulls=True)
     title = f"Both, each divided by its value at {at}"
-    drawn = _chart("both", title, caption, f"× the value at {at}", x_title, curves.with_columns(curve=name))
-    return replace(drawn, width="wide")
-
-
-def _x_title(judged: Judged) -> str:
-    chart = judged.figure.fields.chart
-    return chart.x_title or parameter_name(chart.x)
+    return _chart(judged.name, title, caption, f"× the value at {at}", x_title, curves.with_columns(curve=name))
 
 
 def _chart(name: str, title: str, caption: str, unit: str, x_title: str, curves: pl.DataFrame) -> Chart:

@@ -150,11 +150,13 @@ def on_curve(claim: Claim, chart: ChartFields, plan: Plan) -> Claim:
     An exponent over what the curves differ in has all of them on one line.
     """
     by = chart.by
+    curves = [point[by] for point in plan if by in point] if by else []
     # A named step has one number on the axis, so whoever names the number names the step.
-    names = {str(by), AT} if by == STEP else {str(by)}
-    if by is None or by not in plan.axes or names & {*names_in(claim.over or "")}:
+    names = {by, AT} if by == STEP else {by}
+    if not by or not curves or names & {*names_in(claim.over or "")}:
         return claim
-    return claim.on_curve(names, {by: plan.axes[by][0]})
+    points = {name: given if names & given.keys() else {by: curves[0], **given} for name, given in claim.points.items()}
+    return claim.model_copy(update=points)
 
 
 def unresolved(claim: Claim, plan: Plan) -> str:
@@ -163,10 +165,10 @@ def unresolved(claim: Claim, plan: Plan) -> str:
     points = [
         # What is taken off every y is less than it.
         Point(values=dict(values), metrics=dict.fromkeys(claim.metrics, 1.0 if above and fits(values, above) else 2.0))
-        for values in plan.points
+        for values in plan
     ]
     try:
-        claim.number(points, plan)
+        claim.number(points)
     except NoValue as error:
         return str(error)
     return ""
@@ -214,12 +216,13 @@ def _conflicts(fields: FigureFields, plan: Plan) -> Iterator[tuple[Location, str
     for index, named in enumerate(fields.published):
         if not any(fits(row, named.wanted) for row in read_published()):
             yield ("published", index), f"no row of published.csv has {label_of(named.wanted)}"
+    axes = {name for values in plan for name in values}
     for key in ("x", "by"):
         name = getattr(fields.chart, key)
-        if name is not None and name not in plan.axes:
-            hint = did_you_mean(name, plan.axes) or f"; choose from {', '.join(plan.axes)}"
+        if name is not None and name not in axes:
+            hint = did_you_mean(name, axes) or f"; choose from {', '.join(sorted(axes))}"
             yield ("chart", key), f"{name} does not vary in the sweep{hint}"
-    if not any(fits(values, fields.chart.anchor) for values in plan.points):
+    if not any(fits(values, fields.chart.anchor) for values in plan):
         yield ("chart", "anchor"), f"no point has {label_of(fields.chart.anchor)}"
     names = [claim.name for claim in fields.claims]
     for index, claim in enumerate(fields.claims):
@@ -230,13 +233,13 @@ def _conflicts(fields: FigureFields, plan: Plan) -> Iterator[tuple[Location, str
             yield ("claims", index, "says"), text
         # A claim that cannot be tested here may name other points.
         yield ("claims", index), "" if claim.needs else unresolved(on_curve(claim, fields.chart, plan), plan)
-        yield ("claims", index, "on_published"), _unchecked(claim, fields, plan)
+        yield ("claims", index, "on_published"), _unchecked(claim, fields)
     for index, deviation in enumerate(fields.deviations):
         for name in {*deviation.touches} - {ABSOLUTE, *names}:
             yield ("deviations", index, "touches"), f"there is no claim {name!r}{did_you_mean(name, names)}"
 
 
-def _unchecked(claim: Claim, fields: FigureFields, plan: Plan) -> str:
+def _unchecked(claim: Claim, fields: FigureFields) -> str:
     """Return why the check of a claim on the published values cannot be made; empty if it can, or if it has none."""
     if claim.on_published is None:
         return ""
@@ -245,7 +248,7 @@ def _unchecked(claim: Claim, fields: FigureFields, plan: Plan) -> str:
     if claim.kind == "ratio" and claim.on_published.of is None and (len(apart) > 1 or len({*claim.metrics}) > 1):
         return "needs of and to, which rows they are: the points differ in more than x"
     try:
-        published_number(claim, x, fields.rows, plan)
+        published_number(claim, x, fields.rows)
     except NoValue as error:
         return str(error)
     return ""

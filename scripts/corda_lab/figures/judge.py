@@ -10,10 +10,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from corda_lab.figures.claims import (
-    CANNOT_TELL,
-    DID_NOT_HOLD,
-    HELD,
-    NOT_TESTABLE,
     Claim,
     Finding,
     Needs,
@@ -102,7 +98,7 @@ class ClaimVerdict:
     @property
     def label(self) -> str:
         """The verdict in words. A claim that no repeat was to measure is not measured yet."""
-        return self.verdict if self.values or self.verdict != CANNOT_TELL else NOT_MEASURED
+        return self.verdict if self.values or self.verdict != "cannot tell" else NOT_MEASURED
 
     @property
     def estimate(self) -> float | None:
@@ -157,28 +153,28 @@ def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = (
 def _judge(claim: Claim, figure: Figure, repeats: Sequence[Repeat], plan: Plan) -> ClaimVerdict:
     able = [repeat for repeat in repeats if not lacks(claim.needs, figure, repeat.site)]
     if claim.only_published:
-        return ClaimVerdict(claim, NOT_TESTABLE, "only the published values can decide it")
+        return ClaimVerdict(claim, "not testable here", "only the published values can decide it")
     if claim.needs is not None and not able:
         lacking = lacks(claim.needs, figure, repeats[-1].site if repeats else None)
-        return ClaimVerdict(claim, NOT_TESTABLE, f"needs {listed(lacking)}")
+        return ClaimVerdict(claim, "not testable here", f"needs {listed(lacking)}")
     if claim.kind == "untested":
-        return ClaimVerdict(claim, NOT_TESTABLE, "no value that the lab measures decides it")
-    if left_out := unresolved(claim, plan) if able and able[0].form == "quick" else "":
-        return ClaimVerdict(claim, CANNOT_TELL, f"the short form does not measure it: {left_out}", further=REPEATS_MIN)
-    if not able:
-        return ClaimVerdict(claim, CANNOT_TELL, further=REPEATS_MIN)
-    values = tuple(_number_of(claim, repeat, plan) for repeat in able)
+        return ClaimVerdict(claim, "not testable here", "no value that the lab measures decides it")
+    left_out = unresolved(claim, plan) if able and able[0].form == "quick" else ""
+    if left_out or not able:
+        why = f"the short form does not measure it: {left_out}" if left_out else ""
+        return ClaimVerdict(claim, "cannot tell", why, further=REPEATS_MIN)
+    values = tuple(_number_of(claim, repeat) for repeat in able)
     verdict, interval, further = _decide(claim, values)
     why = "; ".join(dict.fromkeys(each.why for each in values if each.value is None and not each.broke))
-    return ClaimVerdict(claim, verdict, why, values, _parts(claim, values, plan), interval, further)
+    return ClaimVerdict(claim, verdict, why, values, _parts(claim, values), interval, further)
 
 
-def _number_of(claim: Claim, repeat: Repeat, plan: Plan) -> RepeatNumber:
+def _number_of(claim: Claim, repeat: Repeat) -> RepeatNumber:
     try:
-        return RepeatNumber(repeat, claim.number(repeat.points, plan))
+        return RepeatNumber(repeat, claim.number(repeat.points))
     except NoValue as error:
         # This machine may not be able to have the point that is missing.
-        left_out = ", ".join(f"{each.label} ({each.reason})" for each in repeat.left_out)
+        left_out = ", ".join(f"{label} ({reason})" for label, reason in repeat.left_out.items())
         why = f"{error}; this machine leaves out {left_out}" if left_out else str(error)
         return RepeatNumber(repeat, None, why, _is_broken(claim, repeat))
 
@@ -193,10 +189,10 @@ def _is_broken(claim: Claim, repeat: Repeat) -> bool:
         return False
 
 
-def _parts(claim: Claim, values: Sequence[RepeatNumber], plan: Plan) -> tuple[tuple[float, float], ...]:
+def _parts(claim: Claim, values: Sequence[RepeatNumber]) -> tuple[tuple[float, float], ...]:
     parts: dict[float, list[float]] = {}
     for each in values:
-        for place, _, value in claim.parts(each.repeat.points, plan) if each.value is not None else ():
+        for place, value in claim.parts(each.repeat.points) if each.value is not None else ():
             parts.setdefault(place, []).append(value)
     return tuple((place, mean_of(own)) for place, own in sorted(parts.items()))
 
@@ -231,10 +227,10 @@ def decide(values: Sequence[float], region: Region, *, on_logs: bool) -> Decisio
     """Judge numbers, one of each repeat, by Student's interval."""
     n, interval = len(values), interval_of(values, on_logs=on_logs)
     if interval is None:
-        return Decision(CANNOT_TELL, None, REPEATS_MIN - n)
+        return Decision("cannot tell", None, REPEATS_MIN - n)
     verdict = verdict_of(interval.low, interval.high, region)
-    if n < REPEATS_MIN or verdict == CANNOT_TELL:
-        return Decision(CANNOT_TELL, interval, _further(values, region, interval))
+    if n < REPEATS_MIN or verdict == "cannot tell":
+        return Decision("cannot tell", interval, _further(values, region, interval))
     return Decision(verdict, interval, 0)
 
 
@@ -242,22 +238,19 @@ def agree(as_asked: Sequence[bool]) -> Decision:
     """Judge an outcome, such as whether a point broke: every repeat has to agree, at least ``REPEATS_MIN`` of them."""
     n = len(as_asked)
     if len(set(as_asked)) > 1:
-        return Decision(CANNOT_TELL, None, None)
+        return Decision("cannot tell", None, None)
     if n < REPEATS_MIN:
-        return Decision(CANNOT_TELL, None, REPEATS_MIN - n)
-    return Decision(HELD if as_asked[0] else DID_NOT_HOLD, None, 0)
+        return Decision("cannot tell", None, REPEATS_MIN - n)
+    return Decision("held" if as_asked[0] else "did not hold", None, 0)
 
 
 def interval_of(values: Sequence[float], *, on_logs: bool = True) -> Interval | None:
-    """Return Student's interval over repeats; None for fewer than two. Equal values have an interval without width.
+    """Return Student's interval over repeats; None for fewer than two.
 
     It is taken on logarithms if that is asked for and no value is negative.
     """
     if len(values) < 2:
         return None
-    if min(values) == max(values):
-        # Through logarithms and back, 3 becomes 3.0000000000000004, which is outside [3, 3].
-        return Interval(values[0], values[0], values[0], CONFIDENCE, len(values), ON_VALUES)
     if on_logs and min(values) >= 0:
         return repeats_interval(values)
     return Interval(*around_mean(values, CONFIDENCE), CONFIDENCE, len(values), ON_VALUES)
@@ -273,8 +266,8 @@ def verdict_of(low: float, high: float, region: Region) -> Verdict:
     """Return the verdict on an interval: inside the region, wholly outside of it, or neither."""
     least, most = (end + sign * abs(end) * ROUNDING for end, sign in zip(region, (-1, 1), strict=True))
     if least <= low and high <= most:
-        return HELD
-    return DID_NOT_HOLD if high < least or low > most else CANNOT_TELL
+        return "held"
+    return "did not hold" if high < least or low > most else "cannot tell"
 
 
 def _further(values: Sequence[float], region: Region, interval: Interval) -> int | None:
@@ -285,7 +278,7 @@ def _further(values: Sequence[float], region: Region, interval: Interval) -> int
     for n in range(max(REPEATS_MIN, len(values) + 1), REPEATS_MAX + 1):
         half = t_quantile(CONFIDENCE, n - 1) * deviation / math.sqrt(n)
         low, high = (math.exp(end) if on_logs else end for end in (mean - half, mean + half))
-        if verdict_of(low, high, region) != CANNOT_TELL:
+        if verdict_of(low, high, region) != "cannot tell":
             return n - len(values)
     return None
 
@@ -301,15 +294,15 @@ def judge_published(claim: Claim, figure: Figure) -> PublishedVerdict | None:
     """
     if claim.on_published is None:
         return None
-    rows, plan, x = figure.fields.rows, plan_of(figure.sweep), figure.fields.chart.x
-    value = published_number(claim, x, rows, plan)
+    rows, x = figure.fields.rows, figure.fields.chart.x
+    value = published_number(claim, x, rows)
     on_logs = claim.kind != "exponent" and value > 0
     scale: Callable[[float], float] = math.log if on_logs else float
 
     def moved(place: int, sign: int) -> float:
         row = {**rows[place], "value": rows[place]["value"] + sign * rows[place]["error"]}
         try:
-            return scale(published_number(claim, x, [*rows[:place], row, *rows[place + 1 :]], plan))
+            return scale(published_number(claim, x, [*rows[:place], row, *rows[place + 1 :]]))
         except (NoValue, ValueError):
             # The error is larger than the value: only the other end has a logarithm.
             return scale(value)

@@ -11,21 +11,10 @@ from typing import NamedTuple
 
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
-from corda_lab.figures import repeats as stored_repeats
+from corda_lab.figures import repeats
 from corda_lab.figures.figure import Figure, Form, Places, metrics_of
 from corda_lab.figures.points import Point
-from corda_lab.figures.repeats import (
-    DIGEST_LENGTH,
-    PRESET,
-    WORKLOAD,
-    Calibration,
-    Machine,
-    Repeat,
-    Spoilt,
-    digest_of,
-    text_digest,
-)
-from corda_lab.knobs.shape import LAB_IMAGES
+from corda_lab.figures.repeats import Repeat
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results import folders, stored
@@ -68,25 +57,20 @@ def sweep_of(run: StoredRun) -> SweepFile:
 
 
 class Collected(NamedTuple):
-    """The repeats of a run, and those that have to be measured again."""
+    """The repeats of a run, and the numbers of those that have to be measured again, with the reason."""
 
-    repeats: tuple[Repeat, ...]
-    spoilt: tuple[Spoilt, ...]
+    repeats: list[Repeat]
+    spoilt: dict[int, str]
 
 
 def collect(run: StoredRun, metrics: Sequence[str]) -> Collected:
     """Return the repeats of a run with these metrics of each point. Raises LabError if it is not a run of a sweep."""
-    digest = digest_of(sweep_of(run))
+    digest = repeats.digest_of(sweep_of(run))
     in_order = sorted(run.steps, key=lambda step: step.window.load_started_at)
-    repeats: list[Repeat] = []
-    spoilt: list[Spoilt] = []
-    for number in range(1, run.sweep.repeats + 1):
-        steps = [step for step in in_order if step.repeat == number]
-        if why := _fault(run, steps):
-            spoilt.append(Spoilt(repeat=number, why=why))
-        else:
-            repeats.append(_repeat(run, digest, number, steps, metrics))
-    return Collected(tuple(repeat.model_copy(update={"spoilt": spoilt}) for repeat in repeats), tuple(spoilt))
+    steps = {number: [step for step in in_order if step.repeat == number] for number in range(1, run.sweep.repeats + 1)}
+    spoilt = {number: why for number, own in steps.items() if (why := _fault(run, own))}
+    whole = [_repeat(run, digest, number, own, metrics) for number, own in steps.items() if number not in spoilt]
+    return Collected([repeat.model_copy(update={"spoilt": spoilt}) for repeat in whole], spoilt)
 
 
 def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
@@ -106,13 +90,13 @@ def _fault(run: StoredRun, steps: Sequence[StepEntry]) -> str:
     if hours > REPEAT_HOURS_MAX:
         return f"took {hours:.0f} hours, so it is not of one day"
     speed = _calibration(steps)
-    moved = 1.0 if speed.before is None or speed.after is None else speed.after / speed.before
+    moved = speed[-1] / speed[0] if speed else 1.0
     if abs(moved - 1) > CALIBRATION_MOVED_MAX:
         return f"the machine's speed moved: the same work took {moved:.2f} times as long at its end"
     return ""
 
 
-def _calibration(steps: Sequence[StepEntry]) -> Calibration:
+def _calibration(steps: Sequence[StepEntry]) -> list[float]:
     """Return the means of the readings in both halves of a repeat.
 
     A reading lasts less than 50 ms. On a machine that shares its cores with others, single readings scatter by more
@@ -121,10 +105,9 @@ def _calibration(steps: Sequence[StepEntry]) -> Calibration:
     known = [step.calibration for step in steps if step.calibration is not None]
     times = [statistics.fmean(reading.values()) for each in known for reading in (each.before, each.after) if reading]
     if not times or len({each.work for each in known}) > 1:
-        return Calibration()
+        return []
     middle = len(times) // 2
-    before, after = (round(statistics.fmean(half), 3) for half in (times[:middle], times[middle:]))
-    return Calibration(before=before, after=after)
+    return [round(statistics.fmean(half), 3) for half in (times[:middle], times[middle:])]
 
 
 def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry], metrics: Sequence[str]) -> Repeat:
@@ -146,14 +129,14 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
         run=run.identity,
         lab_version=run.manifest.lab_version,
         commit=git.words if git.commit else None,
-        machine=Machine(cpu=host.cpu_model, cores=host.cpu_count or 1, memory_bytes=host.memory_bytes),
+        machine=repeats.machine_words(host.cpu_model, host.cpu_count or 1, host.memory_bytes),
+        cores=host.cpu_count or 1,
         images=dict(sorted(images.items())),
-        enterprise=all(is_enterprise_image(each.shape.get("CORDA_IMAGE", "")) for each in environments),
         calibration=_calibration(steps),
         sweep_digest=digest,
         files=_files_of(run, steps),
         points=[_point(step, metrics) for step in sorted(steps, key=lambda step: step.index)],
-        left_out=run.sweep.left_out,
+        left_out={each.label: each.reason for each in run.sweep.left_out},
     )
 
 
@@ -163,17 +146,12 @@ def _files_of(run: StoredRun, steps: Sequence[StepEntry]) -> dict[str, str]:
     texts = run.manifest.workload_files
     for step in steps:
         names = [step.workload, *([step.conditioning.workload] if step.conditioning else [])]
-        files |= {f"{WORKLOAD} {name}": text_digest(texts[name]) for name in names if name in texts}
+        files |= {f"{repeats.WORKLOAD} {name}": repeats.text_digest(texts[name]) for name in names if name in texts}
         environment = run.environment(step)
         if environment.preset_sha256:
             preset = environment.shape.get("NODE_PRESET", "")
-            files[f"{PRESET} {preset}"] = environment.preset_sha256[:DIGEST_LENGTH]
+            files[f"{repeats.PRESET} {preset}"] = environment.preset_sha256[: repeats.DIGEST_LENGTH]
     return dict(sorted(files.items()))
-
-
-def is_enterprise_image(image: str) -> bool:
-    """Return whether nodes of an image are Corda Enterprise: the lab did not build it, and its name says so."""
-    return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
 
 
 def _point(step: StepEntry, metrics: Sequence[str]) -> Point:
@@ -211,7 +189,7 @@ def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings
         spoilt = keep(stored.read(folder), figures, places).spoilt
         if not spoilt:
             break
-        again = seed + spoilt[0].repeat - 1
+        again = seed + min(spoilt) - 1
         seed += count
         # In the same direction, which is that of the parity (``sweeps.plan.steps_of``).
         seed += (seed - again) % 2
@@ -226,9 +204,9 @@ def measure(request: SweepRequest, figures: Sequence[Figure], settings: Settings
 def keep(run: StoredRun, figures: Sequence[Figure], places: Places) -> Collected:
     """Store the repeats of a run for the figures that its sweep serves, and say which of them are spoilt."""
     collected = collect(run, metrics_of(figures))
-    for spoilt in collected.spoilt:
-        ui.warn(f"repeat {spoilt.repeat} of {run.identity} does not count: {spoilt.why}")
-    for path in stored_repeats.write(collected.repeats, places.repeats):
+    for number, why in collected.spoilt.items():
+        ui.warn(f"repeat {number} of {run.identity} does not count: {why}")
+    for path in repeats.write(collected.repeats, places.repeats):
         ui.note(f"stored: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
     return collected
 

@@ -3,15 +3,12 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.results.sweep_parts import CommonFields
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.steps.parameters import AT, STEP
 from corda_lab.sweeps.file import SweepFile
@@ -23,11 +20,9 @@ FIRST, LAST, BEST = "first", "last", "best"
 Selection = Mapping[str, object]
 """What a point must have: a value, a tuple of values of which it has one, or ``first``, ``last`` or ``best``."""
 
-UNITS: Mapping[str, tuple[str, float]] = {
-    "ms": ("time", 1e-3), "s": ("time", 1.0), "min": ("time", 60.0),
-    "bytes": ("size", 1.0), "B": ("size", 1.0), "KB": ("size", 1e3), "MB": ("size", 1e6), "GB": ("size", 1e9),
-}  # fmt: skip
-"""Units with what they measure, and how many seconds or bytes they are."""
+TIMES = {"ms": 1e-3, "s": 1.0, "min": 60.0}
+SIZES = {"bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+"""Units, in seconds and in bytes. Only values of one kind are brought to one unit."""
 
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
@@ -38,19 +33,9 @@ class NoValue(Exception):  # noqa: N818 - it is an answer, not an error
     """Points do not give a value. The message says why."""
 
 
-def kind_of(unit: str) -> str:
-    """Return what a unit measures: a time, a size, a rate or a share. Only values of one kind are compared."""
-    if unit in UNITS:
-        return UNITS[unit][0]
-    if unit.endswith("/s"):
-        return "rate"
-    return "share" if unit.startswith("%") else unit
-
-
 def unit_scale(unit: str, other: str) -> float:
     """Return what a value in one unit is multiplied by to be in the other; 1 if they are not of one kind."""
-    (kind, scale), (other_kind, other_scale) = (UNITS.get(name, ("", 1.0)) for name in (unit, other))
-    return scale / other_scale if kind == other_kind else 1.0
+    return next((kind[unit] / kind[other] for kind in (TIMES, SIZES) if unit in kind and other in kind), 1.0)
 
 
 def text_of(value: object) -> str:
@@ -152,48 +137,13 @@ def choose(points: Sequence[Point], wanted: Selection, name: str) -> Point:
     return fitting[0]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The points of a sweep in one of its forms, in the order of the file, by what varies."""
-
-    points: tuple[Mapping[str, ParameterValue], ...]
-    constants: Mapping[str, Mapping[str, ParameterValue]]
-    """What each named step sets that does not vary (``set.depth``), by its name; ``""`` for the whole sweep."""
-
-    @cached_property
-    def axes(self) -> dict[str, list[ParameterValue]]:
-        """The values of what varies, by its name."""
-        axes: dict[str, list[ParameterValue]] = {}
-        for point in self.points:
-            for name, value in point.items():
-                if value not in (values := axes.setdefault(name, [])):
-                    values.append(value)
-        return axes
-
-    def number_at(self, point: Point, expression: str) -> float:
-        """Return the value of an expression at a point, of what varies and of what the sweep sets. Raises NoValue."""
-        known = {**self.constants.get(str(point.values.get(STEP, "")), {}), **point.values}
-        numbers: dict[str, float] = {}
-        for name in names_in(expression):
-            value = known.get(name)
-            if (number := number_of(value)) is None:
-                raise NoValue(f"{name} is {value!r} at {point.label}, which is no number")
-            numbers[name] = number
-        return evaluate(expression, numbers)
+Plan = Sequence[Mapping[str, ParameterValue]]
+"""The points of a sweep in one of its forms, in the order of the file, by what varies."""
 
 
 def plan_of(sweep: SweepFile) -> Plan:
     """Return the points of a sweep. Raises LabError if it has too many."""
-    fields = sweep.fields
-    named = {step.name: {**_set_by(fields), **_set_by(step)} for step in fields.steps or ()}
-    return Plan(tuple(step.point for step in points_of(sweep)), {"": _set_by(fields), **named})
-
-
-def _set_by(fields: CommonFields) -> dict[str, ParameterValue]:
-    given = fields.model_dump(exclude_none=True)
-    return {
-        f"{group}.{name}": value for group in ("load", "shape", "set") for name, value in given.get(group, {}).items()
-    }
+    return [step.point for step in points_of(sweep)]
 
 
 # The x of an exponent: an expression of numbers, names, + - * / and parentheses.
@@ -204,7 +154,10 @@ def names_in(expression: str) -> list[str]:
     return list(dict.fromkeys(_NAME.findall(expression)))
 
 
-def evaluate(expression: str, numbers: Mapping[str, float]) -> float:
-    """Return the value of an expression, given that of every name. Raises PolarsError if the text is none."""
-    value = pl.sql_expr(_NAME.sub(r'"\g<0>"', expression))
-    return float(pl.DataFrame([numbers]).select(value).item())
+def evaluate(expression: str, values: Selection) -> float:
+    """Return the value of an expression at a point. Raises NoValue, or PolarsError if the text is no expression."""
+    numbers = {name: number_of(values.get(name)) for name in names_in(expression)}
+    for name, number in numbers.items():
+        if number is None:
+            raise NoValue(f"{name} is {values.get(name)!r} at {label_of(values)}, which is no number")
+    return float(pl.DataFrame([numbers]).select(pl.sql_expr(_NAME.sub(r'"\g<0>"', expression))).item())

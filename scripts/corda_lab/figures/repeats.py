@@ -20,9 +20,9 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.figures.figure import Figure, Form
 from corda_lab.figures.points import Point, Stored
+from corda_lab.knobs.shape import LAB_IMAGES
 from corda_lab.lab import shape
 from corda_lab.paths import WORKLOADS
-from corda_lab.results.sweep import LeftOut
 from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.plan import points_of
 from corda_lab.text.words import listed, plural
@@ -37,31 +37,9 @@ NOT_MEASURED = {"description", "x", "repeats", "seed", "retries", "thresholds", 
 RESTORE = "Restore it with git, or delete it and measure again."
 
 
-class Machine(Stored):
-    """The machine. Fields that the operating system does not report are None."""
-
-    cpu: str | None
-    cores: int
-    memory_bytes: int | None
-
-    def __str__(self) -> str:
-        """``AMD EPYC, 2 cores, 25 GB``."""
-        memory = "" if self.memory_bytes is None else f", {self.memory_bytes / 1e9:.0f} GB"
-        return f"{self.cpu or 'unknown CPU'}, {plural(self.cores, 'core')}{memory}"
-
-
-class Calibration(Stored):
-    """How long a fixed piece of work took, in ms, mean over the cores; None where it was not measured.
-
-    Each is the mean of half of the readings; with a single reading on either side, of the first and the last step.
-    """
-
-    before: float | None = None
-    after: float | None = None
-
-    def __str__(self) -> str:
-        """``3.58 to 3.61``; a dash where it was not measured."""
-        return " to ".join(f"{time:.2f}" for time in (self.before, self.after) if time) or "–"
+def is_enterprise_image(image: str) -> bool:
+    """Return whether nodes of an image are Corda Enterprise: the lab did not build it, and its name says so."""
+    return not image.startswith(LAB_IMAGES) and "enterprise" in image.lower()
 
 
 class Site(NamedTuple):
@@ -70,13 +48,6 @@ class Site(NamedTuple):
     cores: int
     enterprise: bool
     """Whether the nodes are Corda Enterprise."""
-
-
-class Spoilt(Stored):
-    """A repeat that does not count, by its number in the run, and why."""
-
-    repeat: int
-    why: str
 
 
 class Repeat(Stored):
@@ -94,22 +65,26 @@ class Repeat(Stored):
     """The folder of its run in ``results/``."""
     lab_version: str
     commit: str | None
-    machine: Machine
+    machine: str
+    """``AMD EPYC, 2 cores, 25 GB``."""
+    cores: int
     images: dict[str, str]
     """The images of the Corda nodes: name → id."""
-    enterprise: bool = False
-    """Whether its nodes were Corda Enterprise."""
-    calibration: Calibration = Calibration()
+    calibration: list[float] = Field(default_factory=list)
+    """How long a fixed piece of work took, in ms: the means over the cores and over each half of the readings.
+
+    Empty where it was not measured.
+    """
     sweep_digest: str
     """Digest of what the sweep file says about the measurement. Repeats with different digests are not joined."""
     files: dict[str, str] = Field(default_factory=dict)
     """Digests of the workloads and presets that it was measured with: ``workload iou`` → digest. A repeat whose files
     are others today is not judged. Files that are not named are not known."""
     points: list[Point]
-    left_out: list[LeftOut] = Field(default_factory=list)
-    """The points that this machine cannot have."""
-    spoilt: list[Spoilt] = Field(default_factory=list)
-    """Repeats of the same run that do not count, and why."""
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """The points that this machine cannot have, and why."""
+    spoilt: dict[int, str] = Field(default_factory=dict)
+    """The numbers of the repeats of the same run that do not count, and why."""
 
     @property
     def file(self) -> str:
@@ -119,7 +94,7 @@ class Repeat(Stored):
 
     @property
     def site(self) -> Site:
-        return Site(self.machine.cores, self.enterprise)
+        return Site(self.cores, bool(self.images) and all(map(is_enterprise_image, self.images)))
 
     def lacking(self, metrics: Sequence[str]) -> list[str]:
         """Return the metrics that were never collected for it. If every point broke, it lacks none."""
@@ -212,15 +187,15 @@ def text_digest(text: str) -> str:
 
 def changed_files(files: Mapping[str, str]) -> list[str]:
     """Return the names of the files that are not today what they were: changed, or gone."""
-    return [name for name, digest in files.items() if digest != _digest_today(name)]
-
-
-def _digest_today(name: str) -> str:
-    kind, _, file = name.partition(" ")
-    if kind == PRESET:
-        return shape.preset_sha256(file)[:DIGEST_LENGTH]
-    path = WORKLOADS / f"{file}.yaml"
-    return text_digest(path.read_text(encoding="utf-8")) if path.is_file() else ""
+    changed = []
+    for name, digest in files.items():
+        kind, _, file = name.partition(" ")
+        path = WORKLOADS / f"{file}.yaml"
+        text = path.read_text(encoding="utf-8") if kind == WORKLOAD and path.is_file() else ""
+        today = shape.preset_sha256(file)[:DIGEST_LENGTH] if kind == PRESET else text_digest(text)
+        if digest != today:
+            changed.append(name)
+    return changed
 
 
 def are_of_one_start(figure: Figure, repeats: Sequence[Repeat]) -> bool:
@@ -243,8 +218,14 @@ def days(repeats: Iterable[Repeat]) -> str:
     return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
 
 
+def machine_words(cpu: str | None, cores: int, memory_bytes: int | None) -> str:
+    """Return a machine: ``AMD EPYC, 2 cores, 25 GB``. What the operating system does not report is None."""
+    memory = "" if memory_bytes is None else f", {memory_bytes / 1e9:.0f} GB"
+    return f"{cpu or 'unknown CPU'}, {plural(cores, 'core')}{memory}"
+
+
 def machines(repeats: Iterable[Repeat]) -> str:
-    return "; ".join(dict.fromkeys(str(repeat.machine) for repeat in repeats))
+    return "; ".join(dict.fromkeys(repeat.machine for repeat in repeats))
 
 
 def images(repeat: Repeat) -> str:
@@ -254,5 +235,5 @@ def images(repeat: Repeat) -> str:
 
 def spoilt(repeats: Iterable[Repeat]) -> list[str]:
     """Return which repeats of the same runs were measured and did not count, and why."""
-    known = {(repeat.run, each.repeat): each.why for repeat in repeats for each in repeat.spoilt}
+    known = {(repeat.run, number): why for repeat in repeats for number, why in repeat.spoilt.items()}
     return [f"repeat {number} of {run}: {why}" for (run, number), why in known.items()]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.figures.claims import CANNOT_TELL, VERDICTS, Claim
+from corda_lab.figures.claims import VERDICTS, Claim
 from corda_lab.figures.judge import NOT_MEASURED, REPEATS_MAX, ClaimVerdict, Judged
 from corda_lab.figures.points import label_of
 from corda_lab.text.words import amount, decimal_size, milliseconds, plural
@@ -88,7 +88,7 @@ def asked(claim: Claim) -> str:
 
 def further(verdict: ClaimVerdict) -> str:
     """Return how many more repeats would decide a claim that was measured, at the scatter seen."""
-    if verdict.verdict != CANNOT_TELL or not verdict.values:
+    if verdict.verdict != "cannot tell" or not verdict.values:
         return ""
     return f"over {REPEATS_MAX}" if verdict.further is None else str(verdict.further)
 

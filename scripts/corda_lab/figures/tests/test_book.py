@@ -11,11 +11,11 @@ from corda_lab.figures.book import cell
 from corda_lab.figures.figure import Places
 from corda_lab.figures.judge import Judged, judge
 from corda_lab.figures.measure import collect
-from corda_lab.figures.repeats import Calibration, Repeat, Spoilt, digest_of
+from corda_lab.figures.repeats import Repeat, digest_of
 from corda_lab.paths import ROOT
 from corda_lab.results.stored import StoredRun
 from support import figures
-from support.figures import FIGURE, SWEEP, with_latency_only, write_figures
+from support.figures import FIGURE, SWEEP, write_figures
 from support.pages import places as chart_places
 from support.pages import without_scripts
 
@@ -33,7 +33,7 @@ def test_the_published_document_is_that_of_the_committed_repeats(published: list
 
 
 def test_the_published_pictures_are_those_of_the_committed_repeats(published: list[Judged]) -> None:
-    expected = {one.name: book.picture(one).digest for one in published if book.shown(one)}
+    expected = {one.name: curves.chart_of(one).digest for one in published if book.has_picture(one)}
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in PUBLISHED.pictures.glob("*.svg")}
     assert drawn.keys() == expected.keys(), WRITE
     assert [name for name, digest in expected.items() if digest not in drawn[name]] == [], WRITE
@@ -106,8 +106,8 @@ def test_a_note_is_shown_unless_a_repeat_is_newer(
 
 
 def test_every_claim_and_repeat_is_told(written: Written, stored: Sequence[Repeat]) -> None:
-    timed = [one.model_copy(update={"calibration": Calibration(before=4.0, after=4.2)}) for one in stored]
-    timed[0] = timed[0].model_copy(update={"spoilt": [Spoilt(repeat=4, why="the machine's speed moved")]})
+    timed = [one.model_copy(update={"calibration": [4.0, 4.2]}) for one in stored]
+    timed[0] = timed[0].model_copy(update={"spoilt": {4: "the machine's speed moved"}})
     added = FIGURE.replace("- name: rises", "- name: rises\n    added: 2026-11-28")
     text = written("one", {"one": added}, timed)
     assert "> 1. The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat." in text
@@ -120,7 +120,7 @@ def test_every_claim_and_repeat_is_told(written: Written, stored: Sequence[Repea
         "corda-lab/node:4.10 (abababababab)",
         "0.2.0 at 0123456789ab with uncommitted changes",
     )
-    assert [row[1:5] for row in cells[:3]] == [[machine, images, "4.00 to 4.20", commit]] * 3
+    assert [row[1:5] for row in cells[:3]] == [[machine, images, "4.0 to 4.2", commit]] * 3
     held, did_not, untested = cells[3:6]
     assert (*held[:2], *held[4:6]) == ("rises", "1", "2 or more", "held")
     assert did_not[5] == "did not hold"
@@ -145,11 +145,6 @@ def test_repeats_that_share_a_start_are_marked(written: Written, places: Places,
     assert "n = 3)" in told("full", ["a"] * 3)
 
 
-def test_values_that_no_repeat_has_are_told(written: Written, stored: Sequence[Repeat]) -> None:
-    text = written("one", {"one": FIGURE}, [with_latency_only(one) for one in stored])
-    assert "  - shape.database h2, load.users 16: has no throughput" in text
-
-
 def test_a_cell_ends_where_it_should() -> None:
     assert (cell("a | b"), cell(""), cell("<b>")) == ("a \\| b", "–", "&lt;b&gt;")
 
@@ -168,7 +163,7 @@ def test_the_page_has_words_charts_claims_and_the_command(bursts: StoredRun, tmp
     text = " ".join(re.sub(r"<[^>]+>", " ", without_scripts(html)).split())
     assert "<h1>1 held, 1 did not hold, 1 not testable here</h1>" in html
     assert "<q>The throughput rises with the &lt;b&gt;load&lt;/b&gt; and then it is flat.</q>" in html
-    assert chart_places(html) == [curves.here(judged).id, curves.both(judged).id]
+    assert chart_places(html) == ["one"]
     assert 'href="report.html"' in html
     for shown in (
         "2 vCPU E5-2699C",

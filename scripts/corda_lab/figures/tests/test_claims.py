@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from corda_lab.figures.claims import Claim, slope
-from corda_lab.figures.points import NoValue, Plan, Point, choose, evaluate, names_in, text_of, unit_scale
+from corda_lab.figures.points import NoValue, Point, choose, evaluate, text_of, unit_scale
 from corda_lab.steps.entry import ParameterValue
-
-PLAN = Plan((), {"": {"set.depth": "10"}})
 
 
 def point(values: Mapping[str, ParameterValue], metrics: Mapping[str, float | None], broke: str | None = None) -> Point:
@@ -21,7 +19,7 @@ def point(values: Mapping[str, ParameterValue], metrics: Mapping[str, float | No
 
 def number(points: Sequence[Point], **fields: Any) -> float:
     """The number of a claim with these fields."""
-    return Claim.model_validate({"name": "a", "says": 1, "within": [0, None], **fields}).number(points, PLAN)
+    return Claim.model_validate({"name": "a", "says": 1, "within": [0, None], **fields}).number(points)
 
 
 def curve(values: Callable[[float], float | None], xs: Sequence[ParameterValue] = (1, 10, 40, 70)) -> list[Point]:
@@ -52,20 +50,13 @@ def test_the_exponent_of_a_power_law_is_its_power_in_any_unit(power: float) -> N
         # The peak is 12, so x starts at 36: the two points that are flat.
         (lambda x: min(x, 12), (1, 10, 40, 70), {"over": "load.users", "from": "3 x peak"}, 0),
         (lambda x: 5 + 2 * x, (0, 2, 5, 20), {"over": "load.users", "above": {"load.users": 0}}, 1),
-        # What does not vary comes from the sweep.
-        (lambda x: 40 * x * (x + 10), (1, 10, 40, 70), {"over": "load.users * (load.users + set.depth)"}, 1),
+        (lambda x: 40 * x * (x + 10), (1, 10, 40, 70), {"over": "load.users * (load.users + 10)"}, 1),
     ],
 )
 def test_an_exponent_is_of_the_points_that_its_fields_name(
     values: Callable[[float], float], xs: tuple[int, ...], fields: dict[str, Any], expected: float
 ) -> None:
     assert number(curve(values, xs), exponent="p50", **fields) == pytest.approx(expected, abs=1e-9)
-
-
-def test_an_exponent_takes_the_points_that_where_names() -> None:
-    points = [point({"n": n, "v": v}, {"p50": n ** (1 if v == "a" else 3)}) for n in (1, 5, 40) for v in "ab"]
-    assert number(points, exponent="p50", over="n", where={"v": "b"}) == pytest.approx(3)
-    assert number(points, exponent="p50", over="n", where={"v": "a", "n": [1, 5]}) == pytest.approx(1)
 
 
 def test_ratio_and_level() -> None:
@@ -97,11 +88,6 @@ def test_units_of_one_kind_are_converted(unit: str, other: str, scale: float) ->
 )
 def test_first_and_last_are_the_lowest_and_the_highest_number(word: str, xs: list[ParameterValue], x: object) -> None:
     assert choose(curve(lambda x: x, xs), {"load.users": word}, "p50").values["load.users"] == x
-
-
-def test_last_is_among_the_points_with_the_other_values() -> None:
-    points = [point({"step": step, "n": n}, {"p50": n}) for step, n in (("a", 4), ("a", 8), ("b", 10))]
-    assert number(points, level="p50", at={"step": "a", "n": "last"}) == 8
 
 
 def test_best_is_the_best_value_there_is() -> None:
@@ -172,7 +158,3 @@ NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
 )
 def test_the_value_of_an_expression_is_that_of_arithmetic(text: str, value: float) -> None:
     assert evaluate(text, NAMES) == value
-
-
-def test_names_of_an_expression_are_listed_once_in_their_order() -> None:
-    assert names_in("b * (a - b) * set.c") == ["b", "a", "set.c"]

@@ -54,7 +54,7 @@ def test_measured_values_have_an_interval_over_the_repeats(figure: Figure) -> No
 def test_one_repeat_has_no_interval_and_is_hollow(figure: Figure) -> None:
     found = judge(figure, repeats(1))
     assert measured(found)["low"].is_null().all()
-    assert curves.here(found).frame["is_hollow"].all()
+    assert curves.chart_of(found).frame.filter(~pl.col("series").str.starts_with("published"))["is_hollow"].all()
 
 
 def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure: Figure) -> None:
@@ -122,20 +122,10 @@ def test_named_steps_that_differ_in_their_number_are_on_one_curve(tmp_path: Path
     assert lines(found, "number") == {"issue": [1, 16], "pay": [64], "told apart by words": [16]}
 
 
-def test_of_two_points_at_one_place_the_second_has_a_curve_of_its_own(tmp_path: Path) -> None:
-    found = measured(named_steps(tmp_path, ""))
-    assert lines(found, "number") == {"": [1, 16, 64], "told apart by words": [16]}
-
-
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
     found, _ = normalised(named_steps(tmp_path, "by: step, "))
     ours = lines(found.filter(pl.col("origin") == "here"))
     assert (ours["issue"], ours["pay"]) == ([0.88, 1], [0.75])
-
-
-def test_a_point_that_broke_is_not_on_the_curve(tmp_path: Path) -> None:
-    found = measured(named_steps(tmp_path, "by: step, ", broke=["issue 16"]))
-    assert lines(found, "number")["issue"] == [1]
 
 
 def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: str = SWEEP) -> Figure:
@@ -147,16 +137,15 @@ def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: st
 @pytest.mark.parametrize(
     "published",
     [
-        "{id: IIT-3.4, x: requests in 1s, y: throughput, beside: x}",
         "{id: IIT-3.5, x: requests in 1s, y: mean latency}",
         # A single value would only be 1.
         "{id: IIT-txt, x: requests in 1s, y: mean latency, beside: x}",
     ],
 )
-def test_published_values_of_another_kind_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
+def test_published_values_without_a_place_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
     found = judge(with_published(tmp_path, published), repeats(1))
     assert normalised(found)[0]["origin"].unique().to_list() == ["here"]
-    assert "The published values are of another kind" in curves.both(found).caption
+    assert curves.chart_of(found).title == "Here: latency p50"
 
 
 COCONUT = "{workload: DoNothing.DoNothing, edition: OS 4.8.6}"
@@ -195,14 +184,7 @@ def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
     assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
 
 
-def test_without_repeats_there_is_only_the_published_curve(figure: Figure) -> None:
-    found = judge(figure, [])
-    assert curves.here(found).is_empty
-    assert list(curves.both(found).looks) == ["published: OS 3.3"]
-
-
-def test_an_axis_with_a_wide_range_is_logarithmic(tmp_path: Path, figure: Figure) -> None:
-    assert curves.here(judge(figure, repeats(1))).axis == "zero"
-    wide = figure_of(tmp_path, CLAIM, sweep=SWEEP.replace("40, 70]", "40, 200]"))
-    points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (1, 200)]
-    assert curves.here(judge(wide, [repeat_of(1, lambda _: {"p50": 1.0}, points=points)])).axis == "log"
+def test_an_axis_with_a_wide_range_is_logarithmic() -> None:
+    assert curves._axis(pl.Series([1.0, 70.0])) == "zero"
+    assert curves._axis(pl.Series([1.0, 200.0])) == "log"
+    assert curves._axis(pl.Series([1.0, None])) == "category"

@@ -110,7 +110,7 @@ LEVEL, POINT = "level: p50, within: [1, 2]", "at: {load.users: 1}"
         (f"level: outcome, {POINT}", "outcome needs broken"),
         (f"level: outcome, {POINT}, broken: true, within: [1, 1]", "within: not with outcome"),
         ("exponent: p50, over: user, within: [1, 2]", "user is None"),
-        ("exponent: p50, over: set.depth, within: [1, 2]", "several points have the same set.depth"),
+        ("exponent: p50, over: load.users * 0 + 1, within: [1, 2]", "several points have the same"),
         ("exponent: p50, over: load.users, from: 70, within: [1, 2]", "an exponent needs two points, and 1 has"),
         (f"{LEVEL}, at: {{load.users: 1, shape.corda: 4.10}}", "no point has load.users 1, shape.corda 4.1"),
         (f'{LEVEL}, at: {{shape.corda: "4.9"}}', "4 points have shape.corda 4.9"),
@@ -127,12 +127,6 @@ LEVEL, POINT = "level: p50, within: [1, 2]", "at: {load.users: 1}"
 def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problem: str) -> None:
     (line,) = told(tmp_path, f"name: a, says: ours, {claim}")
     assert problem in line.partition("claims[0]")[2]
-
-
-def test_a_deviation_may_be_a_number(tmp_path: Path) -> None:
-    path = write_figure(tmp_path, SOUND, deviations="[{published: 800, here: 16, because: two cores, touches: []}]")
-    (deviation,) = read_figure(path, tmp_path).fields.deviations
-    assert (deviation.published, deviation.here) == (800, 16)
 
 
 def test_a_claim_that_cannot_be_tested_here_may_name_other_points(tmp_path: Path) -> None:
@@ -168,16 +162,6 @@ def test_figures_of_one_sweep_and_their_metrics(tmp_path: Path) -> None:
     assert metrics_of([outcome]) == ["p50"]
 
 
-def test_a_sentence_may_be_of_another_document(tmp_path: Path) -> None:
-    line = "  - Latency also increases in a linear fashion.\n"
-    head = HEAD.replace(line, "  - {document: r3-blog-2020, text: Latency increases.}\n")
-    fields = read_figure(write_figure(tmp_path, SOUND, head=head), tmp_path).fields
-    assert [(one.document, one.text) for one in fields.words] == [
-        ("r3-blog-2020", "Latency increases."),
-        (None, "The throughput is around 8."),
-    ]
-
-
 # The figures of the repository. Reading them checks every name.
 
 
@@ -194,7 +178,7 @@ def test_every_claim_has_the_reason_for_its_region_and_every_axis_a_title(figure
 def test_what_a_person_found_has_no_measured_number(figure: Figure) -> None:
     """The numbers of the book are those of its repeats, and later ones are others. What varies, and the share that a
     sentence names, are no measured numbers."""
-    given = {str(value) for point in plan_of(figure.sweep).points for value in point.values()}
+    given = {str(value) for point in plan_of(figure.sweep) for value in point.values()}
     given |= {word for name in given for word in name.split()}
     said = " ".join(sentence.text for sentence in figure.fields.words).replace(" ", "")
     for claim in figure.fields.claims:

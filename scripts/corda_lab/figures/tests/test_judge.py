@@ -10,14 +10,13 @@ import pytest
 from scipy import stats
 
 from corda_lab.figures import words
-from corda_lab.figures.claims import CANNOT_TELL, DID_NOT_HOLD, HELD, Region, Verdict, slope
+from corda_lab.figures.claims import Region, Verdict, slope
 from corda_lab.figures.judge import ClaimVerdict, agree, decide, interval_of, judge, verdict_of
 from corda_lab.figures.points import fits
 from corda_lab.figures.published import read_published
 from corda_lab.figures.repeats import Repeat
-from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.entry import ParameterValue
-from support.claims import HEAD, POINTS, SWEEP, Values, figure_of, repeat_of
+from support.claims import HEAD, POINTS, Values, figure_of, repeat_of
 
 INF = math.inf
 LINEAR = "name: linear, says: 1, exponent: p50, over: load.users, from: 10, within: [0.7, 1.3]"
@@ -63,17 +62,6 @@ def test_the_first_curve_is_judged_if_a_claim_names_none(tmp_path: Path) -> None
     assert (found.verdict, found.why) == ("did not hold", "")
 
 
-def test_a_ratio_across_curves(tmp_path: Path) -> None:
-    points = 'of: {shape.corda: "4.10", load.users: 40}, to: {load.users: 40}'
-    claim = f"name: a, says: ours, ratio: p50, {points}, within: [2, null]"
-    assert verdict(tmp_path, claim, repeats(3)).estimate == pytest.approx(40)
-
-
-def test_two_repeats_decide_nothing(tmp_path: Path) -> None:
-    found = verdict(tmp_path, LINEAR, repeats(2))
-    assert (found.verdict, found.why, found.further) == ("cannot tell", "", 1)
-
-
 def test_without_repeats_nothing_is_measured(tmp_path: Path) -> None:
     found = verdict(tmp_path, f"{LINEAR}, found: {{date: 2026-11-24, text: It queues.}}", [])
     assert (found.verdict, found.label, found.values, found.n) == ("cannot tell", "not measured yet", (), 0)
@@ -108,17 +96,13 @@ def test_a_repeat_without_the_point_says_why_and_does_not_count(tmp_path: Path) 
 
 
 def test_a_point_that_the_machine_cannot_have_is_named(tmp_path: Path) -> None:
-    left_out = [LeftOut(label="70 users", reason="needs 8 cores")]
+    left_out = {"70 users": "needs 8 cores"}
     given = [one.model_copy(update={"left_out": left_out}) for one in repeats(3, points=POINTS[:3])]
     found = verdict(tmp_path, GROWS.replace("last", "70"), given)
     assert found.why.endswith(
         "no point has shape.corda 4.9, load.users 70; this machine leaves out 70 users (needs 8 cores)"
     )
     assert verdict(tmp_path, GROWS, given).estimate == pytest.approx(40)
-
-
-def test_a_repeat_of_which_every_point_broke_lacks_nothing() -> None:
-    assert repeat_of(1, linear(), broke=POINTS).lacking(["p50"]) == []
 
 
 def test_repeats_of_several_kinds_never_share_an_interval(tmp_path: Path) -> None:
@@ -177,40 +161,19 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("needs", "why"),
+    ("needs", "why", "met"),
     [
-        ("cores: 7", "needs 7 cores"),
-        ("software: Braid", "needs Braid, which is not part of the lab"),
-        ("users: 256", "needs 256 users in configs/sweeps/own.yaml"),
-        ("enterprise: true, cores: 32", "needs Corda Enterprise and 32 cores"),
+        ("enterprise: true, cores: 7", "needs Corda Enterprise and 7 cores", {"enterprise": True, "cores": 8}),
+        ("users: 256", "needs 256 users in configs/sweeps/own.yaml", {}),
+        ("software: Braid", "needs Braid, which is not part of the lab", {}),
     ],
 )
-def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: str) -> None:
-    found = verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3))
-    assert (found.verdict, found.why) == ("not testable here", why)
-
-
-@pytest.mark.parametrize(("needs", "fields"), [("enterprise: true", {"enterprise": True}), ("cores: 7", {"cores": 8})])
-def test_where_a_need_is_met_the_claim_is_judged(tmp_path: Path, needs: str, fields: Mapping[str, Any]) -> None:
-    assert verdict(tmp_path, f"{LINEAR}, needs: {{{needs}}}", repeats(3, **fields)).verdict == "held"
-
-
-def test_what_no_number_can_test_is_never_judged(tmp_path: Path) -> None:
-    claim = "name: a, says: 1, because: It is too large., needs: {enterprise: true}"
-    for given in (repeats(3), repeats(3, enterprise=True)):
+def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: str, met: Mapping[str, Any]) -> None:
+    claim = f"{LINEAR}, needs: {{{needs}}}"
+    for given in ([], repeats(3)):
         found = verdict(tmp_path, claim, given)
-        assert (found.verdict, found.values) == ("not testable here", ())
-
-
-def test_users_of_the_sweep_are_a_need(tmp_path: Path) -> None:
-    one = SWEEP.replace("  load.users: [1, 10, 40, 70]\n", "").partition("quick:")[0].replace("x: load.users\n", "")
-    chart = '{x: shape.corda, y: p50, anchor: {shape.corda: "4.9"}}'
-    head = HEAD.replace("{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}", chart)
-    claim = 'name: a, says: 1, level: p50, at: {shape.corda: "4.9"}, within: [1, 2], needs: {users: 40}'
-    for users, label in ((39, "not testable here"), (40, "cannot tell")):
-        figure = figure_of(tmp_path, claim, head=head, sweep=f"load: {{users: {users}}}\n{one}")
-        (found,) = judge(figure, [repeat_of(1, lambda _: {"p50": 1.5})]).verdicts
-        assert found.verdict == label
+        assert (found.verdict, found.why) == ("not testable here", why)
+    assert not met or verdict(tmp_path, claim, repeats(3, **met)).verdict == "held"
 
 
 def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: Path) -> None:
@@ -225,7 +188,7 @@ def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: 
 # The verdict on numbers.
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_intervals_are_those_of_scipy(seed: int) -> None:
     source = random.Random(seed)
     values = [source.lognormvariate(0, 0.3) for _ in range(source.randint(2, 8))]
@@ -240,19 +203,14 @@ def test_intervals_are_those_of_scipy(seed: int) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "region", "expected"),
     [
-        (0.7, 1.3, (0.7, 1.3), HELD),
-        (0.69, 1.2, (0.7, 1.3), CANNOT_TELL),
-        (0.8, 1.31, (0.7, 1.3), CANNOT_TELL),
-        (0.1, 9, (0.7, 1.3), CANNOT_TELL),
-        (0.1, 0.69, (0.7, 1.3), DID_NOT_HOLD),
-        (0.1, 0.7, (0.7, 1.3), CANNOT_TELL),
-        (1.31, 9, (0.7, 1.3), DID_NOT_HOLD),
-        (2.1, 900, (2, INF), HELD),
-        (1.9, 900, (2, INF), CANNOT_TELL),
-        (-9, 0.5, (-INF, 1.5), HELD),
-        (1.6, 2, (-INF, 1.5), DID_NOT_HOLD),
-        (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), HELD),
-        (5, 5, (4, 4), DID_NOT_HOLD),
+        (0.7, 1.3, (0.7, 1.3), "held"),
+        (0.69, 1.2, (0.7, 1.3), "cannot tell"),
+        (0.1, 9, (0.7, 1.3), "cannot tell"),
+        (0.1, 0.69, (0.7, 1.3), "did not hold"),
+        (1.31, 9, (0.7, 1.3), "did not hold"),
+        (2.1, 900, (2, INF), "held"),
+        (1.6, 2, (-INF, 1.5), "did not hold"),
+        (0.3 - 1e-16, 0.1 + 0.2, (0.3, 0.3), "held"),
     ],
 )
 def test_inside_outside_or_neither(low: float, high: float, region: Region, expected: Verdict) -> None:
@@ -262,15 +220,15 @@ def test_inside_outside_or_neither(low: float, high: float, region: Region, expe
 @pytest.mark.parametrize(
     ("values", "region", "expected"),
     [
-        ([3.0, 3.1, 3.2], (2, INF), (HELD, 0)),
-        ([3.1, 3.1], (2, INF), (CANNOT_TELL, 1)),
-        ([3.0], (2, INF), (CANNOT_TELL, 2)),
-        ([], (2, INF), (CANNOT_TELL, 3)),
+        ([3.0, 3.1, 3.2], (2, INF), ("held", 0)),
+        ([3.1, 3.1], (2, INF), ("cannot tell", 1)),
+        ([3.0], (2, INF), ("cannot tell", 2)),
+        ([], (2, INF), ("cannot tell", 3)),
         # exp(log(3)) is 3.0000000000000004.
-        ([3.0, 3.0, 3.0], (3, 3), (HELD, 0)),
-        ([0.0, 0.0, 0.1], (0, 1), (HELD, 0)),
-        ([-0.1, 0.0, 0.1], (-1, 1), (HELD, 0)),
-        ([0.9, 1.0, 1.1], (1.0, INF), (CANNOT_TELL, None)),
+        ([3.0, 3.0, 3.0], (3, 3), ("held", 0)),
+        ([0.0, 0.0, 0.1], (0, 1), ("held", 0)),
+        ([-0.1, 0.0, 0.1], (-1, 1), ("held", 0)),
+        ([0.9, 1.0, 1.1], (1.0, INF), ("cannot tell", None)),
     ],
 )
 def test_three_repeats_decide_if_their_interval_does(
@@ -280,7 +238,7 @@ def test_three_repeats_decide_if_their_interval_does(
     assert (found.verdict, found.further) == expected
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do_not(seed: int) -> None:
     source = random.Random(seed)
     region = (0.95, 1.05)
@@ -297,18 +255,18 @@ def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do
         return verdict_of(mean - half, mean + half, region)
 
     assert found.further >= 1
-    assert verdict(n + found.further) != CANNOT_TELL
-    assert all(verdict(repeats) == CANNOT_TELL for repeats in range(n, n + found.further))
+    assert verdict(n + found.further) != "cannot tell"
+    assert all(verdict(repeats) == "cannot tell" for repeats in range(n, n + found.further))
 
 
 @pytest.mark.parametrize(
     ("as_asked", "expected", "further"),
     [
-        ([True] * 3, HELD, 0),
-        ([False] * 3, DID_NOT_HOLD, 0),
-        ([True, True, False], CANNOT_TELL, None),
-        ([True, True], CANNOT_TELL, 1),
-        ([], CANNOT_TELL, 3),
+        ([True] * 3, "held", 0),
+        ([False] * 3, "did not hold", 0),
+        ([True, True, False], "cannot tell", None),
+        ([True, True], "cannot tell", 1),
+        ([], "cannot tell", 3),
     ],
 )
 def test_an_outcome_is_decided_by_repeats_that_agree(
@@ -320,35 +278,18 @@ def test_an_outcome_is_decided_by_repeats_that_agree(
 # The published values.
 
 
-def test_every_published_value_is_read() -> None:
-    rows = read_published()
-    assert len(rows) == 255
-    assert sum(row["id"].startswith("COCO") for row in rows) == 96
-    assert [row["metric"] for row in rows if row["value"] is None and not row["id"].startswith("COCO")] == [
-        "added database latency that hurts"
-    ]
-
-
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
+        # As it was read off, printed, or scattered over the runs and over the flows.
         ({"id": "R3-LAT", "edition": "CE 4.3", "x": 4}, 45),
-        ({"id": "R3-TPS", "edition": "CE 4.5", "x": 10}, 0.6),
         ({"id": "IIT-3.4", "x": 60}, 0.00005),
-        ({"id": "IIT-3.8", "x": "before"}, 9.464),
-        ({"id": "R3-ATT", "x": 10}, 0.5),
+        ({"id": "COCO", "edition": "OS 4.8.6", "workload": "DoNothing.DoNothing", "x": 20}, 0.04359),
         ({"id": "R3-VAR", "x": "default", "metric": "throughput"}, 3.95),
-        ({"id": "R3-VAR", "x": "artemis-infrequent-flush", "metric": "mean latency"}, 258.5),
-        (
-            {"id": "COCO", "edition": "OS 4.8.6", "workload": "DoNothing.DoNothing", "x": 20, "metric": "throughput"},
-            0.04359,
-        ),
     ],
 )
-def test_a_value_is_as_exact_as_it_was_printed_read_off_or_repeated(
-    columns: dict[str, str | float], error: float
-) -> None:
-    (row,) = (row for row in read_published() if fits(row, columns))
+def test_a_published_value_has_the_largest_of_its_errors(columns: dict[str, str | float], error: float) -> None:
+    row = next(row for row in read_published() if fits(row, columns))
     assert row["error"] == pytest.approx(error, rel=1e-3)
 
 
@@ -358,8 +299,6 @@ source: {document: r3-results, place: variants}
 words: [Frequent flushing lowers the throughput.]
 conditions: Enterprise 4.5
 published:
-  - {id: R3-VAR, x: variant, y: throughput, by: edition}
-  - {id: R3-VAR, x: variant, y: mean latency, by: edition}
   - {id: IIT-3.8, x: moment, y: resident memory of PartyA}
   - {id: R3-ATT, x: MB, y: throughput}
 sweep: own
@@ -370,17 +309,10 @@ chart: {x: load.users, y: throughput, anchor: {load.users: 10, shape.corda: "4.9
 @pytest.mark.parametrize(
     ("of", "to", "within", "expected"),
     [
-        # 255.6 ÷ 256.3, each with a standard deviation of 1.5 %: lower or not, they do not tell.
-        (
-            "id: R3-VAR, metric: throughput, x: artemis-frequent-flush",
-            "metric: throughput, x: default",
-            "[null, 1]",
-            CANNOT_TELL,
-        ),
-        # 946.56 ÷ 946.40 MB, each read off with 1 %.
-        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", CANNOT_TELL),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", HELD),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", DID_NOT_HOLD),
+        # 946.56 ÷ 946.40 MB, each read off with 1 %: lower or not, they do not tell.
+        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", "cannot tell"),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", "held"),
+        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", "did not hold"),
     ],
 )
 def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
@@ -438,14 +370,14 @@ def test_the_worked_example_that_held() -> None:
     found = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
     assert found.interval is not None
     ends = found.interval.estimate, found.interval.low, found.interval.high
-    assert (found.verdict, *(round(end, 3) for end in ends)) == (HELD, 0.957, 0.832, 1.082)
+    assert (found.verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
 
 
 def test_the_worked_example_that_cannot_be_told() -> None:
     found = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
     assert found.interval is not None
     assert (round(found.interval.low, 3), round(found.interval.high, 3)) == (0.940, 1.092)
-    assert (found.verdict, found.further) == (CANNOT_TELL, 3)
+    assert (found.verdict, found.further) == ("cannot tell", 3)
     low, high = (math.exp(0.01294 + sign * 2.571 * 0.0303 / math.sqrt(6)) for sign in (-1, 1))
     assert (round(low, 3), round(high, 3)) == (0.981, 1.046)
 
@@ -468,10 +400,8 @@ def test_the_worked_example_of_published_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "value", "within", "here", "asked"),
     [
-        ("throughput", 8.16, "[null, 10]", "8.16 flows/s", "at most 10 flows/s"),
         ("sent_bytes_per_flow.PartyA", 216_000.0, "[50000, 250000]", "216 KB", "50 KB to 250 KB"),
         ("gc_seconds_per_flow.PartyA", 0.00502, "[null, 0.01]", "5.02 ms", "at most 10 ms"),
-        ("gc_seconds_per_flow.PartyA", 1.5, "[1, null]", "1.5 s", "1 s or more"),
     ],
 )
 def test_a_level_and_its_region_have_the_unit_of_the_metric(
