@@ -65,14 +65,6 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
     assert "--arrivals burst" in report_html(folder)
 
 
-def test_a_wide_interval_does_not_flatten_the_curve(tmp_path: Path) -> None:
-    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=0.2)
-    chart = report_charts(store_sweep(tmp_path, two))["curve-throughput"]
-    largest = max(chart.frame["y"])
-    assert max(chart.frame["high"].drop_nulls()) > 2 * largest
-    assert chart.y_max == pytest.approx(2 * largest)
-
-
 def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=1.0))
     wide = Analysis(stored.read(folder)).points[1]
@@ -224,17 +216,6 @@ def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
     assert (chart.id, chart.y_title) == ("curve-cpu-percent-partya", "%")
     curves = chart.frame.filter(pl.col("series").is_in(list(curve_looks(chart))))
     assert sorted(curves["y"]) == sorted(point.estimate("cpu_percent.PartyA").value or 0 for point in analysis.points)
-
-
-def test_the_values_that_no_other_table_has_are_listed_by_point(sweep: Path) -> None:
-    titles, rows = tables.values_by_point(Analysis(stored.read(sweep)).points)
-    assert len(titles) == 2 + 6
-    names = {name for _, name, *_ in rows}
-    assert {"cpu_percent", "latency_mean", "cpu_seconds_per_flow", "goodput"} <= names
-    assert not {"throughput", "p95", "burst_total"} & names
-    with StringIO(report_file(sweep, "summary.csv")) as file:
-        columns = next(csv.DictReader(file))
-    assert {"latency_mean_ms", "cpu_percent", "cpu_seconds_per_flow_low", "goodput_per_second"} <= columns.keys()
 
 
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
