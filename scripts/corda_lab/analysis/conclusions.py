@@ -144,11 +144,13 @@ class Analysis:
         met = self.judged.tops or ([] if self.run.is_sweep else self.points)
         if self.searches:
             met = [search.failed for search in self.searches if search.failed is not None]
-        return {point.label: self.saturated(point) or "no monitored resource was saturated" for point in met}
+        return {point.label: self._limit_at(point) for point in met}
 
-    def saturated(self, point: Point) -> str:
-        """``host CPU (97 % of 2 cores, PartyA 1.20)``; empty if no resource was saturated at a point."""
-        return ", ".join(f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated)
+    def _limit_at(self, point: Point) -> str:
+        if point.valid and point.keeps_rate and all(step.open_load for step in point.valid):
+            return "none, because the system kept up with the offered rate"
+        saturated = [f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated]
+        return ", ".join(saturated) or "no monitored resource was saturated"
 
     @cached_property
     def notes(self) -> list[Note]:

@@ -91,17 +91,17 @@ class MetricComparisons:
     strata: list[list[Point]]
     tops: list[Point]
     pairs: Mapping[tuple[str, str], PointComparison]
+    """Of the second point with the first, by their keys, in both directions."""
     planned: list[PointComparison]
     """Pairs of points that differ in one parameter only. The point with its first value comes first."""
+
+    def between(self, first: Point, second: Point) -> PointComparison:
+        return self.pairs[first.key, second.key]
 
     def against(self, point: Point) -> list[PointComparison]:
         """The comparisons of every other point of its stratum that has a valid step with a point."""
         stratum = next(members for members in self.strata if any(member is point for member in members))
         return [self.between(point, other) for other in stratum if other is not point and other.valid]
-
-    def between(self, first: Point, second: Point) -> PointComparison:
-        """The comparison of ``second`` with ``first``, two points of one stratum."""
-        return _between(self.pairs, first, second)
 
     @property
     def shown(self) -> list[PointComparison]:
@@ -111,22 +111,20 @@ class MetricComparisons:
         return [*self.planned, *(pair for pair in others if {pair.first.key, pair.second.key} not in planned)]
 
 
-def _between(pairs: Mapping[tuple[str, str], PointComparison], first: Point, second: Point) -> PointComparison:
-    pair = pairs.get((first.key, second.key))
-    return pair if pair is not None else pairs[second.key, first.key].turned()
-
-
 def judge(run: StoredRun, all_points: Sequence[Point]) -> MetricComparisons:
     """Compare all points of a run that may be compared, by the metric of ``judged_metric``."""
     metric, layers = judged_metric(run, all_points), strata(all_points)
+    pairs: dict[tuple[str, str], PointComparison] = {}
     family = [pair for stratum in layers for pair in combinations(stratum, 2)]
-    pairs = {(pair.first.key, pair.second.key): pair for pair in compare_all(family, metric, paired=True)}
+    for pair in compare_all(family, metric, paired=True):
+        pairs[pair.first.key, pair.second.key] = pair
+        pairs[pair.second.key, pair.first.key] = pair.turned()
     return MetricComparisons(
         metric,
         layers,
         [top for stratum in layers if (top := best(stratum, metric)) is not None],
         pairs,
-        [_between(pairs, *pair) for stratum in layers for pair in planned_pairs(run, stratum)],
+        [pairs[base.key, other.key] for stratum in layers for base, other in planned_pairs(run, stratum)],
     )
 
 

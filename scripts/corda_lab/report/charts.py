@@ -389,52 +389,21 @@ class Resource:
 
 RESOURCES = (
     Resource(
-        "cpu",
-        "CPU",
-        "Cores that each node uses. If they add up to all cores of the machine, the CPU is the limit.",
-        "cores",
-        "node_cpu_cores",
+        "cpu", "CPU", "If the nodes need all cores of the machine, the CPU is the limit.", "cores", "node_cpu_cores"
     ),
-    Resource(
-        "memory",
-        "Memory",
-        "The heap of each node, and what its JVM needs besides.",
-        "MiB",
-        "node_resident_bytes",
-        1 / MIB,
-    ),
-    Resource(
-        "heap",
-        "Heap",
-        "A sawtooth at a constant level is normal. A rising one shows a leak, or a heap that is too small.",
-        "MiB",
-        "node_heap_used_bytes",
-        1 / MIB,
-    ),
-    Resource(
-        "gc",
-        "Garbage collection",
-        "Below 5 % of the time is good. Above 20 %, the heap is too small for this load.",
-        "% of time",
-        "node_gc_share",
-        100.0,
-    ),
+    Resource("memory", "Memory", "The heap, and what each JVM needs besides.", "MiB", "node_resident_bytes", 1 / MIB),
+    Resource("heap", "Heap", "One that rises shows a leak, or is too small.", "MiB", "node_heap_used_bytes", 1 / MIB),
+    Resource("gc", "Garbage collection", "Above 20 %, the heap is too small.", "% of time", "node_gc_share", 100.0),
     Resource(
         "queues",
         "Artemis queue depth",
-        "Messages that wait in the broker of each node (in: for the node, out: for its peers). Rising values show a "
-        "node that does not keep up.",
+        "Messages in the broker of each node, for the node (in) or its peers (out). Rising: a node does not keep up.",
         "messages",
         "artemis_queue_messages",
         node=NODE + label("queue").replace_strict({"inbound": " in", "peer": " out"}, default=None),
     ),
     Resource(
-        "lab-cost",
-        "The lab's own cost",
-        "Cores that bridge, generator and monitoring use, and that nodes on the same machine cannot.",
-        "cores",
-        "lab_cpu_cores",
-        node=label("job"),
+        "lab-cost", "The lab's own cost", "Cores that nodes cannot use.", "cores", "lab_cpu_cores", node=label("job")
     ),
 )
 """The charts of what nodes and the lab itself used, in the order of the page."""

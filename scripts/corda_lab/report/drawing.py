@@ -45,13 +45,18 @@ HOVER_COUNT = 80
 PNG_PIXELS_PER_INCH = 300
 
 LINES = ("line", "area", "steps")
+SAID_TWICE = re.compile(r' (?:aria-[a-z]+|role|pointer-events)="[^"]*"| opacity="1"')
+"""Attributes of the parts of a picture that change nothing on a page: the picture as a whole has a name."""
+PLACES = re.compile(r' (?:d|transform|x|y|x2|y2|width|height)="[^"]*"')
 
 
 def svg(chart: Chart) -> str:
     """The picture inside a page, whose custom properties have its colours."""
-    found = _hatched(_draw(chart, PAGE_WIDTHS[chart.width]))
     name = escape(f"{chart.title}, {chart.y_title}" if chart.y_title else chart.title)
-    return re.sub(r'class="marks" width="[\d.]+" height="[\d.]+"', f'role="img" aria-label="{name}"', found, count=1)
+    drawn = _hatched(_draw(chart, PAGE_WIDTHS[chart.width]))
+    # A hundredth of a pixel is not seen.
+    drawn = PLACES.sub(lambda place: re.sub(r"\.(\d\d)\d+", r".\1", place[0]), SAID_TWICE.sub("", drawn))
+    return re.sub(r'class="marks" width="[\d.]+" height="[\d.]+"', f'role="img" aria-label="{name}"', drawn, count=1)
 
 
 def write(charts: Iterable[Chart], folder: Path, *, suffixes: Sequence[str] = ("png", "svg")) -> list[Path]:

@@ -54,16 +54,13 @@ DARK = {role: dark for role, (_, dark) in ROLES.items()}
 GROUP_COUNT = sum(role.startswith("group-") for role in ROLES)
 
 
-def css() -> str:
-    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``. Paper is always light."""
-    dark = _theme(':root[data-theme="dark"]', "dark", DARK)
-    return f"{_theme(':root', 'light', LIGHT)}@media screen {{\n{dark}}}\n"
+def css(*, has_switch: bool = True) -> str:
+    """The CSS of both themes, with the roles as custom properties: ``--main``, ``--group-0``. Paper is always light.
 
-
-def css_of_system() -> str:
-    """The same properties for a page or a picture without a script: the theme is that of the system."""
-    dark = _theme(":root", "dark", DARK)
-    return f"{_theme(':root', 'light', LIGHT)}@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
+    Without a switch, as in a picture of its own, the theme is that of the system.
+    """
+    media, root = ("screen", ':root[data-theme="dark"]') if has_switch else ("(prefers-color-scheme: dark)", ":root")
+    return f"{_theme(':root', 'light', LIGHT)}@media {media} {{\n{_theme(root, 'dark', DARK)}}}\n"
 
 
 def _theme(selector: str, scheme: str, colours: dict[str, str]) -> str:

@@ -342,7 +342,7 @@ def svg(waterfall: Waterfall, title: str, *, is_alone: bool = False) -> str:
     low, high = waterfall.start_ms, waterfall.end_ms
     return rendering.template("waterfall.svg", {"ms": ms, "role": role_of}).render(
         title=title,
-        style=palette.css_of_system() if is_alone else "",
+        style=palette.css(has_switch=False) if is_alone else "",
         rows=list(zip(waterfall.spans, labels(waterfall), strict=True)),
         ticks=ticks(low, high),
         end=waterfall.latency_ms,

@@ -67,22 +67,12 @@ def found(folder: Path) -> dict[tuple[str, str], Trend]:
     return {(trend.name, trend.place): trend for trend in trends.of_step(run, run.steps[0])}
 
 
-def test_a_heap_that_grows_is_told_from_one_that_only_scatters(found: dict[tuple[str, str], Trend]) -> None:
+def test_what_grows_is_told_from_what_only_scatters_or_empties(found: dict[tuple[str, str], Trend]) -> None:
     grows, scatters = (found["heap after collection", node] for node in ("PartyA", "PartyB"))
     assert (grows.direction, scatters.direction) == ("grows", "none seen")
     assert grows.slope.estimate / MIB == pytest.approx(72, rel=0.02), "a tenth of a MiB each five seconds"
-
-
-def test_a_queue_that_empties_now_and_then_keeps_nothing_however_long_it_gets(
-    found: dict[tuple[str, str], Trend],
-) -> None:
     assert set(found["messages in queues", "PartyA"].values) == {0.0}
-
-
-def test_the_series_of_a_place_are_added_up_and_each_part_of_the_lab_has_its_own(
-    found: dict[tuple[str, str], Trend],
-) -> None:
-    assert set(found["RPC connections", "PartyA"].values) == {5.0}
+    assert set(found["RPC connections", "PartyA"].values) == {5.0}, "the series of a place are added up"
     assert set(found["connections of clients", ""].values) == {24.0}
     assert set(found["memory", "bridge"].values) == {100.0 * MIB}
     assert "memory" not in {name for name, place in found if place == "locust"}, "it was not measured"

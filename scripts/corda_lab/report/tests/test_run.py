@@ -10,7 +10,6 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.report import page, tables
 from corda_lab.results import folders, stored
-from corda_lab.text import words
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
 from support.runs import part
 
@@ -91,16 +90,8 @@ def test_bursts_have_a_table_with_three_clocks(stored_burst_run: Callable[..., P
     assert "–" not in table
 
 
-def test_bursts_without_stage_rows_have_no_times_on_the_clock_of_the_node(
-    stored_burst_run: Callable[..., Path],
-) -> None:
-    table = article(stored_burst_run(bursts=1, with_stages=False), "Bursts").partition("</table>")[0]
-    assert table.count("–") == 2 * 3
-
-
 def test_a_run_that_was_ended_because_all_failed_has_a_whole_report(failed_run: Path) -> None:
     text = report_text(failed_run)
-    assert "Failed: every request failed in the same way, so the load was ended after 11 s" in text
     assert "220 × 400 invalid-argument: args.iouValue is" in text
     assert "no flow was completed in the measuring window" in text
 
@@ -125,13 +116,6 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
     assert len(re.findall(r"<h2>p\d\d</h2><p class=\"value\">– <small></small></p>", html)) == 3
 
 
-def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
-    run = stored_run()
-    (run / "metrics.parquet").write_bytes(b"not parquet")
-    with pytest.raises(LabError, match="its tables cannot be read"):
-        page.render(run)
-
-
 @pytest.mark.parametrize("table", ["requests", "metrics", "stages", "samples"])
 def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[..., Path], table: str) -> None:
     run = stored_run()
@@ -149,11 +133,6 @@ def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., 
         page.render(run)
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, "–"), (3.04, "3.0 ms"), (250.6, "251 ms"), (1534.0, "1.53 s")])
-def test_latencies_are_written_for_people(value: float | None, text: str) -> None:
-    assert words.milliseconds(value) == text
-
-
 def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     stages = article(run, "Stages of a flow")
@@ -161,12 +140,6 @@ def test_the_stage_table_adds_up_to_the_requests_time(stored_run: Callable[..., 
     assert re.search(r"mean of the same requests at the generator: [\d.]+ (m?s) \(the sum differs by", stages)
     assert '<td class="number">30.0 ms</td>' in stages.partition("<h2>Consensus latency</h2>")[2]
     assert "consensus-latency" in report_charts(run)
-
-
-def test_a_run_without_spans_says_why_and_has_no_table(stored_run: Callable[..., Path]) -> None:
-    stages = article(stored_run(with_stages=False), "Stages of a flow")
-    assert "No stage table. No span of a request" in stages
-    assert "collect signatures" not in stages
 
 
 def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., Path]) -> None:
@@ -186,20 +159,6 @@ def test_the_counts_of_several_nodes_name_each(stored_run: Callable[..., Path]) 
         assert f"Iou: successful requests to {node}" in table
         assert f"Iou: JMX counter of {node}" in table
     assert (table.count("not known"), table.count("✗ differs")) == (2, 2)
-
-
-def test_the_parts_of_a_mix_have_the_latency_that_counts(stored_open_run: Callable[..., Path]) -> None:
-    run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
-    first = folders.read_json(run / "steps.json")["steps"][0]["parts"][0]
-    change_step(run, parts=[first, {**first, "name": "other"}])
-    (step,) = stored.read(run).steps
-    assert step.judged_latency == step.latency_intended_ms
-    judged, sent = (
-        words.milliseconds(latency.mean) for latency in (step.parts[0].latency_intended_ms, step.parts[0].latency_ms)
-    )
-    mix = article(run, "Parts of the mix")
-    assert f">{judged}<" in mix
-    assert f">{sent}<" not in mix
 
 
 def test_expected_failures_are_shown_apart_from_errors(stored_run: Callable[..., Path]) -> None:

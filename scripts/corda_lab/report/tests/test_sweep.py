@@ -2,7 +2,11 @@
 
 import csv
 import json
+import os
 import re
+import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -14,15 +18,17 @@ import pytest
 
 from corda_lab.analysis.conclusions import Analysis
 from corda_lab.analysis.values import with_interval
+from corda_lab.paths import ROOT
 from corda_lab.report import charts_sweep, facts, page, tables
 from corda_lab.report.chart import Chart, Look
 from corda_lab.results import folders, stored
 from corda_lab.results.manifest import MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps.run import problems_of
+from support.commands import PYTHONPATH
 from support.entries import changed
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
-from support.sweeps import INVALID, SimulatedSweep, store_sweep
+from support.sweeps import INVALID, LARGEST, SimulatedSweep, store_sweep
 
 
 def curve_looks(chart: Chart) -> dict[str, Look]:
@@ -59,14 +65,6 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
     assert "--arrivals burst" in report_html(folder)
 
 
-def test_a_wide_interval_does_not_flatten_the_curve(tmp_path: Path) -> None:
-    two = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=0.2)
-    chart = report_charts(store_sweep(tmp_path, two))["curve-throughput"]
-    largest = max(chart.frame["y"])
-    assert max(chart.frame["high"].drop_nulls()) > 2 * largest
-    assert chart.y_max == pytest.approx(2 * largest)
-
-
 def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, noise=1.0))
     wide = Analysis(stored.read(folder)).points[1]
@@ -101,14 +99,6 @@ def test_the_badge_says_whether_steps_are_valid_or_have_warnings(tmp_path: Path)
     assert page.badge(Analysis(replace(run, steps=valid))) == ("warning", "every step is valid, 3 with warnings")
     calm = [step.updated(flags=[]) for step in valid]
     assert page.badge(Analysis(replace(run, steps=calm))) == ("good", "every step is valid")
-
-
-def test_one_repeat_has_no_interval(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=1))
-    assert "<small>no interval</small>" in report_html(folder)
-    chart = report_charts(folder)["curve-throughput"]
-    assert chart.frame["is_hollow"].to_list() == [True, True]
-    assert chart.frame["low"].to_list() == [None, None]
 
 
 def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:
@@ -164,18 +154,6 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     assert list(tables.cost_hints(run, [point])) == []
 
 
-def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
-    folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, with_stages=False))
-    content = folders.read_json(folder / "steps.json")
-    for step in content["steps"]:
-        step["costs"] = {}
-    folders.write_json(folder / "steps.json", content)
-    text = report_text(folder)
-    assert "No stages: no valid step has spans of its flows." in text
-    assert "could not be measured in any valid step" in text
-    assert {"stages", "cost"}.isdisjoint(report_charts(folder))
-
-
 @pytest.mark.parametrize("about", [{"invalid": [1, 2]}, {"x": None, "collapsed": (1, 2)}], ids=["invalid", "collapsed"])
 def test_a_sweep_without_values_still_has_a_report(tmp_path: Path, about: dict[str, object]) -> None:
     none = SimulatedSweep(vary={"load.users": [2, 4]}, repeats=1, **about)  # type: ignore[arg-type]
@@ -198,12 +176,6 @@ def test_a_name_that_would_cover_another_is_left_to_its_point(tmp_path: Path) ->
     assert chart.frame["text"][0] == "Corda 4.5"
     assert chart.frame["text"].null_count() > 0
     assert {look.mark for look in chart.looks.values()} == {"single"}, "versions have no order"
-
-
-def test_a_list_is_one_value_of_a_parameter(tmp_path: Path) -> None:
-    links = [["partya-partyb=+8ms"], ["partya-partyb=+8ms", "partya-notary=+4ms"]]
-    text = report_text(store_sweep(tmp_path, SimulatedSweep(vary={"shape.link": links}, x=None)))
-    assert "link partya-partyb=+8ms, link partya-notary=+4ms" in text
 
 
 def test_flows_that_make_more_states_are_judged_by_states(tmp_path: Path) -> None:
@@ -244,17 +216,6 @@ def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
     assert (chart.id, chart.y_title) == ("curve-cpu-percent-partya", "%")
     curves = chart.frame.filter(pl.col("series").is_in(list(curve_looks(chart))))
     assert sorted(curves["y"]) == sorted(point.estimate("cpu_percent.PartyA").value or 0 for point in analysis.points)
-
-
-def test_the_values_that_no_other_table_has_are_listed_by_point(sweep: Path) -> None:
-    titles, rows = tables.values_by_point(Analysis(stored.read(sweep)).points)
-    assert len(titles) == 2 + 6
-    names = {name for _, name, *_ in rows}
-    assert {"cpu_percent", "latency_mean", "cpu_seconds_per_flow", "goodput"} <= names
-    assert not {"throughput", "p95", "burst_total"} & names
-    with StringIO(report_file(sweep, "summary.csv")) as file:
-        columns = next(csv.DictReader(file))
-    assert {"latency_mean_ms", "cpu_percent", "cpu_seconds_per_flow_low", "goodput_per_second"} <= columns.keys()
 
 
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
@@ -298,3 +259,38 @@ def test_a_link_that_every_start_measures_anew_is_one_lab(sweep: Path) -> None:
     started_twice = replace(run, manifest=run.manifest.model_copy(update={"environments": starts}))
     (lab,) = facts.environments(started_twice)
     assert lab.round_trips == {"partya-partyb": ("43.0 to 43.2", "3.0")}
+
+
+# Its size.
+
+FILE_MEGABYTES_MAX = 2
+LARGEST_SECONDS_MAX = 20
+LARGEST_GIGABYTES_MAX = 1.5
+
+
+def test_rows_are_counted_and_never_embedded(tmp_path: Path) -> None:
+    few = SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, rows_per_step=500)
+    many = SimulatedSweep(
+        vary={"load.users": [2, 8]}, repeats=2, rows_per_step=20_000, identity="20260102T030406Z-many"
+    )
+    sizes = [len(report_html(store_sweep(tmp_path, one))) for one in (few, many)]
+    assert sizes[1] < 1.02 * sizes[0]
+    assert sizes[1] < FILE_MEGABYTES_MAX * 1e6
+
+
+@pytest.mark.nightly
+def test_the_largest_report_is_made_within_its_limits(tmp_path: Path) -> None:
+    folder = store_sweep(tmp_path, LARGEST)
+    page = folder / "report.html"
+    subprocess.run(
+        [sys.executable, "-m", "corda_lab", "report", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        stdout=subprocess.DEVNULL,
+        timeout=LARGEST_SECONDS_MAX,
+        check=True,
+    )
+    assert stored.read(folder).table("requests", ["step"]).height >= 1_000_000
+    # The most that any process started by these tests has taken.
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 < LARGEST_GIGABYTES_MAX * 1e9
+    assert page.stat().st_size < FILE_MEGABYTES_MAX * 1e6

@@ -1,17 +1,22 @@
 """The waterfall of a request: every span where it was, nested in order, and what the client waited for."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
-from corda_lab.report import waterfall
-from corda_lab.report.waterfall import Span, Waterfall
+from corda_lab.report import palette, waterfall
+from corda_lab.report.waterfall import Span, Waterfall, ticks
+from corda_lab.results import stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.steps.spans import NO_SPANS
 from support import simulation
+from support.pages import report_html, without_scripts
 
 
 @pytest.fixture
@@ -163,3 +168,58 @@ def test_a_request_that_started_late_begins_before_zero(spans: pl.DataFrame) -> 
     assert found.spans[0].name == "late start"
     assert found.spans[0].start_ms == pytest.approx(-250)
     assert found.start_ms == pytest.approx(-250)
+
+
+# In the report of a run.
+
+
+def section(run: Path) -> str:
+    text = without_scripts(report_html(run))
+    return text.partition('id="waterfalls"')[2].partition("</article>")[0]
+
+
+def pictures(text: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(picture) for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def test_the_slowest_and_the_median_request_are_drawn_with_a_table_of_the_same_numbers(
+    stored_run: Callable[..., Path],
+) -> None:
+    run = stored_run()
+    text = section(run)
+    (step,) = stored.read(run).steps
+    titles = re.findall(r"<h3>(.*?) <span>(.*?)</span>", text)
+    assert [title.split(" of ")[0] for title, _ in titles] == ["The slowest", "The median"]
+    for (_, words), value in zip(titles, (step.latency_ms.max, step.latency_ms.p50), strict=True):
+        assert words == f"Iou on PartyA: ok after {value:,.1f} ms"
+    for picture, table in zip(pictures(text), text.split("<table")[1:], strict=True):
+        assert len(picture.findall("{*}g")) == table.count("<tr class=") > 10
+        assert picture.attrib["role"] == "img"
+    assert re.search(r"Most of it: PartyA: collect signatures [\d,.]+ ms \(4\d %\)", text)
+    assert set(re.findall(r"var\(--([a-z0-9-]+)\)", text)) <= palette.ROLES.keys()
+    for actor in ("client", "bridge", "Notary", "Notary3", "PartyK", "another"):
+        assert waterfall.role_of(actor) in palette.ROLES
+
+
+def test_a_failed_request_is_drawn_too(stored_run: Callable[..., Path]) -> None:
+    text = section(stored_run(error_every=50))
+    assert re.search(r"<h3>A failed request, of \d+ <span>Iou on PartyA: failed after", text)
+    assert len(pictures(text)) == 3
+
+
+def test_the_axis_has_few_round_times() -> None:
+    assert ticks(0.0, 0.7) == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert ticks(-250.0, 1100.0) == [-200.0, 0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]
+    for length in (factor * 10**exponent for exponent in range(7) for factor in (1.0, 1.7, 3.0, 7.9)):
+        assert 2 <= len(ticks(0.0, length)) <= waterfall.TICKS_MAX + 1
+
+
+def test_on_several_hosts_nothing_is_said_of_what_the_client_waited_for(tmp_path: Path) -> None:
+    row = {**simulation.row(1, 10.0, 10.4), "step": 1}
+    spans = simulation.spans(tmp_path, simulation.spans_of([row])).with_columns(step=pl.lit(1))
+    run = MagicMock(steps=[MagicMock(index=1)])
+    (found,) = waterfall.of_requests(run, spans, [row], 1)
+    assert (found.path, waterfall.largest_words(found)) == ((), "")
+    assert waterfall.SEVERAL_CLOCKS in found.notes
+    run.environment.return_value.placement = None
+    assert waterfall.of_requests(run, spans, [row], 1)[0].path
