@@ -81,18 +81,6 @@ class BridgeClient:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._unreadable("nodes", error) from error
 
-    def vault_unconsumed(self, node: str, state: str) -> int:
-        """Return the number of unconsumed states of one class in the vault of ``node``. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node, safe='')}/vault/count?stateType={quote(state)}")
-        try:
-            return int(body["unconsumed"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._unreadable("a vault", error) from error
-
-    def metrics(self) -> str:
-        """Return the text of the bridge's metrics page. Raises ``BridgeError``."""
-        return self._read("/metrics").decode(errors="replace")
-
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
         """Start a flow, wait for its end and return its result. Raises ``BridgeError`` with the bridge's reason."""
         body = json.dumps({"flow": flow, "args": args, "clientId": client_id}).encode()
@@ -124,11 +112,8 @@ class BridgeClient:
             raise self._unreadable("an attachment", error) from error
 
     def _get(self, path: str) -> Any:
-        return _parsed(path, self._read(path))
-
-    def _read(self, path: str) -> bytes:
         try:
-            return self._ask("GET", path, ASK_TIMEOUT_SECONDS)
+            return _parsed(path, self._ask("GET", path, ASK_TIMEOUT_SECONDS))
         except BridgeError as error:
             raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
         except requests.RequestException as error:

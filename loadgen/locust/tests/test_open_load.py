@@ -131,5 +131,5 @@ def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubB
     [run_id] = locust.ended()
     end = locust.end(run_id)
     assert end is not None
-    assert (end["users"], end["outcomes"]["ok"]) == (8, end["requests"])
+    assert (end["users"], end["outcomes"]["ok"]) == (2, end["requests"])
     assert end["offered"] == end["requests"] + end["dropped"] == len(bridge.starts) + end["dropped"]
