@@ -1,6 +1,6 @@
-"""What the lab adds to Locust's web UI: its checks, what the chosen workload does, and the files of its loads.
+"""What the lab adds to Locust's web UI: its checks, the file of the chosen workload, and the files of its loads.
 
-Locust's own pages stay as they are. A script beside them shows the page of the chosen workload below the form.
+Locust's own pages stay as they are. A script beside them shows the chosen workload below the form.
 """
 
 import logging
@@ -17,10 +17,11 @@ from lab_load.bridge_client import BridgeClient
 from lab_load.generator_settings import MEBIBYTE, GeneratorSettings
 from lab_load.origins import OriginGuard
 from lab_load.row_writer import RowsError, write_whole
-from lab_workload.about import about
+from lab_workload import overrides
 from lab_workload.plan import PLAN_SUFFIX, Plan
 from lab_workload.problems import LoadError
 from lab_workload.web_ui import IDENTITY, STATUS_PATH, WebUiStatus
+from lab_workload.workload import load_workload
 
 FORM_ENDPOINT = "locust.index"
 SCRIPT_PATH = "/lab/workload_panel.js"
@@ -57,15 +58,14 @@ def extend(
 
 
 def workload_page(settings: GeneratorSettings, name: str) -> str:
-    """Return what a workload does, as a piece of HTML; the problems of its file if it is not valid."""
+    """Return the file of a workload as a piece of HTML, with the keys that can be set; or its problems."""
     # Flask escapes what a template that is given as text contains.
     try:
-        text: str = render_template_string(
-            _TEMPLATE, name=name, workload=about(settings.workloads, name, settings.party_names)
-        )
+        workload = load_workload(settings.workloads, name, settings.party_names)
     except LoadError as error:
-        text = render_template_string(_TEMPLATE, name=name, workload=None, problems=error.problems)
-    return text
+        return str(render_template_string(_TEMPLATE, name=name, problems=error.problems))
+    keys = overrides.keys_in(workload.source.path)
+    return str(render_template_string(_TEMPLATE, name=name, keys=keys, text=workload.text))
 
 
 def _with_script(response: Response) -> Response:

@@ -12,7 +12,6 @@ A new workload is a file in ``configs/workloads/``; it needs no code here. The m
 - ``plan``: the load, the workload and its parties, as the generator gets them.
 - ``problems``, ``field_problems``: problems as data, and the errors that carry them.
 - ``row``, ``run_end``, ``web_ui``: the rows, the end file, and what the web UI tells the command line.
-- ``about``: what a workload does, in words.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 
 The package needs only pydantic, Jinja2 and PyYAML, and sends no requests itself.

@@ -90,15 +90,6 @@ def split(
     return load, workload, problems
 
 
-def settable(data: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of ``data`` that can be replaced, by the shortest key that refers to them."""
-    found: dict[str, list[Any]] = {}
-    for (key, *_), (mapping, field) in _places(data):
-        if field in mapping:
-            found.setdefault(key, []).append(mapping[field])
-    return found
-
-
 def _places(data: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Place]]:
     """Yield every value that can be replaced, with the keys that refer to it."""
     yield ("rate_max",), (data, "rate_max")

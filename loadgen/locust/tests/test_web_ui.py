@@ -280,7 +280,7 @@ def test_the_page_with_the_form_shows_what_the_chosen_workload_does(locust: Locu
     assert "workload_panel" not in locust.get("/stats/requests")
     assert "select[name=workload]" in locust.get("/lab/workload_panel.js")
     page = locust.get("/lab/workloads/swap")
-    for words in ("Swap &lt;two&gt; things.", "PartyA, with PartyB", "flows.Iou", "3 parties", "participants", "2, 4"):
-        assert words in page
+    assert "can change rate_max, participants, iouValue, otherParty." in page
+    assert "description: Swap &lt;two&gt; things.\nnode: PartyA\n" in page
     assert "node: is missing" in locust.get("/lab/workloads/broken")
     assert "unknown workload &#39;iuo&#39;" in locust.get("/lab/workloads/iuo")
