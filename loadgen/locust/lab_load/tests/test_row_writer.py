@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_load.row_writer import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path, write_whole
+from lab_load.row_writer import RowsError, RowWriter, end_path, rows_path, write_whole
 
 
 def written(folder: Path) -> list[dict[str, object]]:
@@ -58,15 +58,6 @@ def test_a_file_that_is_written_whole_leaves_nothing_beside_it(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["run.end.json"]
 
 
-def test_a_full_buffer_is_written_at_once(tmp_path: Path) -> None:
-    writer = RowWriter(tmp_path, "run")
-
-    writer.append({"text": "x" * BUFFER_BYTES_MAX})
-
-    assert len(written(tmp_path)) == 1
-    writer.close()
-
-
 def test_a_full_disk_leaves_whole_rows_and_no_end(tmp_path: Path) -> None:
     writer = RowWriter(tmp_path, "run")
     writer.append({"request_id": 1})
@@ -87,11 +78,6 @@ def test_a_run_id_is_used_once(tmp_path: Path) -> None:
 
     with pytest.raises(RowsError, match="run id 'run' is already used"):
         RowWriter(tmp_path, "run")
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RowsError, match=r"cannot write rows to .*: No such file or directory"):
-        RowWriter(tmp_path / "absent", "run")
 
 
 def test_a_killed_process_leaves_every_row_that_it_wrote(tmp_path: Path) -> None:

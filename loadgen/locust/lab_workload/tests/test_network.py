@@ -35,22 +35,6 @@ flow: Iou
 args: {iouValue: "{{ random_int(1, 99) }}", otherParty: "{{ counterparty }}"}
 """
 EMPTY_WORKLOAD = "description: x\nnode: PartyA\nflow: Empty\n"
-PREPARED = """\
-description: Pay with prepared coins.
-node: partya
-counterparty: PartyB
-flow: Pay
-args: {coin: "{{ take('coins') }}"}
-setup:
-  - name: coins
-    node: item
-    each: [PartyB, PartyA]
-    flow: CashPrepare
-    args: {count: "{{ needed }}"}
-  - {name: later, flow: CashPrepare, args: {count: "{{ setup.coins | length }}"}}
-rate_max: 10
-"""
-
 Read = Callable[[str], Workload]
 
 
@@ -116,13 +100,6 @@ def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Lo
     (problem,) = problems(read(IOU_WORKLOAD), asked)
 
     assert problem.startswith(words)
-
-
-def test_a_party_that_only_a_larger_network_has_comes_with_the_way_to_start_it(read: Read) -> None:
-    (problem,) = problems(read(IOU_WORKLOAD.replace("PartyB", "PartyE")))
-
-    assert problem.startswith("own.yaml:3: counterparty: unknown party 'PartyE'. ")
-    assert problem.endswith("Start more with `scripts/lab up --parties 5`.")
 
 
 @pytest.mark.parametrize(
@@ -284,13 +261,6 @@ flows:
     assert (first.node, first.flow, first.location) == ("PartyA", "Iou", ("flows", 0))
     assert first.args == {"iouValue": 1, "otherParty": PARTIES["PartyB"].x500_name}
     assert second.args == {"iouValue": 2, "otherParty": PARTIES["PartyC"].x500_name}
-
-
-def test_starts_that_need_what_the_set_up_prepares_are_left_out(read: Read) -> None:
-    (start,) = flow_starts(read(PREPARED), bound(read(PREPARED)))
-
-    assert (start.node, start.flow, start.args) == ("PartyB", "CashPrepare", {"count": 1}), "the first item's"
-    assert start.location == ("setup", 0)
 
 
 def test_templates_without_a_value_are_found_in_set_up_and_parts(read: Read) -> None:
