@@ -67,7 +67,7 @@ class BridgeClient:
         with self._reading("nodes"):
             return {name: int(entry.get("outstandingFlows") or 0) for name, entry in self._nodes().items()}
 
-    def _nodes(self) -> dict[str, Any]:
+    def _nodes(self) -> Mapping[str, Any]:
         return {str(entry["name"]): entry for entry in self._list("/v1/nodes", "nodes")}
 
     def _list(self, path: str, field: str) -> list[Any]:

@@ -69,7 +69,7 @@ class _Starter:
         self.node = roles.node.name
         self.values = plan.values(roles, share, draws)
         self.metrics = RequestMetrics(plan.workload.name, self.node)
-        self._arguments = {part.name: part.arguments for part in plan.workload.flows}
+        self._arguments = {part.name: part.args for part in plan.workload.flows}
         parties = ((part.name, roles.counterparty_of(part)) for part in plan.workload.flows)
         self._counterparties = {name: party.x500_name for name, party in parties if party}
 

@@ -116,7 +116,7 @@ class _Runner:
             if step.megabytes is not None:
                 yield _Start(key, self._upload(node, f"{step.name}-{key}-{number}" if key else f"{step.name}-{number}"))
             else:
-                yield _Start(key, self._flow(node, step.arguments.render(values)))
+                yield _Start(key, self._flow(node, step.args.render(values)))
 
     def _upload(self, node: str, name: str) -> Callable[[float], Any]:
         megabytes, file_name = self._step.megabytes or 0, f"{self._plan.identity}-{name}.zip"

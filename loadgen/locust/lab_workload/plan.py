@@ -125,7 +125,7 @@ class Plan(BaseModel):
         """Check that the number of requests is known if it is needed, and render every part once. Raises LoadError."""
         workload = self.workload
         templates = [
-            *(part.arguments for part in workload.flows),
+            *(part.args for part in workload.flows),
             *(used for step in workload.setup for used in step.all_arguments),
         ]
         uses_number = bool(workload.taken) or any("needed" in arguments.used_names for arguments in templates)

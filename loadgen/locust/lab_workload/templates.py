@@ -49,12 +49,12 @@ class HasNames(Protocol):
     names: dict[str, Any]
 
 
-class Arguments:
-    """The arguments of a flow, with compiled templates."""
+class Arguments(dict[str, Any]):
+    """The arguments of a flow as they are in the file, with compiled templates."""
 
     def __init__(
         self,
-        args: Mapping[str, Any],
+        args: Mapping[str, Any] = MappingProxyType({}),
         names: Collection[str] = LOAD_NAMES,
         steps: Collection[str] = (),
         constants: Mapping[str, Any] = MappingProxyType({}),
@@ -64,6 +64,7 @@ class Arguments:
         ``constants`` has the values of the workload's parameters and groups by name. Raises ``TemplatesError`` with all
         invalid templates.
         """
+        super().__init__(args)
         self.used_names: dict[str, Location] = {}
         """The names that the templates use → location of the first use."""
         self.takes: dict[tuple[str, str | None], int] = {}

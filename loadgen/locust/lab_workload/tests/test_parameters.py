@@ -49,7 +49,7 @@ def swap(folder: Path, overrides: dict[str, str] | None = None, text: str = SWAP
 def rendered(workload: Workload, results: Any) -> dict[str, Any]:
     parties = {name: f"O={name}" for name in NAMES}
     values = Values(seed=1, node="O=PartyA", counterparty=None, parties=parties, prepared=Prepared(results))
-    return workload.flows[0].arguments.render_json(values)
+    return workload.flows[0].args.render_json(values)
 
 
 def test_parameters_change_what_a_file_describes(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_parameters_change_what_a_file_describes(tmp_path: Path) -> None:
     assert (one.flows[0].states_per_flow, two.flows[0].states_per_flow) == (7, 14)
     assert one.flows[0].changes == {"org.State": {"PartyB": -1, "PartyC": 3}}
     assert two.flows[0].changes == {"org.State": {"PartyB": -2, "PartyD": -2, "PartyC": 3}}
-    assert one.flows[0].arguments.takes == {("coins", "PartyB"): 1}
-    assert two.flows[0].arguments.takes == {("coins", "PartyB"): 1, ("coins", "PartyD"): 1}
+    assert one.flows[0].args.takes == {("coins", "PartyB"): 1}
+    assert two.flows[0].args.takes == {("coins", "PartyB"): 1, ("coins", "PartyD"): 1}
     assert two.taken == {"coins": 1}, "of each list, a request takes one item"
 
 
@@ -131,7 +131,7 @@ def test_the_participants_of_a_settlement_are_pairs_with_chains_of_their_own(nam
         values = Values(seed=1, node="O=PartyA", counterparty=None, parties={one: one for one in NAMES}, needed=9)
         for owner in step.items.render(values)["each"]:
             values.names["item"] = owner
-            chain = step.arguments.render_json(values)
+            chain = step.args.render_json(values)
             assert (chain["backchainSize"], chain["count"], step.counts.render(values)["count"]) == (10, 2, 5)
             partners[owner] = chain["otherPartyName"]
     # Both parties of a pair know the histories of both of its assets, and so lack those of all others.
@@ -145,4 +145,4 @@ def test_assets_without_a_history_are_made_in_large_batches() -> None:
         values = Values(seed=1, node="O=PartyA", counterparty=None, parties=parties, needed=needed)
         values.names["item"] = "PartyB"
         cash = workload.setup[0]
-        assert (cash.counts.render(values)["count"], cash.arguments.render(values)["count"]) == (starts, count)
+        assert (cash.counts.render(values)["count"], cash.args.render(values)["count"]) == (starts, count)

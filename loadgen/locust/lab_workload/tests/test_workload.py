@@ -69,12 +69,12 @@ def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> N
         items = step.items.render(drawn_from)["each"] if step.each else [None]
         for item in items:
             drawn_from.names["item"] = item
-            step.arguments.render_json(drawn_from)
+            step.args.render_json(drawn_from)
             assert type(step.counts.render(drawn_from)["count"]) is int
         prepared = [f"{step.name}-{number}" for number in range(10)]
         results[step.name] = {str(item): prepared for item in items} if step.each else prepared
     for part in workload.flows:
-        part.arguments.render_json(values())
+        part.args.render_json(values())
 
 
 def test_names_are_those_of_the_yaml_files(tmp_path: Path) -> None:
@@ -122,6 +122,7 @@ state: 5
         "own.yaml:1: description: must not be empty",
         "own.yaml:1: node: is missing",
         "own.yaml:2: nod: unknown field, did you mean 'node'?",
+        "own.yaml:3: counterparty: unknown node 'PartyZ'; choose from PartyA, PartyB, PartyC",
         "own.yaml:4: flow: 'not a class' is not a valid class name",
         "own.yaml:6: args.iouValue: template: unknown name 'random_in', did you mean 'random_int'?",
         "own.yaml:9: args.amounts[1]: template: unexpected 'end of template'",
