@@ -2,7 +2,7 @@
 
 - ``form``, ``generator_settings``: the plan of a run, from ``plan.json`` or from the fields of the web UI, and the
   environment variables.
-- ``bridge_client``, ``setup``, ``attachment``: what is checked and prepared before the clock starts.
+- ``bridge_client``, ``setup``: what is checked and prepared before the clock starts.
 - ``process_run``: one run in one process: its requests, rows and summary. ``schedule`` and ``pool`` make the arrivals
   of open load, ``answer`` parses the bridge's answers, ``same_failure`` detects that all requests fail in the same way,
   and ``cpu`` measures the generator's own CPU utilisation.

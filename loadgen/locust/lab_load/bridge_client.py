@@ -47,13 +47,11 @@ class BridgeClient:
             return [Party(entry["name"], entry["x500Name"]) for entry in entries if not entry.get("notary", False)]
 
     def flows(self, node: str) -> list[Flow]:
-        """Return the flows that ``node`` can start. Raises ``BridgeError``."""
         entries = self._list(f"/v1/nodes/{quote(node, safe='')}/flows", "flows")
         with self._reading("flows"):
             return [Flow.of_json(entry) for entry in entries]
 
     def platform_version(self, node: str) -> int:
-        """Return the platform version of ``node``. Raises ``BridgeError``."""
         with self._reading("nodes"):
             return int(self._nodes()[node]["platformVersion"])
 

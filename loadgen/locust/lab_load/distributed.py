@@ -80,7 +80,6 @@ class WorkersRun:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     @property
@@ -110,7 +109,6 @@ class WorkersRun:
         self._note_end()
 
     def ended(self, worker: str, end: ProcessEnd) -> None:
-        """Record how the run ended in a worker."""
         self.ends[worker] = end
         self._note_end()
 
@@ -127,7 +125,6 @@ class Master(Generator):
         self._ready: set[str] = set()
 
     def attach(self) -> None:
-        """See ``Generator``."""
         runner = self._environment.runner
         runner.register_message(READY, lambda msg, **_: self._ready.add(msg.node_id))
         runner.register_message(FAILED, lambda msg, **_: self.fail(f"a worker: {msg.data}"))
@@ -137,7 +134,6 @@ class Master(Generator):
         super().attach()
 
     def _load_of(self, values: Mapping[str, Any]) -> Load:
-        """See ``Generator``."""
         load = super()._load_of(values)
         if load.is_counted:
             text = "cannot make bursts, or end after a number of flows; leave out --master, or choose another load"
@@ -246,12 +242,10 @@ class Worker(Generator):
         self._same_failure_sent: str | None = None
 
     def attach(self) -> None:
-        """See ``Generator``."""
         self._environment.runner.register_message(PLAN, lambda msg, **_: self._take_plan(*msg.data))
         super().attach()
 
     def _prepare(self) -> None:
-        """Report to the master that this worker is ready for a plan."""
         self._environment.runner.send_message(READY)
 
     def _start(self) -> None:

@@ -89,7 +89,6 @@ def _add_process(parser: Any) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan of the command line. Raises ``LoadError``."""
     try:
         return Plan.model_validate_json(path.read_bytes())
     except OSError as error:

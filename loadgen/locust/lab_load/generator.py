@@ -137,7 +137,6 @@ class Generator:
         return plan
 
     def _web_status(self) -> WebUiStatus:
-        """Return what the web UI does, for the command line."""
         state: WebUiState = "idle"
         if self._preparing:
             state = "set-up"
@@ -276,7 +275,6 @@ class Generator:
             self._settled_at = time.monotonic() + SETTLE_SECONDS
 
     def _close(self, run: Any) -> None:
-        """Close the run and write the end file. Raises ``RowsError``."""
         process = run.close()
         self._write_end(run.plan, [process], process.end.exit_reason)
 
@@ -371,7 +369,6 @@ class Generator:
 
 
 def _has_only_other_users(load: Load, other: Load) -> bool:
-    """Whether a load differs from another one at most in its number of users."""
     return load.updated(users=other.users, pool=other.pool) == other.updated(workers=load.workers)
 
 

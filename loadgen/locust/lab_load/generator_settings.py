@@ -91,7 +91,6 @@ def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -
 
 
 def url_problems(name: str, url: str) -> list[Problem]:
-    """Return a problem if ``url`` is not a valid HTTP address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

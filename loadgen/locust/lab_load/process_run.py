@@ -119,7 +119,6 @@ def end_of(processes: Sequence[ProcessEnd], setup: Sequence[PreparedStep], exit_
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    """Return the sum of the counts that are not None; None if all are None."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
@@ -245,7 +244,6 @@ class ProcessRun:
 
     @property
     def may_begin(self) -> bool:
-        """Whether a user of closed load may begin another request."""
         return self._stopping is None and self._requests < self._requests_max
 
     @property
@@ -268,7 +266,6 @@ class ProcessRun:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     def tick(self) -> None:

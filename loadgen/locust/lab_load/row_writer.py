@@ -46,7 +46,6 @@ class RowWriter:
         self._rows.append(row)
 
     def append_drop(self, drop: Mapping[str, object]) -> None:
-        """Append one drop. Raises ``RowsError`` as ``append`` does."""
         self._drops = self._drops or _LineFile(self._drops_path, self._run_id)
         self._drops.append(drop)
 

@@ -69,7 +69,6 @@ def workload_page(settings: GeneratorSettings, name: str) -> str:
 
 
 def _with_script(response: Response) -> Response:
-    """Add the script to the page with the form."""
     if request.endpoint == FORM_ENDPOINT and response.mimetype == "text/html":
         tag = f'<script src=".{SCRIPT_PATH}"></script></body>'
         response.set_data(response.get_data(as_text=True).replace("</body>", tag, 1))

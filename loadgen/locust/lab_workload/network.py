@@ -236,7 +236,6 @@ def _same_party_problems(workload: Workload, load: Load, starters: Sequence[Role
 
 
 def _party_problems(part: Part, roles: Roles, network: Network) -> Iterator[Problem]:
-    """Yield the parties that a part names and that do not exist."""
     if part.counterparty and (problem := unknown_party(part.counterparty, network)):
         yield replace(problem, location=("counterparty",))
     for state, nodes in part.changes.items():

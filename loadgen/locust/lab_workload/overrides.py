@@ -33,7 +33,6 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
 
 
 def keys(data: dict[str, Any]) -> list[str]:
-    """Return every key that refers to a value of ``data``."""
     return list(dict.fromkeys(name for names, _ in _places(data) for name in names))
 
 

@@ -73,7 +73,6 @@ class Plan(BaseModel):
 
     @property
     def node_names(self) -> str:
-        """The names of the nodes that start the flows, in words: ``PartyA, PartyB``."""
         return ", ".join(roles.node.name for roles in self.starters)
 
     @property

@@ -87,7 +87,6 @@ class Arguments(dict[str, Any]):
         return not PREPARED_NAMES.isdisjoint(self.used_names)
 
     def render(self, values: HasNames) -> dict[str, Any]:
-        """Render the arguments of the next request. Raises ``TemplateError``."""
         try:
             return self._renderer({**values.names, **self._constants})  # type: ignore[no-any-return]
         except TemplateError:
@@ -184,7 +183,6 @@ class Arguments(dict[str, Any]):
 
 
 def expression(text: str, names: Mapping[str, Any]) -> Any:
-    """Evaluate a single ``{{ … }}``. Raises ``TemplateError``."""
     try:
         for name in sorted(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)) - set(names)):
             raise TemplateError(f"unknown name {name!r}{_which(name, list(names))}")
@@ -231,7 +229,6 @@ def _constant(node: nodes.Node) -> str | None:
 
 
 def _is_one_expression(tree: nodes.Template, text: str) -> bool:
-    """Return whether ``text`` is a single ``{{ … }}``."""
     stripped = text.strip()
     return (
         len(tree.body) == 1

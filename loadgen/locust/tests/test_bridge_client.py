@@ -32,16 +32,6 @@ def test_a_flow_is_started_and_an_attachment_uploaded(bridge: StubBridge) -> Non
     assert len(attachment_id) == 64
 
 
-def test_the_token_of_the_environment_is_sent(bridge: StubBridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BRIDGE_TOKEN", raising=False)
-    BridgeClient(bridge.url).platform_version("PartyB")
-    assert bridge.tokens == {None}
-
-    monkeypatch.setenv("BRIDGE_TOKEN", "0123456789abcdef")
-    BridgeClient(bridge.url).start("PartyA", "Pay", {}, "own-1", 10)
-    assert bridge.tokens == {None, "Bearer 0123456789abcdef"}
-
-
 def test_a_refusal_carries_the_bridge_s_reason(bridge: StubBridge) -> None:
     bridge.reply = lambda start: problem(502, "flow-failed", "count must be at most 10000")
     bridge.parties = problem(503, "node-unavailable", "PartyA does not answer")

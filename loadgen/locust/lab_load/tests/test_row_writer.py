@@ -41,16 +41,6 @@ def test_rows_are_in_the_file_after_a_flush(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_every_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
-    for worker in (1, 2):
-        writer = RowWriter(tmp_path, "run", worker)
-        writer.append({"worker": worker})
-        writer.close()
-
-    assert rows_path(tmp_path, "run", 2).read_text() == '{"worker":2}\n'
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.1.ndjson", "run.2.ndjson"]
-
-
 def test_a_file_that_is_written_whole_leaves_nothing_beside_it(tmp_path: Path) -> None:
     write_whole(end_path(tmp_path, "run"), {"requests": 1})
 

@@ -184,20 +184,6 @@ def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: s
     assert problem.startswith(words)
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("node: PartyA\nnodes: [PartyA]", "own.yaml:3: nodes: names the nodes in place of node; use only one of them"),
-        ("", "own.yaml:1: node: is missing"),
-    ],
-)
-def test_a_file_names_either_a_node_or_nodes(read: Read, line: str, problem: str) -> None:
-    with pytest.raises(WorkloadError) as caught:
-        read(EMPTY_WORKLOAD.replace("node: PartyA", line))
-
-    assert [str(one).partition("/own")[2] for one in caught.value.problems] == [problem.removeprefix("own")]
-
-
 def test_problems_of_all_parts_and_steps_are_found_at_once(read: Read) -> None:
     text = """\
 description: Several mistakes.
@@ -226,25 +212,6 @@ setup:
         "own.yaml:12: setup[1].args.cuont: unknown argument, did you mean 'count'? CashPrepare takes (count: int).",
         "own.yaml:12: setup[1].args.count: is missing",
     ]
-
-
-def test_a_bridge_is_asked_once_for_the_flows_of_a_node_and_only_where_it_matters(read: Read) -> None:
-    asked = []
-
-    def flows(node: str) -> list[Flow]:
-        asked.append(node)
-        return [IOU, PREPARE]
-
-    def no_version(node: str) -> int:
-        raise AssertionError("nobody asks for a platform")
-
-    setup = (
-        "setup: [{name: a, flow: CashPrepare, args: {count: 1}}, {name: b, node: counterparty, flow: Iou, args: {}}]\n"
-    )
-    found = problems(read(IOU_WORKLOAD + setup), network=replace(NETWORK, flows=flows, platform_version=no_version))
-
-    assert asked == ["PartyA", "PartyB"]
-    assert len(found) == 2
 
 
 def test_every_start_has_its_arguments_rendered(read: Read) -> None:
