@@ -13,7 +13,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import ROOT
 from corda_lab.results.folders import all_runs
-from lab_workload.by_hand import STATUS_PATH, WebUiStatus
+from lab_workload.web_ui import STATUS_PATH, WebUiStatus
 
 LAB_SECONDS_MAX = 600.0
 BROWSER_SECONDS_MAX = 420.0
@@ -21,7 +21,7 @@ WEB_UI_SECONDS_MAX = 120.0
 
 
 def await_idle_web_ui(locust: httpx.Client) -> None:
-    """Wait until the web UI has counted its last load, because `lab run` refuses until then."""
+    """Wait until the last load of the web UI has ended, because `lab run` refuses until then."""
     deadline = time.monotonic() + WEB_UI_SECONDS_MAX
     while (state := WebUiStatus.read(locust.get(STATUS_PATH).text).state) != "idle":
         assert time.monotonic() < deadline, f"the web UI is still {state}"

@@ -45,7 +45,6 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Whether the flow succeeded."""
         return self.error is None
 
     @property
@@ -61,12 +60,10 @@ class Answer:
 
     @property
     def kind(self) -> str:
-        """The status and the error without its values."""
         return f"{self.status} {without_values(self.error or '')}"
 
 
 def read_answer(status: int, body: bytes, retry_after: str | None) -> Answer:
-    """Parse the answer to a flow start."""
     content = _json_object(body)
     if status == 200 and content is not None and isinstance(content.get("flowId"), str):
         return Answer(status=status, flow_id=content["flowId"], tx_id=content.get("txId"), **_times(content))

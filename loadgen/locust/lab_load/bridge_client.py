@@ -1,7 +1,8 @@
 """Client for the bridge before a run: reads parties and flows, and makes the flow starts of the set-up."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
@@ -41,57 +42,45 @@ class BridgeClient:
 
     def parties(self, node: str) -> list[Party]:
         """Return the parties in the network map of ``node``, without notaries. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node, safe='')}/parties")
-        try:
-            entries = [entry for entry in body["parties"] if not entry.get("notary", False)]
-            return [Party(entry["name"], entry["x500Name"]) for entry in entries]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise self._unreadable("parties", error) from error
+        entries = self._list(f"/v1/nodes/{quote(node, safe='')}/parties", "parties")
+        with self._reading("parties"):
+            return [Party(entry["name"], entry["x500Name"]) for entry in entries if not entry.get("notary", False)]
+
+    def flows(self, node: str) -> list[Flow]:
+        entries = self._list(f"/v1/nodes/{quote(node, safe='')}/flows", "flows")
+        with self._reading("flows"):
+            return [Flow.of_json(entry) for entry in entries]
 
     def platform_version(self, node: str) -> int:
-        """Return the platform version of ``node``. Raises ``BridgeError``."""
-        body = self._get("/v1/nodes")
-        try:
-            return int(next(entry["platformVersion"] for entry in body["nodes"] if entry["name"] == node))
-        except (KeyError, TypeError, ValueError, StopIteration) as error:
-            raise self._unreadable("nodes", error) from error
+        with self._reading("nodes"):
+            return int(self._nodes()[node]["platformVersion"])
 
     def notary(self, node: str) -> str | None:
         """Return the X.500 name of the first notary that ``node`` knows; None if none. Raises ``BridgeError``."""
-        body = self._get("/v1/nodes")
-        try:
-            entry = next(entry for entry in body["nodes"] if entry["name"] == node)
-            return next(map(str, entry.get("notaries") or ()), None)
-        except (KeyError, TypeError, AttributeError, StopIteration) as error:
-            raise self._unreadable("nodes", error) from error
-
-    def flows(self, node: str) -> list[Flow]:
-        """Return the flows that ``node`` can start. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node, safe='')}/flows")
-        try:
-            return [Flow.of_json(entry) for entry in body["flows"]]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise self._unreadable("flows", error) from error
+        with self._reading("nodes"):
+            return next(map(str, self._nodes()[node].get("notaries") or ()), None)
 
     def outstanding(self) -> dict[str, int]:
         """Return the number of outstanding flows of every node. Raises ``BridgeError``."""
-        body = self._get("/v1/nodes")
+        with self._reading("nodes"):
+            return {name: int(entry.get("outstandingFlows") or 0) for name, entry in self._nodes().items()}
+
+    def _nodes(self) -> Mapping[str, Any]:
+        return {str(entry["name"]): entry for entry in self._list("/v1/nodes", "nodes")}
+
+    def _list(self, path: str, field: str) -> list[Any]:
+        body = self._get(path)
+        with self._reading(field):
+            return list(body[field])
+
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[None]:
+        """Raise ``BridgeError`` if an answer is not what it should be."""
         try:
-            return {str(entry["name"]): int(entry.get("outstandingFlows") or 0) for entry in body["nodes"]}
+            yield
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._unreadable("nodes", error) from error
-
-    def vault_unconsumed(self, node: str, state: str) -> int:
-        """Return the number of unconsumed states of one class in the vault of ``node``. Raises ``BridgeError``."""
-        body = self._get(f"/v1/nodes/{quote(node, safe='')}/vault/count?stateType={quote(state)}")
-        try:
-            return int(body["unconsumed"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._unreadable("a vault", error) from error
-
-    def metrics(self) -> str:
-        """Return the text of the bridge's metrics page. Raises ``BridgeError``."""
-        return self._read("/metrics").decode(errors="replace")
+            text = f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}"
+            raise BridgeError(text) from error
 
     def start(self, node: str, flow: str, args: Mapping[str, Any], client_id: str, timeout_seconds: float) -> Any:
         """Start a flow, wait for its end and return its result. Raises ``BridgeError`` with the bridge's reason."""
@@ -118,17 +107,12 @@ class BridgeClient:
         """Upload an attachment to ``node`` and return its id. Raises ``BridgeError`` with the bridge's reason."""
         path = f"/v1/nodes/{quote(node, safe='')}/attachments?name={quote(name)}"
         answer = self._post(path, content, "application/zip", timeout_seconds)
-        try:
+        with self._reading("an attachment"):
             return str(answer["attachmentId"])
-        except KeyError as error:
-            raise self._unreadable("an attachment", error) from error
 
     def _get(self, path: str) -> Any:
-        return _parsed(path, self._read(path))
-
-    def _read(self, path: str) -> bytes:
         try:
-            return self._ask("GET", path, ASK_TIMEOUT_SECONDS)
+            return _parsed(path, self._ask("GET", path, ASK_TIMEOUT_SECONDS))
         except BridgeError as error:
             raise BridgeError(f"the bridge at {self._url} is not ready for load: {error.message}") from error
         except requests.RequestException as error:
@@ -160,9 +144,6 @@ class BridgeClient:
                 if not response.ok:
                     raise _rejection(response.status_code, body)
         return body
-
-    def _unreadable(self, what: str, error: Exception) -> BridgeError:
-        return BridgeError(f"the answer of the bridge at {self._url} about {what} cannot be parsed: {error!r}")
 
 
 def innermost_cause(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """Load from several processes: a master that prepares and ends the run, and workers that make its requests.
 
 They are Locust's own master and workers. Before the users start, the master sends every worker the plan, with the
-prepared items, and the worker's share of them. When the run ends, every worker writes its rows and sends its summary
-to the master. When the master has all summaries, it writes the end file.
+prepared items, and the worker's share of them. When the run ends, every worker writes its rows and tells the master how
+it ended. When the master knows that of all, it writes the end file.
 """
 
 import logging
@@ -15,10 +15,9 @@ from gevent.event import Event
 from locust.runners import STATE_MISSING, MasterRunner, WorkerRunner
 from pydantic import TypeAdapter
 
-from lab_load.end_file import ProcessSummary
 from lab_load.generator import TICK_SECONDS, Generator
 from lab_load.generator_settings import GeneratorSettings
-from lab_load.process_run import ProcessRun
+from lab_load.process_run import ProcessEnd, ProcessRun
 from lab_load.row_writer import RowsError, writer_for
 from lab_workload.load import Load
 from lab_workload.plan import Plan
@@ -40,10 +39,10 @@ UNFIT = "lab_unfit"
 """From a worker: why it cannot take part, as text."""
 SAME_FAILURE = "lab_same_failure"
 """From a worker: how all its requests have failed, as text; None if that is no longer true."""
-SUMMARY = "lab_summary"
-"""From a worker that has written its rows: the text of its ``ProcessSummary``."""
+END = "lab_end"
+"""From a worker that has written its rows: the text of its ``ProcessEnd``."""
 
-_SUMMARY: TypeAdapter[ProcessSummary] = TypeAdapter(ProcessSummary)
+_END: TypeAdapter[ProcessEnd] = TypeAdapter(ProcessEnd)
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +58,13 @@ def make_generator(environment: Any, settings: GeneratorSettings) -> Generator:
 
 
 class WorkersRun:
-    """A run in the master. Workers make its requests, and send their summaries when it ends."""
+    """A run in the master. Workers make its requests, and tell it when the run has ended there."""
 
     def __init__(self, plan: Plan, workers: Mapping[str, int]) -> None:
         self.plan = plan
         self.workers = dict(workers)
         """Locust's id of each worker → its index, from 1."""
-        self.summaries: dict[str, ProcessSummary] = {}
+        self.ends: dict[str, ProcessEnd] = {}
         self.same_failures: dict[str, str | None] = {}
         """Locust's id of each worker → how all its requests have failed."""
         self.exit_reason: str | None = None
@@ -81,7 +80,6 @@ class WorkersRun:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     @property
@@ -110,13 +108,12 @@ class WorkersRun:
         self.workers.pop(worker, None)
         self._note_end()
 
-    def ended(self, worker: str, summary: ProcessSummary) -> None:
-        """Record the summary of a worker."""
-        self.summaries[worker] = summary
+    def ended(self, worker: str, end: ProcessEnd) -> None:
+        self.ends[worker] = end
         self._note_end()
 
     def _note_end(self) -> None:
-        if set(self.workers) <= set(self.summaries):
+        if set(self.workers) <= set(self.ends):
             self.all_ended.set()
 
 
@@ -128,19 +125,15 @@ class Master(Generator):
         self._ready: set[str] = set()
 
     def attach(self) -> None:
-        """See ``Generator``."""
         runner = self._environment.runner
         runner.register_message(READY, lambda msg, **_: self._ready.add(msg.node_id))
         runner.register_message(FAILED, lambda msg, **_: self.fail(f"a worker: {msg.data}"))
         runner.register_message(UNFIT, lambda msg, **_: self._worker_unfit(msg.node_id, msg.data), concurrent=True)
-        runner.register_message(
-            SUMMARY, lambda msg, **_: self._worker_ended(msg.node_id, _SUMMARY.validate_json(msg.data))
-        )
+        runner.register_message(END, lambda msg, **_: self._worker_ended(msg.node_id, _END.validate_json(msg.data)))
         runner.register_message(SAME_FAILURE, lambda msg, **_: self._note_same_failure(msg.node_id, msg.data))
         super().attach()
 
     def _load_of(self, values: Mapping[str, Any]) -> Load:
-        """See ``Generator``."""
         load = super()._load_of(values)
         if load.is_counted:
             text = "cannot make bursts, or end after a number of flows; leave out --master, or choose another load"
@@ -179,11 +172,11 @@ class Master(Generator):
             if not self.run.is_stopping:
                 self.fail(f"a worker: {reason}")
 
-    def _worker_ended(self, worker: str, summary: ProcessSummary) -> None:
+    def _worker_ended(self, worker: str, end: ProcessEnd) -> None:
         run = self.run
         if run is None or worker not in run.workers:
             return
-        run.ended(worker, summary)
+        run.ended(worker, end)
         if not run.is_stopping:
             self.fail(f"worker {run.workers[worker]} ended before the run was over")
 
@@ -203,14 +196,13 @@ class Master(Generator):
                 raise RowsError(
                     f"worker {lost or 'of the run'} was lost: its rows may be incomplete, so no end file is written"
                 )
-        if len(run.summaries) < len(run.workers):
+        if len(run.ends) < len(run.workers):
             raise RowsError("interrupted before all workers had written their rows, so no end file is written")
-        if not run.summaries:
+        if not run.ends:
             raise RowsError("the run ended before any worker had begun, so no end file is written")
-        summaries = sorted(run.summaries.values(), key=lambda summary: summary.worker)
-        self._write_end(run.plan, summaries, str(run.exit_reason))
-        requests = sum(summary.requests for summary in summaries)
-        run.outcome = f"{run.exit_reason}, {requests} requests of {len(summaries)} workers"
+        processes = sorted(run.ends.values(), key=lambda process: process.end.workers[0].index)
+        end = self._write_end(run.plan, processes, str(run.exit_reason))
+        run.outcome = f"{run.exit_reason}, {end.requests} requests of {len(processes)} workers"
 
     def _stop_runner(self) -> None:
         self._environment.runner.stop(send_stop_to_client=not self._headless)
@@ -224,7 +216,7 @@ class Master(Generator):
         clients = self._environment.runner.clients
         for worker, index in self.run.workers.items():
             gone = worker not in clients or clients[worker].state == STATE_MISSING
-            if gone and worker not in self.run.summaries:
+            if gone and worker not in self.run.ends:
                 return int(index)
         return None
 
@@ -250,12 +242,10 @@ class Worker(Generator):
         self._same_failure_sent: str | None = None
 
     def attach(self) -> None:
-        """See ``Generator``."""
         self._environment.runner.register_message(PLAN, lambda msg, **_: self._take_plan(*msg.data))
         super().attach()
 
     def _prepare(self) -> None:
-        """Report to the master that this worker is ready for a plan."""
         self._environment.runner.send_message(READY)
 
     def _start(self) -> None:
@@ -294,7 +284,7 @@ class Worker(Generator):
         super()._end()
 
     def _close(self, run: Any) -> None:
-        self._environment.runner.send_message(SUMMARY, _SUMMARY.dump_json(run.close()).decode())
+        self._environment.runner.send_message(END, _END.dump_json(run.close()).decode())
 
     def _stop_after_failure(self, message: str) -> None:
         self._environment.runner.send_message(FAILED, message)

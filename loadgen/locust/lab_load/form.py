@@ -17,10 +17,9 @@ from lab_load.generator_settings import GeneratorSettings
 from lab_workload import overrides
 from lab_workload.load import OPTIONS, Load
 from lab_workload.names import canonical
-from lab_workload.network import Network, bind, subject_of
-from lab_workload.plan import Plan
+from lab_workload.network import Network
+from lab_workload.plan import Plan, make_plan
 from lab_workload.problems import LoadError, Problem
-from lab_workload.starts import check_starts
 from lab_workload.workload import load_workload, workload_names
 
 DEFAULT_WORKLOAD = "iou"
@@ -90,7 +89,6 @@ def _add_process(parser: Any) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan of the command line. Raises ``LoadError``."""
     try:
         return Plan.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -137,7 +135,7 @@ def _users(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"users": requests, "pool": users}
 
 
-def make_plan(load: Load, identity: str, seconds: float | None, settings: GeneratorSettings) -> Plan:
+def plan_of(load: Load, identity: str, seconds: float | None, settings: GeneratorSettings) -> Plan:
     """Read the workload, and bind it to the network. Raises ``LoadError`` with all problems."""
     workload = load_workload(settings.workloads, load.workload, settings.party_names, load.overrides)
     bridge = BridgeClient(settings.bridge_url)
@@ -150,17 +148,8 @@ def make_plan(load: Load, identity: str, seconds: float | None, settings: Genera
         start_problem=bridge.start_problem,
         notary=bridge.notary(node),
     )
-    starters = bind(workload, load, network)
-    check_starts(workload, starters, network)
     try:
-        return Plan(
-            identity=identity,
-            load=load,
-            workload_text=workload.text,
-            starters=starters,
-            subject=subject_of(workload, starters, network.flows),
-            seconds=seconds,
-        )
+        return make_plan(identity, load, workload, network, seconds)
     except ValidationError:
         text = f"{identity!r} is invalid; use 1 to 100 letters, digits, '.', '_', '-'"
         raise LoadError(Problem.of("name", text)) from None

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,26 +16,27 @@ from gevent.event import Event
 from locust import log
 from locust.exception import StopTest
 
-from lab_load import metrics, web_pages
+from lab_load import metrics, web_ui
 from lab_load.bridge_client import BridgeClient
-from lab_load.by_hand import ByHand
-from lab_load.end_file import ProcessSummary, end_of
-from lab_load.form import has_spawn_rate, load_of, make_plan, read_plan, seconds_of, users_of
+from lab_load.form import has_spawn_rate, load_of, plan_of, read_plan, seconds_of, users_of
 from lab_load.generator_settings import GeneratorSettings, utc_run_id
-from lab_load.process_run import ProcessRun
+from lab_load.process_run import ProcessEnd, ProcessRun, end_of
 from lab_load.row_writer import RowsError, end_path, go_path, is_taken, ready_path, stop_path, write_whole, writer_for
 from lab_load.setup import run_setup
-from lab_workload.by_hand import WebUiState, WebUiStatus
 from lab_workload.load import ALL_FAILED, OUT_OF_TIME, SAME_FAILURE_SECONDS_MIN, Load
 from lab_workload.plan import Plan
 from lab_workload.problems import LoadError, SetupError
-from lab_workload.run_end import PreparedStep
+from lab_workload.run_end import PreparedStep, RunEnd
+from lab_workload.web_ui import WebUiState, WebUiStatus
 
 TICK_SECONDS = 1.0
 HOLD_SECONDS_MAX = 600.0
 HOLD_POLL_SECONDS = 0.2
 STOP_MARGIN_SECONDS = 5.0
 """How much longer than the bridge a run of the command line waits for the flows that are in flight at its end."""
+SETTLE_SECONDS = 6.0
+"""How long a load of the web UI begins after the last flow of its set-up, and of the load before it. Prometheus reads
+all counters once in between: every 5 s."""
 EXIT_FAILED = 1
 EXIT_UNUSABLE = 2
 EXIT_INTERRUPTED = 130
@@ -64,7 +65,10 @@ class Generator:
         """What the set-up has prepared, for the current or the next run."""
         self._preparing = False
         self._run_time_seconds: float | None = None
-        self._by_hand = None if self._headless else ByHand(settings)
+        self._settled_at = 0.0
+        """When a load of the web UI may begin, by the monotonic clock."""
+        self._users_changed = self._users_changing = False
+        """Whether the number of users was changed while the run lasts; whether not all of them are running yet."""
         self._ended = Event()
         self._quitting = False
         self._exit_code = 0
@@ -116,7 +120,7 @@ class Generator:
             if self._options.hold:
                 self._hold(self._plan)
         else:
-            web_pages.extend(self._environment.web_ui.app, self._settings, self._check_form, self._web_status)
+            web_ui.extend(self._environment.web_ui.app, self._settings, self._check_form, self._web_status)
 
     def _headless_plan(self) -> Plan:
         """Read the plan of the command line, or make one of the arguments. Raises ``LoadError``."""
@@ -124,7 +128,7 @@ class Generator:
         if options.plan is None:
             load = self._load_of(vars(options))
             seconds = seconds_of(options.run_time)
-            return make_plan(load, load.name or utc_run_id("run"), seconds, self._settings)
+            return plan_of(load, load.name or utc_run_id("run"), seconds, self._settings)
         plan = read_plan(Path(options.plan))
         options.num_users, options.spawn_rate = plan.load.places, plan.load.spawn_per_second
         options.run_time = plan.seconds
@@ -133,27 +137,30 @@ class Generator:
         return plan
 
     def _web_status(self) -> WebUiStatus:
-        """Return what the web UI does, for the command line."""
-        assert self._by_hand is not None
-        state: WebUiState = "counting" if self._by_hand.is_counting else "idle"
+        state: WebUiState = "idle"
         if self._preparing:
             state = "set-up"
         elif self.run is not None:
             state = "stopping" if self.run.is_stopping else "running"
-        return WebUiStatus(state, self._by_hand.identity, self._by_hand.generator_started_at)
+        return WebUiStatus(state, None if self.run is None else self.run.plan.identity)
 
-    def _prepare_by_hand(self, values: Mapping[str, Any], form: Mapping[str, str]) -> None:
-        """Plan the next run from the web UI, do its set-up, and read the counters before it. Raises ``LoadError``."""
-        assert self._by_hand is not None
+    def _prepare_form(self, values: Mapping[str, Any]) -> None:
+        """Plan the next run from the web UI, do its set-up, and wait until it is counted. Raises ``LoadError``."""
         self._preparing = True
         try:
-            self._by_hand.require_free()
-            seconds = seconds_of(values.get("run_time"))
-            self._prepare_run(make_plan(self._load_of(values), self._free_run_id(), seconds, self._settings))
-            assert self._plan is not None
-            self._by_hand.prepare(self._plan, self._setup, form)
+            web_ui.require_free(self._settings)
+            self._settle()
+            self._run_time_seconds = seconds_of(values.get("run_time"))
+            plan = plan_of(self._load_of(values), utc_run_id("web"), self._run_time_seconds, self._settings)
+            self._prepare_run(plan)
+            if self._setup:
+                self._settled_at = time.monotonic() + SETTLE_SECONDS
+                self._settle()
         finally:
             self._preparing = False
+
+    def _settle(self) -> None:
+        gevent.sleep(max(0.0, self._settled_at - time.monotonic()))
 
     def _prepare_run(self, plan: Plan) -> None:
         """Do the set-up of the next run. Raises ``LoadError``."""
@@ -198,22 +205,13 @@ class Generator:
         if self._preparing:
             raise LoadError("the set-up of a run is in progress; the run starts when it has finished")
         if self.run is None:
-            self._prepare_by_hand(values, form)
-            self._run_time_seconds = seconds_of(values.get("run_time"))
+            self._prepare_form(values)
         elif self.run.is_stopping:
             raise LoadError("the last run is still waiting for its flows to end; wait until it has stopped")
         elif not _has_only_other_users(self._load_of(values), self.run.plan.load):
             raise LoadError("a run is in progress; stop it first, unless you change only the number of users")
-        elif self._by_hand is not None and (users := users_of(form)) is not None and has_spawn_rate(form):
-            self._by_hand.users_asked(users)
-
-    def _free_run_id(self) -> str:
-        run_id, copy = utc_run_id("web"), 1
-        candidate = run_id
-        while is_taken(self._settings.rows, candidate):
-            copy += 1
-            candidate = f"{run_id}-{copy}"
-        return candidate
+        elif users_of(form) not in (None, self._environment.runner.target_user_count) and has_spawn_rate(form):
+            self._users_changed = self._users_changing = True
 
     # --- a run --------------------------------------------------------------------------------------------------------
 
@@ -221,17 +219,16 @@ class Generator:
         try:
             if self._plan is None:
                 # The run was started by --autostart.
-                self._prepare_by_hand(vars(self._options), {})
+                self._prepare_form(vars(self._options))
             assert self._plan is not None
             plan, self._plan = self._plan, None
-            if self._by_hand is not None:
-                self._by_hand.begin()
+            if not self._headless:
+                web_ui.keep_plan(self._settings, plan)
             self.run = self._run_of(plan)
         except LoadError as error:
             self._exit_code = EXIT_UNUSABLE
-            if self._by_hand is not None:
-                self._by_hand.ended()
             raise StopTest(error.message) from error
+        self._users_changed = self._users_changing = False
         metrics.show_run(plan.identity, plan.workload.name, plan.node_names, plan.words)
         self._exit_code = 0
         self._ended.clear()
@@ -240,14 +237,9 @@ class Generator:
         return ProcessRun(plan, writer_for(plan, self._settings.rows))
 
     def _spawned(self) -> None:
-        users = self._environment.runner.user_count
+        self._users_changing = False
         if self.run is not None:
-            self.run.spawned(users)
-        if self._by_hand is not None:
-            try:
-                self._by_hand.users_spawned(users)
-            except LoadError as error:
-                self.fail(error.message)
+            self.run.spawned(self._environment.runner.user_count)
 
     def _stopping(self) -> None:
         if self.run is None:
@@ -280,18 +272,20 @@ class Generator:
             metrics.hide_runs()
             self.run = None
             self._ended.set()
-            # A process that ends cannot wait until no flow is in flight any more.
-            if self._by_hand is not None and not self._quitting:
-                self._by_hand.ended()
+            self._settled_at = time.monotonic() + SETTLE_SECONDS
 
     def _close(self, run: Any) -> None:
-        """Close the run and write the end file. Raises ``RowsError``."""
-        summary = run.close()
-        self._write_end(run.plan, [summary], summary.exit_reason)
+        process = run.close()
+        self._write_end(run.plan, [process], process.end.exit_reason)
 
-    def _write_end(self, plan: Plan, summaries: list[ProcessSummary], exit_reason: str) -> None:
-        end = end_of(plan, summaries, self._setup, exit_reason)
+    def _write_end(self, plan: Plan, processes: list[ProcessEnd], exit_reason: str) -> RunEnd:
+        end = end_of(processes, self._setup, exit_reason)
+        spawned_at = None if self._users_changing else end.spawned_at
+        end = replace(end, spawned_at=spawned_at, users_changed=self._users_changed)
         write_whole(end_path(self._settings.rows, plan.identity), end.as_dict())
+        if not (self._headless or end.requests):
+            web_ui.remove(self._settings.rows.glob(f"{plan.identity}.*"))
+        return end
 
     def _stop_after_failure(self, message: str) -> None:
         self._stop_later()
@@ -357,8 +351,8 @@ class Generator:
             if self.run is not None:
                 try:
                     self._tick_run()
-                    if self._by_hand is not None:
-                        self._by_hand.check_room()
+                    if self.run is not None and not self._headless:
+                        web_ui.make_room(self._settings, self._settings.web_loads_max, self.run.plan.identity)
                 except LoadError as error:
                     self.fail(error.message)
                 except Exception as error:
@@ -375,7 +369,6 @@ class Generator:
 
 
 def _has_only_other_users(load: Load, other: Load) -> bool:
-    """Whether a load differs from another one at most in its number of users."""
     return load.updated(users=other.users, pool=other.pool) == other.updated(workers=load.workers)
 
 

@@ -29,8 +29,6 @@ class GeneratorSettings:
     metrics_port: int
     allowed_hosts: frozenset[str] = frozenset()
     """Host names that requests to the web UI may use in addition to loopback addresses, in lower case."""
-    network: Path = Path("/network")
-    """The folder in which the bootstrapper writes the names and addresses of the nodes."""
     web_loads_max: int = 20
     """Most loads of the web UI whose files are kept until somebody makes a run of them."""
     web_rows_bytes_max: int = 1024 * MEBIBYTE
@@ -53,7 +51,6 @@ class GeneratorSettings:
             rows=Path(environment.get("LAB_ROWS_DIR", ROWS_DIRECTORY)),
             metrics_port=int(_number(environment, "LAB_METRICS_PORT", 9646, problems)),
             allowed_hosts=_hosts(environment, "LAB_ALLOWED_HOSTS", problems),
-            network=_network(environment),
             web_loads_max=max(1, int(_number(environment, "LAB_WEB_LOADS_MAX", 20, problems))),
             web_rows_bytes_max=int(_number(environment, "LAB_WEB_ROWS_MAX_MIB", 1024, problems) * MEBIBYTE),
         )
@@ -77,14 +74,10 @@ def _party_names(environment: Mapping[str, str]) -> tuple[str, ...]:
     They are percent-encoded: an organisation may have spaces and commas.
     """
     text = environment.get("LAB_PARTIES")
-    kept = _network(environment) / "parties"
+    kept = Path(environment.get("LAB_NETWORK_DIR", "/network")) / "parties"
     if text is None:
         text = kept.read_text(encoding="utf-8") if kept.exists() else "PartyA,PartyB,PartyC"
     return tuple(map(unquote, text.replace(",", " ").split()))
-
-
-def _network(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("LAB_NETWORK_DIR", "/network"))
 
 
 def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -> frozenset[str]:
@@ -98,7 +91,6 @@ def _hosts(environment: Mapping[str, str], name: str, problems: list[Problem]) -
 
 
 def url_problems(name: str, url: str) -> list[Problem]:
-    """Return a problem if ``url`` is not a valid HTTP address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

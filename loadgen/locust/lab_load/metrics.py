@@ -2,15 +2,17 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gevent.pywsgi import WSGIServer
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, disable_created_metrics, make_wsgi_app
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from lab_load.container import ContainerCollector
-from lab_load.faults import FaultCollector
+from lab_workload.faults import FAULTS_FILE, read_shown
 from lab_workload.load import LATE_SECONDS, OUTCOMES, UNWANTED, Outcome
 from lab_workload.problems import LoadError
 
@@ -68,9 +70,32 @@ class RequestMetrics:
             self._latency.observe(math.inf)
 
     def dropped(self) -> None:
-        """Count an arrival that was never sent."""
         _DROPPED.inc()
         self._latency.observe(math.inf)
+
+
+class FaultCollector:
+    """Exports each fault that lasts. The command line writes them to a file in the folder of the rows."""
+
+    def __init__(self, rows: Path, now: Callable[[], float] = time.time) -> None:
+        self._file = rows / FAULTS_FILE
+        self._now = now
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one metric with a sample for each fault; without samples if there is none."""
+        family = GaugeMetricFamily(
+            "lab_fault_info", "1 while a fault lasts; the labels name it.", labels=("kind", "target")
+        )
+        for fault in read_shown(self._text()):
+            if fault.until > self._now():
+                family.add_metric((fault.kind, fault.target), 1)
+        yield family
+
+    def _text(self) -> str:
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return ""
 
 
 def show_run(run_id: str, workload: str, node: str, load: str) -> None:
@@ -79,7 +104,6 @@ def show_run(run_id: str, workload: str, node: str, load: str) -> None:
 
 
 def hide_runs() -> None:
-    """Show that no run is in progress."""
     _RUN.clear()
 
 

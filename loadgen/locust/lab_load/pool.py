@@ -33,7 +33,6 @@ class Place:
             raise
 
     def give(self, intended: float | None) -> None:
-        """End the wait with this result."""
         assert self._turn is not None
         self._turn.set(intended)
 
@@ -143,7 +142,6 @@ class BurstPool(Pool):
         self._over = Event()
 
     def note_end(self) -> None:
-        """Count a request that has ended."""
         self._requests_ended += 1
         if self._requests_ended % self._requests == 0:
             self._over.set()

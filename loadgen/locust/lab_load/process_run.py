@@ -5,20 +5,20 @@ import math
 import random
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 from uuid import uuid4
 
 from lab_load.answer import Answer, no_answer
 from lab_load.cpu import CpuMeter
-from lab_load.end_file import ProcessSummary
 from lab_load.metrics import RequestMetrics
 from lab_load.pool import BurstPool, Pool
-from lab_load.row_writer import NoRows, RowsError, RowWriter
+from lab_load.row_writer import RowsError, RowWriter
 from lab_load.same_failure import SameFailure
-from lab_load.schedule import Schedule, arrival_offsets, burst_offsets
+from lab_load.schedule import Lags, Schedule, arrival_offsets, burst_offsets
 from lab_load.traces import Trace, Traces
 from lab_workload.load import OUTCOMES, UNWANTED, Load, Outcome
 from lab_workload.network import Roles
@@ -26,11 +26,14 @@ from lab_workload.plan import Plan
 from lab_workload.prepared import ALONE, Share
 from lab_workload.problems import LoadError, TemplateError
 from lab_workload.row import Drop, Row
+from lab_workload.run_end import PreparedStep, RunEnd, WorkerEnd
 from lab_workload.schema import Part
 from lab_workload.values import Draws
 
 ERROR_LABELS_MAX = 50
 """Number of different errors in Locust's table. Further errors are shown only by the problem's name."""
+
+LAG_QUANTILE = 0.99
 
 _WALL_OFFSET_SECONDS = time.time() - time.monotonic()
 """Aligns the monotonic clock with the wall clock once, so that a jump of the wall clock cannot distort a latency."""
@@ -66,7 +69,7 @@ class _Starter:
         self.node = roles.node.name
         self.values = plan.values(roles, share, draws)
         self.metrics = RequestMetrics(plan.workload.name, self.node)
-        self._arguments = {part.name: part.arguments for part in plan.workload.flows}
+        self._arguments = {part.name: part.args for part in plan.workload.flows}
         parties = ((part.name, roles.counterparty_of(part)) for part in plan.workload.flows)
         self._counterparties = {name: party.x500_name for name, party in parties if party}
 
@@ -78,10 +81,52 @@ class _Starter:
         return self._arguments[part.name].render(values)
 
 
+@dataclass(frozen=True)
+class ProcessEnd:
+    """How a run ended in one process. Workers send it to their master."""
+
+    end: RunEnd
+    lags: list[tuple[int, int]]
+    """Schedule lags as (microseconds, count); see ``Lags``. Those of all processes have one quantile."""
+
+
+def end_of(processes: Sequence[ProcessEnd], setup: Sequence[PreparedStep], exit_reason: str) -> RunEnd:
+    """Combine the ends of all processes of a run with its set-up."""
+    ends = [process.end for process in processes]
+    spawned = [end.spawned_at for end in ends if end.spawned_at is not None]
+    lags = Lags(lag for process in processes for lag in process.lags)
+    return replace(
+        ends[0],
+        started_at=min(end.started_at for end in ends),
+        # All users are running only when those of every process are running.
+        spawned_at=max(spawned) if len(spawned) == len(ends) else None,
+        stop_at=max(end.stop_at for end in ends),
+        ended_at=max(end.ended_at for end in ends),
+        users=sum(end.users for end in ends),
+        requests=sum(end.requests for end in ends),
+        outcomes={name: sum(end.outcomes[name] for end in ends) for name in OUTCOMES},
+        offered=_sum(end.offered for end in ends),
+        late=_sum(end.late for end in ends),
+        dropped=_sum(end.dropped for end in ends),
+        lag_p99_ms=lags.quantile_ms(LAG_QUANTILE),
+        pool_free_min=min((end.pool_free_min for end in ends if end.pool_free_min is not None), default=None),
+        setup=list(setup),
+        rows={worker: count for end in ends for worker, count in end.rows.items()},
+        cpu_percent_max=max(end.cpu_percent_max for end in ends),
+        workers=[worker for end in ends for worker in end.workers],
+        exit_reason=exit_reason,
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
 class ProcessRun:
     """The requests of one run. Every ``begin`` is followed by ``end``; ``close`` ends the requests still in flight."""
 
-    def __init__(self, plan: Plan, writer: RowWriter | NoRows, share: Share = ALONE) -> None:
+    def __init__(self, plan: Plan, writer: RowWriter | None, share: Share = ALONE) -> None:
         self.plan = plan
         self.share = share
         self.pool: Pool | None = None
@@ -111,7 +156,7 @@ class ProcessRun:
         self._cpu = CpuMeter()
         self._outcomes: Counter[Outcome] = Counter()
         self._users_started = self._requests = 0
-        self._users_max = 0
+        self._users = 0
         self._started = time.monotonic()
         self._spawned: float | None = None
         self._stopping: float | None = None
@@ -164,7 +209,7 @@ class ProcessRun:
         self._outcomes[outcome] += 1
         self._metrics[request.node].ended(outcome, latency_seconds, is_scheduled=is_scheduled)
         self._same_failure.note(request.ordinal, answer if outcome in UNWANTED else None)
-        if self._writer.is_recording:
+        if self._writer is not None:
             self._writer.append(self._row_of(request, answer, ended, outcome))
         if self._bursts is not None:
             self._bursts.note_end()
@@ -178,9 +223,9 @@ class ProcessRun:
         return label
 
     def spawned(self, users: int) -> None:
-        """Record that all ``users`` are running, and start the schedule. Later changes of their number are ignored."""
-        self._spawned = self._spawned or time.monotonic()
-        self._users_max = max(self._users_max, users)
+        """Record that all ``users`` are running from now on, and start the schedule."""
+        if self._spawned is None or users != self._users:
+            self._users, self._spawned = users, time.monotonic()
         if self.pool is not None and not self.is_stopping:
             self.pool.begin()
 
@@ -199,7 +244,6 @@ class ProcessRun:
 
     @property
     def may_begin(self) -> bool:
-        """Whether a user of closed load may begin another request."""
         return self._stopping is None and self._requests < self._requests_max
 
     @property
@@ -222,7 +266,6 @@ class ProcessRun:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds since the start of the run."""
         return time.monotonic() - self._started
 
     def tick(self) -> None:
@@ -234,10 +277,11 @@ class ProcessRun:
             raise LoadError(f"arrivals are no longer assigned: {self.pool.failure!r}")
         self._cpu.sample()
         self._write_drops()
-        self._writer.flush()
+        if self._writer is not None:
+            self._writer.flush()
 
-    def close(self) -> ProcessSummary:
-        """End all requests in flight, and return the summary of the run. Raises ``RowsError``."""
+    def close(self) -> ProcessEnd:
+        """End all requests in flight, and return how the run ended. Raises ``RowsError``."""
         self.closed = True
         self.stopping("interrupted")
         ended = time.monotonic()
@@ -245,8 +289,9 @@ class ProcessRun:
             for request in list(self._in_flight.values()):
                 self.end(request, no_answer("the run ended first"), ended)
             self._write_drops()
-        self._writer.close()
-        return self._summary(ended)
+        if self._writer is not None:
+            self._writer.close()
+        return self._end_at(ended)
 
     def _row_of(self, request: Request, answer: Answer, ended: float, outcome: Outcome) -> Row:
         intended = request.intended
@@ -281,7 +326,8 @@ class ProcessRun:
             for intended in self.pool.schedule.take_drops():
                 # Which node would have started it is not decided.
                 self._starters[0].metrics.dropped()
-                self._writer.append_drop(Drop(worker=self.share.worker, intended_at=wall_seconds(intended)))
+                if self._writer is not None:
+                    self._writer.append_drop(Drop(worker=self.share.worker, intended_at=wall_seconds(intended)))
 
     def _starter_of(self, user: int, intended: float | None) -> _Starter:
         """Return the node that starts the next request: each user has one in closed load, each arrival in open load.
@@ -303,26 +349,31 @@ class ProcessRun:
             return self._parts[0]
         return self._part_random.choices(self._parts, cum_weights=self._weights)[0]
 
-    def _summary(self, ended: float) -> ProcessSummary:
+    def _end_at(self, ended: float) -> ProcessEnd:
         schedule = self.pool.schedule if self.pool else None
-        return ProcessSummary(
-            worker=self.share.worker,
+        worker = WorkerEnd(self.share.worker, self._cpu.close(), self._writer.rows if self._writer else 0)
+        end = RunEnd(
             started_at=wall_seconds(self._started),
             spawned_at=wall_seconds(self._spawned) if self._spawned else None,
             stop_at=wall_seconds(self._stopping or ended),
             ended_at=wall_seconds(ended),
-            users=self._users_max or self._users_started,
+            model=self.plan.load.arrivals,
+            rate=self.plan.load.rate,
+            users=self._users or self._users_started,
             requests=self._requests,
-            rows=self._writer.rows,
             outcomes={name: self._outcomes[name] for name in OUTCOMES},
-            cpu_percent_max=self._cpu.close(),
-            exit_reason=self._exit_reason,
             offered=schedule.offered if schedule else None,
             late=schedule.late if schedule else None,
             dropped=schedule.dropped if schedule else None,
-            lags=list(schedule.lags.counts.items()) if schedule else [],
+            lag_p99_ms=schedule.lags.quantile_ms(LAG_QUANTILE) if schedule else None,
             pool_free_min=self.pool.free_min if self.pool else None,
+            setup=[],
+            rows={str(worker.index): worker.rows},
+            cpu_percent_max=worker.cpu_percent_max,
+            workers=[worker],
+            exit_reason=self._exit_reason,
         )
+        return ProcessEnd(end, list(schedule.lags.counts.items()) if schedule else [])
 
 
 def _burst_pool(load: Load) -> BurstPool:

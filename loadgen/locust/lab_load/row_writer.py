@@ -32,15 +32,13 @@ class RowWriter:
     cannot be created.
     """
 
-    is_recording = True
-
     def __init__(self, directory: Path, run_id: str, worker: int = 0) -> None:
         self.rows = 0
         """Number of rows so far."""
         self._run_id = run_id
         self._rows = _LineFile(rows_path(directory, run_id, worker), run_id)
         self._drops: _LineFile | None = None
-        self._drops_path = drops_path(directory, run_id, worker)
+        self._drops_path = self._rows.path.with_suffix(".drops.ndjson")
 
     def append(self, row: Mapping[str, object]) -> None:
         """Append one row. Raises ``RowsError`` if the buffer is full and cannot be written."""
@@ -48,7 +46,6 @@ class RowWriter:
         self._rows.append(row)
 
     def append_drop(self, drop: Mapping[str, object]) -> None:
-        """Append one drop. Raises ``RowsError`` as ``append`` does."""
         self._drops = self._drops or _LineFile(self._drops_path, self._run_id)
         self._drops.append(drop)
 
@@ -68,42 +65,23 @@ class RowWriter:
         return [self._rows, *([self._drops] if self._drops else [])]
 
 
-class NoRows:
-    """Takes the place of a ``RowWriter`` and writes nothing."""
-
-    is_recording = False
-    rows = 0
-
-    def append(self, row: Mapping[str, object]) -> None:
-        """Do nothing."""
-
-    def append_drop(self, drop: Mapping[str, object]) -> None:
-        """Do nothing."""
-
-    def flush(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-def writer_for(plan: Plan, directory: Path, worker: int = 0) -> RowWriter | NoRows:
-    """Return the writer of a plan. Raises ``RowsError`` as ``RowWriter`` does."""
-    return RowWriter(directory, plan.identity, worker) if plan.recording == "rows" else NoRows()
+def writer_for(plan: Plan, directory: Path, worker: int = 0) -> RowWriter | None:
+    """Return the writer of a plan; None if it asks for no rows. Raises ``RowsError`` as ``RowWriter`` does."""
+    return RowWriter(directory, plan.identity, worker) if plan.recording == "rows" else None
 
 
 class _LineFile:
     """A new file of JSON lines, with a buffer."""
 
     def __init__(self, path: Path, run_id: str) -> None:
-        self._path = path
+        self.path = path
         self._buffer = bytearray()
         self._bytes_written = 0
         self._failure: RowsError | None = None
         try:
-            self._file = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+            self._file = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
         except FileExistsError:
-            raise RowsError(f"run id {run_id!r} is already used: {self._path} exists") from None
+            raise RowsError(f"run id {run_id!r} is already used: {self.path} exists") from None
         except OSError as error:
             raise RowsError(f"cannot write rows to {path.parent}: {error.strerror}") from error
 
@@ -120,7 +98,7 @@ class _LineFile:
             except OSError as error:
                 with suppress(OSError):  # then the last row is torn, which readers know
                     os.ftruncate(self._file, self._bytes_written)
-                self._failure = RowsError(f"cannot write rows to {self._path}: {error.strerror}")
+                self._failure = RowsError(f"cannot write rows to {self.path}: {error.strerror}")
         self._buffer.clear()
         if self._failure is not None:
             raise self._failure
@@ -130,7 +108,7 @@ class _LineFile:
             self.flush()
             os.fsync(self._file)
         except OSError as error:
-            raise RowsError(f"cannot write rows to {self._path}: {error.strerror}") from error
+            raise RowsError(f"cannot write rows to {self.path}: {error.strerror}") from error
         finally:
             os.close(self._file)
 
@@ -146,13 +124,7 @@ def rows_path(directory: Path, run_id: str, worker: int = 0) -> Path:
     return directory / (f"{run_id}.{worker}.ndjson" if worker else f"{run_id}.ndjson")
 
 
-def drops_path(directory: Path, run_id: str, worker: int = 0) -> Path:
-    """Return the path of the drops. ``worker`` is 0 for a single-process generator."""
-    return directory / (f"{run_id}.{worker}.drops.ndjson" if worker else f"{run_id}.drops.ndjson")
-
-
 def end_path(directory: Path, run_id: str) -> Path:
-    """Return the path of the end file."""
     return directory / f"{run_id}.end.json"
 
 
@@ -172,7 +144,6 @@ def stop_path(directory: Path, run_id: str) -> Path:
 
 
 def is_taken(directory: Path, run_id: str) -> bool:
-    """Return whether files of a run with this id exist."""
     paths = (rows_path(directory, run_id), rows_path(directory, run_id, 1), end_path(directory, run_id))
     return any(path.exists() for path in paths)
 

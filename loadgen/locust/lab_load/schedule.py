@@ -48,7 +48,6 @@ class Lags:
             self.counts[key] = self.counts.get(key, 0) + count
 
     def add(self, seconds: float) -> None:
-        """Count one lag."""
         key = _upward(max(0, math.ceil(seconds * 1e6)))
         self.counts[key] = self.counts.get(key, 0) + 1
 
@@ -76,11 +75,9 @@ class Schedule:
 
     @property
     def offered(self) -> int:
-        """Number of arrivals so far: started or dropped."""
         return self.started + self.dropped
 
     def begin(self, now: float) -> None:
-        """Start the schedule at ``now``, or its next burst."""
         self._origin = now
         self._next = now + next(self._offsets)
 
@@ -95,7 +92,6 @@ class Schedule:
         return self._next + self._late_max_seconds
 
     def take(self) -> float:
-        """Take the next arrival, and return its intended time."""
         return self._advance()
 
     def drop(self) -> None:
@@ -104,7 +100,6 @@ class Schedule:
         self.dropped += 1
 
     def note_start(self, intended: float, started: float) -> None:
-        """Count an arrival that has started."""
         lag = started - intended
         self.started += 1
         self.late += lag > LATE_SECONDS
@@ -121,7 +116,6 @@ class Schedule:
             self.drop()
 
     def end(self) -> None:
-        """End the schedule: there are no more arrivals."""
         self._next = math.inf
 
     def _advance(self) -> float:

@@ -1,7 +1,10 @@
 """Does the set-up of a workload: starts flows and uploads attachments before the clock starts."""
 
+import io
 import logging
+import random
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +13,6 @@ from uuid import uuid4
 import gevent
 from gevent.pool import Pool
 
-from lab_load.attachment import make_attachment
 from lab_load.bridge_client import BridgeClient, BridgeError
 from lab_workload.network import Roles
 from lab_workload.plan import Plan
@@ -24,6 +26,10 @@ STARTS_MAX = 100_000
 ITEMS_MAX = 1_000_000
 """Maximum number of results of one step."""
 PROGRESS_SECONDS = 2.0
+
+MEGABYTE = 1_000_000
+_OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
+"""The earliest date in a zip file. With a fixed date, the same seed always gives the same bytes."""
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +79,6 @@ class _Runner:
         self._client_id_prefix = f"{plan.identity}-setup-{uuid4().hex[:8]}"
 
     def run(self) -> Results:
-        """Run the step. Raises ``LoadError``."""
         step = self._step
         items = self._items()
         try:
@@ -116,7 +121,7 @@ class _Runner:
             if step.megabytes is not None:
                 yield _Start(key, self._upload(node, f"{step.name}-{key}-{number}" if key else f"{step.name}-{number}"))
             else:
-                yield _Start(key, self._flow(node, step.arguments.render(values)))
+                yield _Start(key, self._flow(node, step.args.render(values)))
 
     def _upload(self, node: str, name: str) -> Callable[[float], Any]:
         megabytes, file_name = self._step.megabytes or 0, f"{self._plan.identity}-{name}.zip"
@@ -168,3 +173,15 @@ class _Runner:
     def _problem(self, text: str) -> LoadError:
         step = self._step
         return SetupError(self._plan.workload.source.problem(step.location, f"step {step.name!r} failed: {text}"))
+
+
+def make_attachment(megabytes: int, seed: str) -> bytes:
+    """Return a zip file with ``megabytes`` of uncompressed random bytes that follow from ``seed``."""
+    source = random.Random(seed)
+    file = io.BytesIO()
+    entry = zipfile.ZipInfo("random.bin", _OLDEST_DATE)
+    # Written in pieces, so that the content is not in memory twice.
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive, archive.open(entry, "w") as stream:
+        for _ in range(megabytes):
+            stream.write(source.randbytes(MEGABYTE))
+    return file.getvalue()

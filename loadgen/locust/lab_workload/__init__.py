@@ -11,8 +11,7 @@ A new workload is a file in ``configs/workloads/``; it needs no code here. The m
 - ``starts``: one start of each flow with rendered arguments, which the bridge checks before the run.
 - ``plan``: the load, the workload and its parties, as the generator gets them.
 - ``problems``, ``field_problems``: problems as data, and the errors that carry them.
-- ``row``, ``run_end``, ``by_hand``: the rows, the end file, and the files about a load of the web UI.
-- ``about``: what a workload does, in words.
+- ``row``, ``run_end``, ``web_ui``: the rows, the end file, and what the web UI tells the command line.
 - ``error_text``: the message of a failed request without its values, so that equal failures are counted together.
 
 The package needs only pydantic, Jinja2 and PyYAML, and sends no requests itself.

@@ -12,7 +12,6 @@ SECONDS_MAX = 24 * 3600.0
 
 
 def seconds_in(text: str) -> float | None:
-    """Convert a duration to seconds; None if it is none."""
     compact = text.strip().lower().replace(" ", "")
     if _NUMBER.fullmatch(compact):
         return float(compact)

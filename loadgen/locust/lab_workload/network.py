@@ -236,7 +236,6 @@ def _same_party_problems(workload: Workload, load: Load, starters: Sequence[Role
 
 
 def _party_problems(part: Part, roles: Roles, network: Network) -> Iterator[Problem]:
-    """Yield the parties that a part names and that do not exist."""
     if part.counterparty and (problem := unknown_party(part.counterparty, network)):
         yield replace(problem, location=("counterparty",))
     for state, nodes in part.changes.items():
@@ -244,7 +243,7 @@ def _party_problems(part: Part, roles: Roles, network: Network) -> Iterator[Prob
             problem = None if node in NODE_WORDS else unknown_party(node, network)
             if problem is not None:
                 yield replace(problem, location=("states", state, node))
-    yield from _template_problems(part.arguments, roles.counterparty_of(part), network)
+    yield from _template_problems(part.args, roles.counterparty_of(part), network)
 
 
 def _template_problems(arguments: Arguments, counterparty: Party | None, network: Network) -> Iterator[Problem]:
@@ -264,7 +263,7 @@ def _template_problems(arguments: Arguments, counterparty: Party | None, network
 def _step_problems(
     step: SetupStep, roles: Roles, network: Network, flows_of: Callable[[str], Sequence[Flow]]
 ) -> Iterator[Problem]:
-    yield from _template_problems(step.arguments, roles.counterparty, network)
+    yield from _template_problems(step.args, roles.counterparty, network)
     if step.node == "item":
         return  # the items are known only when the set-up runs
     node = roles.node_of(step)

@@ -33,7 +33,6 @@ def apply(data: dict[str, Any], overrides: Mapping[str, str]) -> list[Problem]:
 
 
 def keys(data: dict[str, Any]) -> list[str]:
-    """Return every key that refers to a value of ``data``."""
     return list(dict.fromkeys(name for names, _ in _places(data) for name in names))
 
 
@@ -88,15 +87,6 @@ def split(
             hint = did_you_mean(key, known) or f"; choose from {', '.join(known)}"
             problems.append(Problem.of(_OPTION, f"unknown key {key!r}{hint}"))
     return load, workload, problems
-
-
-def settable(data: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the values of ``data`` that can be replaced, by the shortest key that refers to them."""
-    found: dict[str, list[Any]] = {}
-    for (key, *_), (mapping, field) in _places(data):
-        if field in mapping:
-            found.setdefault(key, []).append(mapping[field])
-    return found
 
 
 def _places(data: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Place]]:

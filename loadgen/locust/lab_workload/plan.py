@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lab_workload.load import Load
 from lab_workload.names import canonical
-from lab_workload.network import Roles
+from lab_workload.network import Network, Roles, bind, subject_of
 from lab_workload.prepared import ALONE, Prepared, Results, Share
 from lab_workload.problems import LoadError, Location, Problem, SetupError
 from lab_workload.schema import SetupStep, Workload
-from lab_workload.starts import part_starts
+from lab_workload.starts import check_starts, part_starts
 from lab_workload.subject import Subject
 from lab_workload.values import Draws, Values
 from lab_workload.workload import read_workload
@@ -73,7 +73,6 @@ class Plan(BaseModel):
 
     @property
     def node_names(self) -> str:
-        """The names of the nodes that start the flows, in words: ``PartyA, PartyB``."""
         return ", ".join(roles.node.name for roles in self.starters)
 
     @property
@@ -125,7 +124,7 @@ class Plan(BaseModel):
         """Check that the number of requests is known if it is needed, and render every part once. Raises LoadError."""
         workload = self.workload
         templates = [
-            *(part.arguments for part in workload.flows),
+            *(part.args for part in workload.flows),
             *(used for step in workload.setup for used in step.all_arguments),
         ]
         uses_number = bool(workload.taken) or any("needed" in arguments.used_names for arguments in templates)
@@ -163,6 +162,23 @@ class Plan(BaseModel):
                 text = f"{len(items)} items of {name} are prepared, but {why}"
                 location: Location = next(known.location for known in self.workload.setup if known.name == step)
                 raise SetupError(self.workload.source.problem(location, text, remedy))
+
+
+def make_plan(identity: str, load: Load, workload: Workload, network: Network, seconds: float | None) -> Plan:
+    """Bind a load to a network, and let the bridge check a start of each flow.
+
+    Raises ``WorkloadError`` with everything that the network does not have, or would refuse.
+    """
+    starters = bind(workload, load, network)
+    check_starts(workload, starters, network)
+    return Plan(
+        identity=identity,
+        load=load,
+        workload_text=workload.text,
+        starters=starters,
+        subject=subject_of(workload, starters, network.flows),
+        seconds=seconds,
+    )
 
 
 def _lists(step: str, results: Results) -> list[tuple[str, Sequence[Any]]]:

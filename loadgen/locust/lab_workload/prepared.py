@@ -19,7 +19,6 @@ class Share:
 
     @property
     def offset(self) -> int:
-        """Number of workers before this one."""
         return max(0, self.worker - 1)
 
     def number(self, ordinal: int) -> int:
@@ -95,7 +94,6 @@ def items_of(function: str, results: Mapping[str, Results], step: str, item: str
 
 
 def count_items(results: Results) -> int:
-    """Return the number of items that a step has prepared."""
     return sum(map(len, results.values())) if isinstance(results, Mapping) else len(results)
 
 

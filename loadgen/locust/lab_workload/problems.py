@@ -71,7 +71,6 @@ class LoadError(Exception):
 
     @property
     def message(self) -> str:
-        """The problems, one per line."""
         return "\n".join(map(str, self.problems))
 
 

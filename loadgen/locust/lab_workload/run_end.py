@@ -12,7 +12,6 @@ class JsonFile:
     """A dataclass that is the content of a JSON file."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the content of the file."""
         content: dict[str, Any] = TypeAdapter(type(self)).dump_python(self, mode="json")
         return content
 
@@ -33,10 +32,11 @@ class PreparedStep:
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """The part of the end file about one process."""
+    """The part of the end file about one process. The index of a single process is 0."""
 
     index: int
     cpu_percent_max: float
+    """Highest CPU utilisation over a window, in percent of one core; see ``CpuMeter``."""
     rows: int
 
 
@@ -46,11 +46,14 @@ class RunEnd(JsonFile):
 
     started_at: float
     spawned_at: float | None
+    """Since when all ``users`` were running; None if they were still starting or stopping at the end."""
     stop_at: float
+    """When the generator stopped starting requests."""
     ended_at: float
     model: Arrivals
     rate: float | None
     users: int
+    """The number of users. If it was changed while the load ran, the last one."""
     requests: int
     outcomes: dict[Outcome, int]
     """Number of requests by outcome."""
@@ -65,3 +68,5 @@ class RunEnd(JsonFile):
     cpu_percent_max: float
     workers: list[WorkerEnd]
     exit_reason: str
+    users_changed: bool = False
+    """Whether the number of users was changed in the web UI while the load ran."""

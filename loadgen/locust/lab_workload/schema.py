@@ -1,20 +1,35 @@
 """A workload: the fields of its file as pydantic models, which the whole lab uses. ``workload`` reads the file.
 
-Two fields have a short form in the file, which the reader replaces: ``node`` for a list of one node, and the fields of
-a flow at the top for a list of one flow.
+The models check everything that the file itself shows, and compile its templates. Two fields have a short form in the
+file, which the reader replaces: ``node`` for a list of one node, and the fields of a flow at the top for a list of one
+flow.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, PrivateAttr, StringConstraints
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from lab_workload.load import PARTIES_MAX, RATE_MAX
-from lab_workload.problems import Location
-from lab_workload.templates import Arguments
+from lab_workload.names import canonical, did_you_mean
+from lab_workload.problems import Location, Problem
+from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
 from lab_workload.yaml_source import Source
 
 WEIGHT_MAX = 1_000_000
@@ -27,6 +42,9 @@ MEGABYTES_MAX = 200
 
 NODE_WORDS = ("node", "counterparty")
 """Words that may be used in place of a node's name, for the two parties of a run."""
+
+STEP_NODE_WORDS = (*NODE_WORDS, "item")
+"""Words that may be used in place of the name of the node on which a step of the set-up runs."""
 
 Changes = Mapping[str, Mapping[str, int]]
 """State class → name of a node, or one of NODE_WORDS → change of the number of unconsumed states."""
@@ -48,18 +66,6 @@ def _number(value: Any) -> int | str:
     raise PydanticCustomError("number", "must be a whole number from 0, or one expression in {{ }}")
 
 
-def _whole(value: Any) -> int:
-    if type(value) is int and value >= 0:
-        return value
-    raise PydanticCustomError("number", "must be a whole number from 0, or one expression in {{ }}")
-
-
-def _change(value: Any) -> int:
-    if type(value) is int:
-        return value
-    raise PydanticCustomError("number", "must be a whole number, or one expression in {{ }}")
-
-
 def _items(value: Any) -> list[Any] | str:
     if (isinstance(value, list) and value) or is_expression(value):
         return value  # type: ignore[no-any-return]
@@ -72,6 +78,95 @@ def _scalar(value: Any) -> int | float | bool | str:
     raise PydanticCustomError("scalar", "must be a single value")
 
 
+@dataclass
+class Reading:
+    """What is known of a file while its fields are checked: the context of their validation."""
+
+    node_names: Collection[str]
+    """The nodes that the file may name; none if it may name any."""
+    constants: Mapping[str, Any]
+    """The values of its parameters and groups."""
+    groups: Mapping[str, Sequence[str]]
+    has_counterparty: bool
+    steps: list[str] = field(default_factory=list)
+    """Names of the steps of the set-up so far, the present one last."""
+
+    def unknown_node(self, name: str, location: Location, words: Collection[str] = ()) -> Iterator[Problem]:
+        """Yield a problem if ``name`` is no node, and none of the ``words`` that may stand in its place."""
+        if self.node_names and name not in words and canonical(name, self.node_names) is None:
+            yield Problem(f"unknown node {name!r}; choose from {', '.join(self.node_names)}", location)
+
+    def compiled(self, args: Any, names: Collection[str], steps: Collection[str], location: Location = ()) -> Arguments:
+        """Compile templates, which stand at ``location``. Raises pydantic's ValidationError."""
+        if not isinstance(args, dict):
+            raise PydanticCustomError("conflict", "must consist of 'name: value' lines")
+        try:
+            return Arguments(args, names, steps, self.constants)
+        except TemplatesError as error:
+            refuse(Problem(problem.text, (*location, *problem.location)) for problem in error.problems)
+            raise
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise the problems of a part of the file, each with its place in it, as pydantic's ValidationError."""
+    errors = [
+        InitErrorDetails(
+            type=PydanticCustomError("conflict", "{text}", {"text": problem.text}), loc=problem.location, input=None
+        )
+        for problem in problems
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("workload", errors)
+
+
+def _reading(info: ValidationInfo) -> Reading:
+    assert isinstance(info.context, Reading)
+    return info.context
+
+
+def _node(name: str, info: ValidationInfo) -> str:
+    refuse(_reading(info).unknown_node(name, ()))
+    return name
+
+
+def _begun(name: Any, info: ValidationInfo) -> Any:
+    """Note that the fields of another step follow."""
+    _reading(info).steps.append(str(name))
+    return name
+
+
+def _once(entries: list[Any]) -> list[Any]:
+    names = [entry.name for entry in entries]
+    refuse(
+        Problem(f"another entry is also named {name!r}; use a different name for each", (index,))
+        for index, name in enumerate(names)
+        if name in names[:index]
+    )
+    return entries
+
+
+def _steps(prepared: dict[str, int], info: ValidationInfo) -> dict[str, int]:
+    steps = _reading(info).steps
+    refuse(
+        Problem(f"setup has no such step{did_you_mean(name, steps)}", (name,)) for name in prepared if name not in steps
+    )
+    return prepared
+
+
+def _part_args(args: Any, info: ValidationInfo) -> Arguments:
+    reading = _reading(info)
+    return reading.compiled(args, LOAD_NAMES, reading.steps)
+
+
+def _step_args(args: Any, info: ValidationInfo) -> Arguments:
+    reading = _reading(info)
+    return reading.compiled(args, _step_names(info.data.get("each", ())), reading.steps[:-1])
+
+
+def _step_names(each: Any) -> Collection[str]:
+    return tuple(name for name in SETUP_NAMES if name != "item") if each is None else SETUP_NAMES
+
+
 Scalar = Annotated[int | float | bool | str, PlainValidator(_scalar)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 JavaName = Annotated[str, StringConstraints(pattern=_JAVA_NAME)]
@@ -79,11 +174,10 @@ StepName = Annotated[str, StringConstraints(pattern=_STEP_NAME)]
 PartName = Annotated[str, StringConstraints(pattern=_PART_NAME)]
 Number = Annotated[int | str, PlainValidator(_number)]
 """A whole number from 0, or one expression that evaluates to it, such as ``"{{ needed }}"``."""
-Whole = Annotated[int, PlainValidator(_whole)]
+Whole = Annotated[int, Field(ge=0)]
 """A whole number from 0. The expression that a file may have in its place is evaluated before."""
-Change = Annotated[int, PlainValidator(_change)]
-"""Like ``Whole``, but may be negative."""
 Items = Annotated[list[Any] | str, PlainValidator(_items)]
+NodeName = Annotated[Text, AfterValidator(_node)]
 
 Unit = Literal["flow", "transaction", "state"]
 
@@ -131,27 +225,21 @@ class Part(Fields):
     """Its name in the rows; the short name of the flow's class if the file has none."""
     weight: Annotated[int, Field(ge=1, le=WEIGHT_MAX)] = 1
     """Relative frequency of its starts among all parts."""
-    counterparty: Text | None = None
+    counterparty: NodeName | None = None
     """The other party of this part; None if it is that of the run."""
-    args: dict[str, Any] = Field(default_factory=dict)
-    """The arguments as in the file. Strings are templates."""
+    args: Annotated[Arguments, PlainValidator(_part_args)] = Field(default_factory=Arguments)
+    """The arguments as in the file. Strings are templates, which are compiled."""
     unit: Unit = "flow"
     states_per_flow: Whole | None = None
     """States that each success creates, for throughput in states per second; None if the file does not say."""
     state: JavaName | None = None
     """Short form of ``states``: one more state of this class at the node and at the counterparty."""
-    states: dict[JavaName, dict[Text, Change]] = Field(default_factory=dict)
+    states: dict[JavaName, dict[Text, int]] = Field(default_factory=dict)
     """How each success changes the number of unconsumed states: class → party, group or one of NODE_WORDS → change."""
     expect: Expect | None = None
 
-    _arguments: Arguments = PrivateAttr()
     _changes: Changes = PrivateAttr(default_factory=dict)
     _location: Location = PrivateAttr(default=())
-
-    @property
-    def arguments(self) -> Arguments:
-        """``args`` with compiled templates."""
-        return self._arguments
 
     @property
     def changes(self) -> Changes:
@@ -160,19 +248,30 @@ class Part(Fields):
 
     @property
     def location(self) -> Location:
-        """Its place in the file."""
         return self._location
 
-    def place(self, location: Location, arguments: Arguments, groups: Mapping[str, Sequence[str]]) -> None:
-        """Set what follows from the rest of the file."""
-        self._location, self._arguments = location, arguments
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        reading = _reading(info)
+        refuse(self._problems(reading))
         changes: dict[str, dict[str, int]] = {self.state: dict.fromkeys(NODE_WORDS, 1)} if self.state else {}
         for state, nodes in self.states.items():
             at = changes.setdefault(state, {})
             for name, change in nodes.items():
-                for party in groups.get(name, (name,)):
+                for party in reading.groups.get(name, (name,)):
                     at[party] = at.get(party, 0) + change
         self._changes = changes
+        return self
+
+    def _problems(self, reading: Reading) -> Iterator[Problem]:
+        if self.state and self.states:
+            yield Problem("is the short form of states; use only one of them", ("state",))
+        for state, nodes in self.states.items():
+            for node in nodes:
+                for party in reading.groups.get(node, (node,)):
+                    yield from reading.unknown_node(party, ("states", state, node), NODE_WORDS)
+        if self.unit == "state" and self.states_per_flow is None:
+            yield Problem("is state, so states_per_flow must be set", ("unit",))
 
     def vault_changes(self, node: str, counterparty: str | None) -> dict[str, dict[str, int]]:
         """Return the changes by node name. Those of the counterparty are left out if there is none."""
@@ -197,44 +296,38 @@ class Attachments(Fields):
 class SetupStep(Fields):
     """One step of the set-up: starts a flow or uploads attachments ``count`` times, once or for each item of a list."""
 
-    name: StepName
+    name: Annotated[StepName, BeforeValidator(_begun)]
     node: Text = "node"
     """Name of the node on which it runs, or one of NODE_WORDS, or ``item``."""
     each: Items | None = None
     flow: JavaName | None = None
-    args: dict[str, Any] = Field(default_factory=dict)
+    args: Annotated[Arguments, PlainValidator(_step_args)] = Field(default_factory=Arguments)
     count: Number = 1
     attachments: Attachments | None = None
     concurrency: Annotated[int, Field(ge=1, le=CONCURRENCY_MAX)] = 1
     timeout_seconds: Annotated[int, Field(ge=1, le=STEP_SECONDS_MAX)] = 300
     """Time limit of the whole step."""
 
-    _templates: tuple[Arguments, Arguments, Arguments] = PrivateAttr()
+    _counts: Arguments = PrivateAttr()
+    _items: Arguments = PrivateAttr()
     _location: Location = PrivateAttr(default=())
-
-    @property
-    def arguments(self) -> Arguments:
-        """``args`` with compiled templates."""
-        return self._templates[0]
 
     @property
     def counts(self) -> Arguments:
         """Renders to ``{"count": number}``: number of flows or attachments, for each item."""
-        return self._templates[1]
+        return self._counts
 
     @property
     def items(self) -> Arguments:
         """Renders to ``{"each": [item, …]}``; to None in its place if the step has no list of items."""
-        return self._templates[2]
+        return self._items
 
     @property
     def all_arguments(self) -> tuple[Arguments, ...]:
-        """All templates of the step."""
-        return self._templates
+        return (self.args, self._counts, self._items)
 
     @property
     def location(self) -> Location:
-        """Its place in the file."""
         return self._location
 
     @property
@@ -242,9 +335,25 @@ class SetupStep(Fields):
         """Size of every attachment; None if the step starts a flow."""
         return self.attachments.megabytes if self.attachments else None
 
-    def place(self, location: Location, arguments: Arguments, counts: Arguments, items: Arguments) -> None:
-        """Set what follows from the rest of the file."""
-        self._location, self._templates = location, (arguments, counts, items)
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        reading = _reading(info)
+        refuse(self._problems(reading))
+        files, earlier = self.attachments, reading.steps[:-1]
+        count, where = (files.count, ("attachments",)) if files else (self.count, ())
+        self._counts = reading.compiled({"count": count}, _step_names(self.each), earlier, where)
+        self._items = reading.compiled({"each": self.each}, SETUP_NAMES, earlier)
+        return self
+
+    def _problems(self, reading: Reading) -> Iterator[Problem]:
+        if (self.flow is None) == (self.attachments is None):
+            yield Problem(f"{self.name}: must have either flow or attachments")
+        for name in ("args", "count") if self.attachments is not None else ():
+            if name in self.model_fields_set:
+                yield Problem("is only for a flow, not for attachments", (name,))
+        yield from reading.unknown_node(self.node, ("node",), STEP_NODE_WORDS if self.each is not None else NODE_WORDS)
+        if self.node == "counterparty" and not reading.has_counterparty:
+            yield Problem("is counterparty, but the workload has none", ("node",))
 
 
 class Workload(Fields):
@@ -252,21 +361,23 @@ class Workload(Fields):
 
     description: Text
     """One sentence, shown to the user."""
-    nodes: Annotated[list[Text], Field(min_length=1, max_length=PARTIES_MAX)]
+    nodes: Annotated[list[NodeName], Field(min_length=1, max_length=PARTIES_MAX)]
     """Names of the nodes that start the flows in turn, unless the run chooses others. Most workloads have one."""
-    counterparty: Text | None = None
+    counterparty: NodeName | None = None
     """Name of the other party, unless a part or the run chooses another; None if the flows have none."""
     parameters: dict[StepName, ParameterFields] = Field(default_factory=dict)
     groups: dict[StepName, list[Text]] = Field(default_factory=dict)
     """Names of parties by the name of their group. Expressions are evaluated before the file is checked."""
     requires: Requires = Field(default_factory=Requires)
-    setup: Annotated[list[SetupStep], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
+    setup: Annotated[list[SetupStep], Field(max_length=STEPS_MAX), AfterValidator(_once)] = Field(default_factory=list)
     """The steps before the load, in order."""
-    prepared: dict[StepName, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
+    prepared: Annotated[dict[StepName, Annotated[int, Field(ge=1)]], AfterValidator(_steps)] = Field(
+        default_factory=dict
+    )
     """Maximum number of items of a step that one request takes, where that cannot be counted in the templates."""
     rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)] | None = None
     """In closed load, the requests per second for which items are prepared; None if the file does not say."""
-    flows: Annotated[list[Part], Field(min_length=1, max_length=PARTS_MAX)]
+    flows: Annotated[list[Part], Field(min_length=1, max_length=PARTS_MAX), AfterValidator(_once)]
     """The kinds of requests."""
 
     _name: str = PrivateAttr(default="")
@@ -280,17 +391,19 @@ class Workload(Fields):
 
     @property
     def text(self) -> str:
-        """The content of the file."""
         return self._text
 
     @property
     def source(self) -> Source:
-        """The file, with the line of every field."""
         return self._source
 
     def place(self, name: str, text: str, source: Source) -> None:
-        """Set from which file it was read."""
+        """Set from which file it was read, and where in it each step and flow stands."""
         self._name, self._text, self._source = name, text, source
+        for index, step in enumerate(self.setup):
+            step._location = ("setup", index)
+        for index, part in enumerate(self.flows):
+            part._location = ("flows", index)
 
     @property
     def node(self) -> str:
@@ -302,11 +415,11 @@ class Workload(Fields):
         """The most items of each step that one request takes from any of its lists: given, or counted in templates."""
         most: dict[str, int] = {}
         for part in self.flows:
-            for (step, _), count in part.arguments.takes.items():
+            for (step, _), count in part.args.takes.items():
                 most[step] = max(count, most.get(step, 0))
         return {**most, **self.prepared}
 
     @property
     def own_steps(self) -> set[str]:
         """Names of the steps of which every user has its own item."""
-        return {step for part in self.flows for step in part.arguments.mine_steps}
+        return {step for part in self.flows for step in part.args.mine_steps}

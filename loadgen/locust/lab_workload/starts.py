@@ -76,13 +76,13 @@ def sample_values(roles: Roles) -> Values:
 def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
     for part in workload.flows:
         drawn_from = values()
-        if part.arguments.needs_setup and not drawn_from.are_prepared:
+        if part.args.needs_setup and not drawn_from.are_prepared:
             continue
         counterparty = roles.counterparty_of(part)
         if counterparty is not None:
             drawn_from.names["counterparty"] = counterparty.x500_name
         try:
-            args = part.arguments.render_json(drawn_from)
+            args = part.args.render_json(drawn_from)
         except TemplateError as error:
             yield workload.source.problem((*part.location, "args"), f"template: {error}")
         else:
@@ -102,7 +102,7 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
                 raise TemplateError(f"evaluates to {items!r}, not to a list of items")
             drawn_from.names["item"] = items[0]
             field = "args"
-            args = step.arguments.render_json(drawn_from)
+            args = step.args.render_json(drawn_from)
         except TemplateError as error:
             yield workload.source.problem((*step.location, field), f"template: {error}")
         else:

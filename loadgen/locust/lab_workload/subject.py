@@ -39,12 +39,10 @@ class Subject:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes that start flows, in turn."""
         return tuple(one.node for one in self.each)
 
     @property
     def starts(self) -> tuple[tuple[str, LoadPart], ...]:
-        """Every part with the name of the node that starts it."""
         return tuple((one.node, part) for one in self.each for part in one.parts)
 
     @property
@@ -61,7 +59,6 @@ class Subject:
 
     @property
     def counterparties(self) -> tuple[str, ...]:
-        """The counterparties of all parts, each once."""
         return tuple(dict.fromkeys(part.counterparty for _, part in self.starts if part.counterparty))
 
     def counterparties_of(self, name: str) -> tuple[str, ...]:

@@ -49,12 +49,12 @@ class HasNames(Protocol):
     names: dict[str, Any]
 
 
-class Arguments:
-    """The arguments of a flow, with compiled templates."""
+class Arguments(dict[str, Any]):
+    """The arguments of a flow as they are in the file, with compiled templates."""
 
     def __init__(
         self,
-        args: Mapping[str, Any],
+        args: Mapping[str, Any] = MappingProxyType({}),
         names: Collection[str] = LOAD_NAMES,
         steps: Collection[str] = (),
         constants: Mapping[str, Any] = MappingProxyType({}),
@@ -64,6 +64,7 @@ class Arguments:
         ``constants`` has the values of the workload's parameters and groups by name. Raises ``TemplatesError`` with all
         invalid templates.
         """
+        super().__init__(args)
         self.used_names: dict[str, Location] = {}
         """The names that the templates use → location of the first use."""
         self.takes: dict[tuple[str, str | None], int] = {}
@@ -86,7 +87,6 @@ class Arguments:
         return not PREPARED_NAMES.isdisjoint(self.used_names)
 
     def render(self, values: HasNames) -> dict[str, Any]:
-        """Render the arguments of the next request. Raises ``TemplateError``."""
         try:
             return self._renderer({**values.names, **self._constants})  # type: ignore[no-any-return]
         except TemplateError:
@@ -183,7 +183,6 @@ class Arguments:
 
 
 def expression(text: str, names: Mapping[str, Any]) -> Any:
-    """Evaluate a single ``{{ … }}``. Raises ``TemplateError``."""
     try:
         for name in sorted(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)) - set(names)):
             raise TemplateError(f"unknown name {name!r}{_which(name, list(names))}")
@@ -230,7 +229,6 @@ def _constant(node: nodes.Node) -> str | None:
 
 
 def _is_one_expression(tree: nodes.Template, text: str) -> bool:
-    """Return whether ``text`` is a single ``{{ … }}``."""
     stripped = text.strip()
     return (
         len(tree.body) == 1

@@ -18,7 +18,6 @@ class Draws:
         self._count = 0
 
     def next_count(self) -> int:
-        """Return the next number; no number occurs in two workers."""
         self._count += 1
         return self._share.number(self._count)
 

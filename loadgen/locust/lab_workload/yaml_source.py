@@ -1,4 +1,4 @@
-"""Reads YAML files as plain data with the line of every field. Size, depth and number of values are limited."""
+"""Reads YAML files as plain data with the line of every field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,6 @@ from typing import Any
 import yaml
 
 from lab_workload.problems import Location, Problem, WorkloadError
-
-FILE_BYTES_MAX = 256 * 1024
-NODES_MAX = 10_000
-"""Maximum number of values in a file, with aliases expanded. Otherwise a few lines could exhaust the memory."""
-DEPTH_MAX = 20
 
 
 @dataclass(frozen=True)
@@ -54,18 +49,14 @@ def read_fields(path: Path, content: bytes | None = None) -> tuple[dict[str, Any
     except yaml.YAMLError as error:
         raise WorkloadError(Problem(f"is not valid YAML: {' '.join(str(error).split())}", path=path)) from error
     except RecursionError as error:
-        raise WorkloadError(Problem(f"is nested more than {DEPTH_MAX} levels deep", path=path)) from error
+        raise WorkloadError(Problem("is nested too deep", path=path)) from error
 
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(FILE_BYTES_MAX + 1)
+        return path.read_bytes()
     except OSError as error:
         raise WorkloadError(Problem(f"cannot be read: {error.strerror}", path=path)) from error
-    if len(content) > FILE_BYTES_MAX:
-        raise WorkloadError(Problem(f"is larger than {FILE_BYTES_MAX} bytes", path=path))
-    return content
 
 
 def _fields(path: Path, loader: "_Loader") -> tuple[dict[str, Any], Source]:
@@ -105,7 +96,6 @@ class _Walk:
     path: Path
     lines: dict[Location, int]
     problems: list[Problem]
-    nodes: int = 0
 
     def problem(self, node: yaml.Node, text: str) -> Problem:
         """Return a problem on the line of ``node``."""
@@ -114,11 +104,6 @@ class _Walk:
 
 def _plain(node: yaml.Node, loader: _Loader, walk: _Walk, where: Location) -> Any:
     """Return ``node`` as dict, list or scalar. Record lines, duplicate keys and keys that are not text in ``walk``."""
-    walk.nodes += 1
-    if walk.nodes > NODES_MAX:
-        raise WorkloadError(walk.problem(node, f"has more than {NODES_MAX} values"))
-    if len(where) > DEPTH_MAX:
-        raise WorkloadError(walk.problem(node, f"is nested more than {DEPTH_MAX} levels deep"))
     if isinstance(node, yaml.SequenceNode):
         return [_plain_item(item, loader, walk, (*where, index)) for index, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):

@@ -1,6 +1,5 @@
 """What the generator asks a bridge, over a real socket."""
 
-import socket
 import threading
 
 import pytest
@@ -31,16 +30,6 @@ def test_a_flow_is_started_and_an_attachment_uploaded(bridge: StubBridge) -> Non
     assert bridge.starts == [("/v1/nodes/PartyA/flows", start)]
     assert bridge.uploads == [("/v1/nodes/PartyB/attachments?name=a%20b.zip", b"content")]
     assert len(attachment_id) == 64
-
-
-def test_the_token_of_the_environment_is_sent(bridge: StubBridge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BRIDGE_TOKEN", raising=False)
-    BridgeClient(bridge.url).platform_version("PartyB")
-    assert bridge.tokens == {None}
-
-    monkeypatch.setenv("BRIDGE_TOKEN", "0123456789abcdef")
-    BridgeClient(bridge.url).start("PartyA", "Pay", {}, "own-1", 10)
-    assert bridge.tokens == {None, "Bearer 0123456789abcdef"}
 
 
 def test_a_refusal_carries_the_bridge_s_reason(bridge: StubBridge) -> None:
@@ -92,16 +81,3 @@ def test_an_answer_that_takes_too_long_is_given_up(bridge: StubBridge) -> None:
     with pytest.raises(BridgeError, match=r"^no answer from the bridge: timed out$"):
         BridgeClient(bridge.url).start("PartyA", "Pay", {}, "own-1", 0.2)
     released.set()
-
-
-def test_a_connection_that_is_cut_is_no_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def cut() -> None:
-            server.accept()[0].close()
-
-        thread = threading.Thread(target=cut)
-        thread.start()
-        with pytest.raises(BridgeError, match=r"^no answer from the bridge: "):
-            BridgeClient(f"http://127.0.0.1:{server.getsockname()[1]}").start("PartyA", "Pay", {}, "own-1", 10)
-        thread.join()

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -90,20 +89,6 @@ def test_failed_requests_belong_to_their_burst_and_the_next_one_comes(locust: Lo
     assert (end["exit_reason"], end["outcomes"]["failed"]) == ("completed", 12)
 
 
-def test_bursts_that_take_too_long_end_with_their_time(locust: Locust, bridge: StubBridge) -> None:
-    bridge.reply = slow(0.5)
-    burst = ("--arrivals", "burst", "--users", "2", "--within", "0.1", "--bursts", "100", "--rest", "0.5")
-
-    status, output = locust.run_headless(*burst, "--run-time", "2s", "--stop-timeout", "10")
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
-    assert end["exit_reason"] == "out_of_time"
-    assert 2 <= len(rows) < 200
-    assert {row["outcome"] for row in rows} == {"ok"}
-
-
 def test_a_closed_load_ends_after_a_number_of_flows(locust: Locust, bridge: StubBridge) -> None:
     bridge.reply = slow(0.05)
 
@@ -151,45 +136,10 @@ def test_the_set_up_prepares_as_many_as_there_are_requests(
     assert len(set(paid(bridge))) == len(paid(bridge)) == prepared
 
 
-def test_a_number_of_flows_needs_no_time(locust: Locust, bridge: StubBridge) -> None:
-    locust.workload(PAY)
-
-    status, output = locust.run_headless("--flows", "4", "--stop-timeout", "10")
-
-    assert status == 0, output
-    assert len(paid(bridge)) == 4
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--arrivals", "burst", "--users", "301"), "users: 301 is out of range for a burst"),
-        (("--arrivals", "burst", "--requests", "301"), "users: 301 is out of range for a burst"),
-        (("--arrivals", "burst", "--within", "0"), "within: must be greater than 0, but is "),
-        (("--arrivals", "burst", "--bursts", "1001"), "bursts: must be less than or equal to 1000, but is '1001'"),
-        (("--arrivals", "burst", "--rate", "3"), "rate: is only for open load"),
-        (("--arrivals", "burst", "--pacing", "3"), "pacing: is only for closed load"),
-        (("--arrivals", "burst", "--flows", "3"), "flows: is only for closed load"),
-        (("--flows-after", "3"), "flows_after: needs flows"),
-        (("--flows", "-3"), "flows: must be greater than or equal to 1, but is '-3'"),
-    ],
-)
-def test_what_does_not_fit_together_is_one_clear_message(
-    locust: Locust, bridge: StubBridge, arguments: tuple[str, ...], message: str
-) -> None:
-    status, output = locust.run_headless("--run-time", "1s", *arguments)
-
-    assert status == 2, output
-    assert len(re.findall(f"locust: error: {re.escape(message)}", output)) == 1
-    assert "Traceback" not in output
-    assert bridge.starts == []
-
-
-@pytest.mark.parametrize("load", [("--arrivals", "burst"), ("--flows", "3")])
-def test_workers_are_refused(locust: Locust, bridge: StubBridge, load: tuple[str, ...]) -> None:
+def test_workers_are_refused(locust: Locust, bridge: StubBridge) -> None:
     master = ("--master", "--master-bind-port", str(free_port()), "--expect-workers", "2")
 
-    status, output = locust.run_headless(*master, *load, *LIMIT)
+    status, output = locust.run_headless(*master, "--flows", "3", *LIMIT)
 
     assert status == 2, output
     assert "workers: cannot make bursts, or end after a number of flows" in output

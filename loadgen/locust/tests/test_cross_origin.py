@@ -59,7 +59,7 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Locust, Stu
 
 
 @pytest.mark.parametrize(("headers", "status", "slug"), FOREIGN, ids=str)
-def test_a_foreign_page_starts_nothing(
+def test_a_foreign_page_starts_and_reads_nothing(
     idle: tuple[Locust, StubBridge], headers: dict[str, str], status: int, slug: str
 ) -> None:
     locust, bridge = idle
@@ -68,20 +68,13 @@ def test_a_foreign_page_starts_nothing(
         assert (path, answer.status) == (path, status)
         assert json.loads(answer.text)["type"] == f"urn:corda-lab:problem:{slug}"
         assert answer.headers["content-type"] == "application/problem+json"
-    assert state(locust) == "ready"
-    assert bridge.starts == []
-
-
-@pytest.mark.parametrize(("headers", "status", "slug"), FOREIGN, ids=str)
-def test_a_foreign_page_reads_nothing(
-    idle: tuple[Locust, StubBridge], headers: dict[str, str], status: int, slug: str
-) -> None:
-    locust, _ = idle
     for method, path in (("GET", "/"), ("GET", "/stats/requests"), ("GET", "/nothing"), ("OPTIONS", "/swarm")):
         answer = ask(locust, method, path, **headers)
         assert (path, answer.status) == (path, status)
         assert slug in answer.text
         assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert state(locust) == "ready"
+    assert bridge.starts == []
 
 
 @pytest.mark.parametrize("path", CHANGING)

@@ -172,33 +172,6 @@ def test_an_interrupted_master_ends_its_workers_in_order(locust: Locust, bridge:
     assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
 
 
-def test_a_master_holds_before_its_workers_start(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
-    locust.workload(PAY)
-    cluster.start(*LOAD, "--hold")
-    ready = locust.rows_folder / "test.ready.json"
-    wait_until(ready.exists, "the set-up is done", 40)
-
-    assert json.loads(ready.read_text())["setup"][0]["name"] == "coins"
-    assert paid(bridge) == []
-    (locust.rows_folder / "test.go").touch()
-    status, output = locust.finish(60)
-
-    assert status == 0, output + cluster.logs()
-    assert len(paid(bridge)) == len(all_rows(locust)) > 5
-
-
-def test_a_master_that_is_told_to_stop_stops_its_workers(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
-    cluster.start("--users", "4", "--spawn-rate", "4", "--run-time", "600s", "--stop-timeout", "5")
-    wait_until(lambda: len(bridge.starts) > 8, "load runs", 40)
-    (locust.rows_folder / "test.stop").touch()
-    status, output = locust.finish(60)
-
-    assert status == 0, output + cluster.logs()
-    end = locust.end()
-    assert end is not None
-    assert (end["exit_reason"], end["requests"]) == ("enough", len(all_rows(locust)))
-
-
 @pytest.mark.parametrize("fails", [{1, 2}, {1}])
 def test_a_run_ends_when_every_request_of_every_worker_fails_in_the_same_way(
     locust: Locust, bridge: StubBridge, cluster: Cluster, fails: set[int]
@@ -218,25 +191,6 @@ def test_a_run_ends_when_every_request_of_every_worker_fails_in_the_same_way(
     assert end["exit_reason"] == ("all_failed" if fails == {1, 2} else "completed")
     assert {row["worker"] for row in all_rows(locust) if row["outcome"] == "failed"} == fails
     assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
-
-
-def test_every_user_of_every_worker_has_its_own_item(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:
-    locust.workload(PAY.replace("take('coins')", "mine('coins')").replace("needed", "users"))
-    cluster.start(*LOAD)
-
-    status, output = locust.finish(60)
-
-    assert status == 0, output + cluster.logs()
-    assert bridge.starts[0][1]["args"] == {"count": 6}, (
-        "five users on two workers: one may have three, so may the other"
-    )
-    by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
-    coins: dict[int, set[str]] = {}
-    for row in all_rows(locust):
-        coins.setdefault(row["user_id"], set()).add(str(by_client[row["client_id"]]))
-    assert len(coins) == 5
-    assert all(len(own) == 1 for own in coins.values())
-    assert len(set.union(*coins.values())) == 5
 
 
 def test_a_master_s_web_ui_runs_its_workers(locust: Locust, bridge: StubBridge, cluster: Cluster) -> None:

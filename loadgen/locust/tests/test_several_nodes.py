@@ -58,15 +58,6 @@ def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_a_counterparty_that_starts_nothing_is_that_of_every_node(locust: Locust, bridge: StubBridge) -> None:
-    arguments = ("--counterparty", "PartyC", "--run-time", "2s", "--pacing", "0.2")
-    status, output = locust.run_headless(*arguments, "--stop-timeout", "10", nodes="PartyA,PartyB")
-
-    assert status == 0, output
-    assert {node_of(path) for path, _ in bridge.starts} == {"PartyA", "PartyB"}
-    assert {start["args"]["otherParty"] for _, start in bridge.starts} == {X500_NAMES["PartyC"]}
-
-
 @pytest.mark.parametrize("arrivals", [(), ("--arrivals", "constant", "--rate", "20")])
 def test_every_node_takes_what_was_prepared_for_it(
     locust: Locust, bridge: StubBridge, arrivals: tuple[str, ...]
@@ -141,22 +132,3 @@ def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(
     assert sorted(coins) == [(1, "PartyA"), (2, "PartyB"), (3, "PartyA")]
     assert all(len(own) == 1 for own in coins.values())
     assert len(set.union(*coins.values())) == 3
-
-
-@pytest.mark.parametrize(
-    ("nodes", "arguments", "message"),
-    [
-        ("PartyA,PartyX", (), "nodes: unknown party 'PartyX'"),
-        ("PartyA,PartyB", ("--node", "PartyA"), "nodes: cannot be combined with node. Leave out one of them."),
-        ("PartyA,PartyA", (), "nodes: PartyA is named twice. Name each node once."),
-        ("PartyA,PartyB", ("--counterparty", "PartyB"), "counterparty: PartyB is also one of the nodes that start the"),
-    ],
-)
-def test_nodes_that_cannot_be_are_one_message(
-    locust: Locust, nodes: str, arguments: tuple[str, ...], message: str
-) -> None:
-    status, output = locust.run_headless("--run-time", "2s", *arguments, nodes=nodes)
-
-    assert status == 2
-    assert f"locust: error: {message}" in output
-    assert locust.files() == []

@@ -1,14 +1,20 @@
 """Locust's web UI with the lab's form, and the health check that looks at it."""
 
 import json
+import os
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from lab_workload.load import Load
 from locust_process import GENERATOR
 from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, wait_until
+
+FORM = {"workload": "iou", "node": "", "counterparty": "", "pacing": "0.1", "spawn_rate": "50"}
 
 
 def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) -> None:
@@ -58,25 +64,13 @@ def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBr
     assert {row["node"] for row in rows} == {"PartyB"}
     assert bridge.starts[0][1]["args"]["otherParty"] == X500_NAMES["PartyC"]
 
-    again = locust.post("/swarm", user_count=1, spawn_rate=1, workload="iou", node="", counterparty="", run_time="1s")
-    assert again["success"], again
-    wait_until(lambda: len(locust.ended()) == 2, "the second run ends by itself")
-    [second] = set(locust.ended()) - {run_id}
-    assert locust.end(second)["exit_reason"] == "completed"  # type: ignore[index]
-    assert len(row_files(locust)) == 2, "it has its own rows"
-
 
 @pytest.mark.parametrize(
     ("form", "message"),
     [
         ({"workload": "iuo"}, "unknown workload 'iuo', did you mean 'iou'?"),
         ({"node": "PartyX"}, "node: unknown party 'PartyX'"),
-        ({"node": "PartyB"}, "counterparty: PartyB is also the node that starts the flows"),
-        ({"pacing": "fast"}, "pacing: must be a duration such as 30s or 2m, but is 'fast'"),
-        ({"arrivals": "poisson", "rate": "many"}, "rate: 'many' is not a number"),
         ({"arrivals": "poisson", "rate": "0"}, "rate: is missing; poisson arrivals need it"),
-        ({"host": "http://127.0.0.1:1"}, "to change it, set the environment variable BRIDGE_URL"),
-        ({"set_parameters": "iouValue"}, "--set: 'iouValue' is not key=value"),
         ({"set_parameters": "iouvalue=5"}, "--set: unknown key 'iouvalue', did you mean 'iouValue'?"),
         ({"user_count": "many"}, "Invalid user_count value: 'many' (must be an integer)"),
     ],
@@ -129,15 +123,152 @@ def test_the_health_check_follows_the_generator(locust: Locust, tmp_path: Path) 
     assert check() == 1
 
 
-def test_its_health_does_not_wait_for_that_of_the_bridge(locust: Locust, bridge: StubBridge, tmp_path: Path) -> None:
-    environment = {**locust.environment, "LAB_READY_FILE": str(tmp_path / "was-ready")}
-    bridge.is_ready = False
-    locust.start_web()
-    assert subprocess.run([GENERATOR / "healthcheck"], env=environment, timeout=30, check=False).returncode == 0
-
-
 def test_a_headless_run_is_healthy_without_a_web_ui(locust: Locust, bridge: StubBridge) -> None:
     locust.start_headless("--run-time", "60s")
     wait_until(lambda: bridge.starts, "the run has begun")
 
     assert json.loads(locust.get("/health", locust.metrics_port)) == {"web_port": None}
+
+
+def run(locust: Locust, bridge: StubBridge, **form: object) -> str:
+    """Run a load until it has some rows, stop it, and return its id."""
+    before, seen = set(locust.ended()), len(bridge.starts)
+    answer = locust.post("/swarm", **{**FORM, "user_count": 2, **form})
+    assert answer["success"], answer
+    wait_until(lambda: len(bridge.starts) > seen + 5, "requests arrive")
+    locust.post("/stop")
+    (run_id,) = wait_until(lambda: set(locust.ended()) - before, "the load has ended")
+    return str(run_id)
+
+
+def test_a_load_of_the_form_has_the_files_of_any_load(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+
+    parameters = 'iouValue=5 otherParty="O=PartyC,L=Paris,C=FR"'
+    run_id = run(locust, bridge, node="PartyB", counterparty="PartyC", set_parameters=parameters)
+
+    plan = locust.plan_of(run_id)
+    assert (plan.identity, plan.workload_text) == (run_id, WORKLOAD)
+    assert plan.load == Load(
+        workload="iou",
+        users=2,
+        warm_up_seconds=0,
+        pacing_seconds=0.1,
+        node="PartyB",
+        counterparty="PartyC",
+        overrides={"iouValue": "5", "otherParty": "O=PartyC,L=Paris,C=FR"},
+    )
+    (part,) = plan.subject.parts
+    assert (plan.subject.node, part.flow, part.counterparty) == ("PartyB", "org.cordalab.flows.Iou", "PartyC")
+    assert {start["args"]["iouValue"] for _, start in bridge.starts} == {5}
+    assert [name.partition(".")[2] for name in locust.files()] == ["end.json", "ndjson", "plan.json"]
+
+
+def test_a_changed_number_of_users_is_noted_with_the_time_since_when_it_holds(
+    locust: Locust, bridge: StubBridge
+) -> None:
+    locust.start_web()
+    assert locust.post("/swarm", **FORM, user_count=2)["success"]
+    wait_until(lambda: "locust_users 2.0" in locust.get("/metrics", locust.metrics_port), "two users run")
+    changed_at = time.time()
+    assert locust.post("/swarm", **FORM, user_count=5)["success"]
+    wait_until(lambda: "locust_users 5.0" in locust.get("/metrics", locust.metrics_port), "five users run")
+    # Locust refuses this one, so it is no change.
+    assert not locust.post("/swarm", **FORM, user_count="many")["success"]
+    wait_until(lambda: bridge.starts, "requests arrive")
+    locust.post("/stop")
+
+    (run_id,) = wait_until(locust.ended, "the load has ended")
+    end = locust.end(run_id)
+    assert end is not None
+    assert (end["users"], end["users_changed"]) == (5, True)
+    assert changed_at < end["spawned_at"] < end["stop_at"]
+
+
+def test_users_that_are_still_starting_at_the_end_are_noted(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+    assert locust.post("/swarm", **FORM, user_count=1)["success"]
+    wait_until(lambda: bridge.starts, "requests arrive")
+    assert locust.post("/swarm", **{**FORM, "spawn_rate": "0.1"}, user_count=9)["success"]
+    locust.post("/stop")
+
+    (run_id,) = wait_until(locust.ended, "the load has ended")
+    end = locust.end(run_id)
+    assert end is not None
+    assert (end["spawned_at"], end["users_changed"]) == (None, True)
+
+
+def test_a_load_starts_only_when_nothing_else_runs(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+    command = locust.rows_folder / "20260102T030405Z-iou.ready.json"
+    command.write_text("{}")
+    refused = locust.post("/swarm", **FORM, user_count=1)
+    assert refused["message"].startswith("the run 20260102T030405Z-iou of the command line is in progress")
+
+    # Its command was killed, and nobody has collected its files yet.
+    long_ago = time.time() - 3600
+    os.utime(command, (long_ago, long_ago))
+    bridge.outstanding["PartyB"] = 3
+    refused = locust.post("/swarm", **FORM, user_count=1)
+    assert refused["message"] == "flows are still in flight (3 at PartyB); wait until they have ended"
+    assert bridge.starts == []
+    assert (locust.status().state, locust.status().id) == ("idle", None)
+
+    bridge.outstanding.clear()
+    assert locust.post("/swarm", **FORM, user_count=1)["success"]
+    assert locust.status().state == "running"
+    locust.post("/stop")
+
+
+def test_prometheus_reads_the_counters_between_two_loads(locust: Locust, bridge: StubBridge) -> None:
+    locust.environment["LAB_WEB_LOADS_MAX"] = "1"
+    locust.start_web()
+
+    first = run(locust, bridge)
+    ended_at = locust.end(first)["ended_at"]  # type: ignore[index]
+    second = run(locust, bridge)
+
+    assert locust.end(second)["started_at"] - ended_at > 5  # type: ignore[index]
+    assert not any(name.startswith(f"{first}.") for name in locust.files()), "the oldest load went to make room"
+
+
+def test_a_load_that_is_larger_than_the_limit_is_stopped_and_says_why(locust: Locust, bridge: StubBridge) -> None:
+    locust.environment["LAB_WEB_ROWS_MAX_MIB"] = "0.02"
+    locust.start_web()
+    assert locust.post("/swarm", **{**FORM, "pacing": "0"}, user_count=20)["success"]
+
+    (run_id,) = wait_until(locust.ended, "the load is stopped")
+    end = locust.end(run_id)
+    assert end is not None
+    assert end["exit_reason"] == "failed"
+    assert len(locust.rows(run_id)) == end["requests"]
+    assert "its rows have reached the limit" in locust.get("/logs")
+
+
+def test_a_load_whose_generator_is_killed_has_no_end(locust: Locust, bridge: StubBridge) -> None:
+    locust.start_web()
+    assert locust.post("/swarm", **FORM, user_count=2)["success"]
+    wait_until(lambda: any(map(locust.rows, row_files(locust))), "rows are written")
+    assert locust.process is not None
+    locust.process.send_signal(signal.SIGKILL)
+    locust.process.wait(timeout=10)
+
+    assert [name.partition(".")[2] for name in locust.files()] == ["ndjson", "plan.json"]
+
+
+def test_the_page_with_the_form_shows_what_the_chosen_workload_does(locust: Locust) -> None:
+    (locust.workloads / "broken.yaml").write_text("description: nothing else")
+    (locust.workloads / "swap.yaml").write_text(
+        WORKLOAD.replace("Issue an IOU.", "Swap <two> things.")
+        + "parameters:\n  participants: {default: 2, choices: [2, 4]}\nrequires: {parties: 3}\n"
+    )
+    locust.start_web()
+
+    assert '<script src="./lab/workload_panel.js"></script></body>' in locust.get("/")
+    assert "workload_panel" not in locust.get("/stats/requests")
+    assert "select[name=workload]" in locust.get("/lab/workload_panel.js")
+    page = locust.get("/lab/workloads/swap")
+    assert "can change rate_max, participants, iouValue, otherParty." in page
+    assert "description: Swap &lt;two&gt; things.\nnode: PartyA\n" in page
+    assert "node: is missing" in locust.get("/lab/workloads/broken")
+    assert "unknown workload &#39;iuo&#39;" in locust.get("/lab/workloads/iuo")

@@ -16,12 +16,15 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from lab_load.form import make_plan
+from lab_load.form import plan_of
 from lab_load.generator_settings import GeneratorSettings
-from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, STATUS_PATH, Counters, LoadByHand, WebUiStatus
 from lab_workload.load import Load
+from lab_workload.plan import PLAN_SUFFIX, Plan
+from lab_workload.web_ui import STATUS_PATH, WebUiStatus
 from locust_process import LocustProcess, start_locust
-from stub_counters import Reply, StubCounters
+
+Reply = tuple[int, dict[str, str], Any]
+"""Status, headers and content of an answer, which is sent as JSON."""
 
 X500_NAMES = {
     "PartyA": "O=PartyA,L=London,C=GB",
@@ -98,11 +101,12 @@ def success(start: dict[str, Any]) -> Reply:
     return 200, {}, content
 
 
-class StubBridge(StubCounters):
+class StubBridge:
     """Answers on a real socket; ``reply`` decides what a flow start gets, and may block."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self.outstanding: dict[str, int] = {}
+        """Outstanding flows of others, by node."""
         self.starts: list[tuple[str, dict[str, Any]]] = []
         """Path and content of every flow start that arrived."""
         self.uploads: list[tuple[str, bytes]] = []
@@ -159,9 +163,7 @@ class StubBridge(StubCounters):
                     self._send((200 if bridge.is_ready else 503, {}, {}))
                     return
                 bridge.tokens.add(self.headers["Authorization"])
-                if (counted := bridge.answer(self.path)) is not None:
-                    self._send(counted)
-                elif self.path == "/v1/nodes":
+                if self.path == "/v1/nodes":
                     self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
                 else:
                     self._send(bridge.parties if self.path.endswith("/parties") else (200, {}, {"flows": FLOWS}))
@@ -178,14 +180,11 @@ class StubBridge(StubCounters):
                     self._send(bridge.check(start))
                     return
                 bridge.starts.append((self.path, start))
-                reply = bridge.reply(start)
-                if reply[0] == 200:
-                    bridge.count(self.path.split("/")[3], start["flow"])
-                self._send(reply)
+                self._send(bridge.reply(start))
 
             def _send(self, reply: Reply) -> None:
                 status, headers, content = reply
-                body = (content if isinstance(content, str) else json.dumps(content)).encode()
+                body = json.dumps(content).encode()
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name.replace("_", "-"), value)
@@ -224,16 +223,6 @@ class Locust:
         self.workloads.mkdir()
         self.rows_folder.mkdir()
         (self.workloads / "iou.yaml").write_text(WORKLOAD)
-        network = folder / "network"
-        network.mkdir()
-        targets = [
-            {
-                "targets": [bridge_url.removeprefix("http://")],
-                "labels": {"node": name, "__metrics_path__": f"/{name}/metrics"},
-            }
-            for name in X500_NAMES
-        ]
-        (network / "targets.json").write_text(json.dumps(targets))
         self.metrics_port = free_port()
         self.web_port = free_port()
         self.environment = {
@@ -243,7 +232,6 @@ class Locust:
             "LAB_WORKLOADS_DIR": str(self.workloads),
             "LAB_ROWS_DIR": str(self.rows_folder),
             "LAB_METRICS_PORT": str(self.metrics_port),
-            "LAB_NETWORK_DIR": str(network),
         }
         self.environment.pop("PYTHONPATH", None)
         self.process: LocustProcess | None = None
@@ -271,7 +259,7 @@ class Locust:
     def plan(self, load: Load, seconds: float | None = None, **more: Any) -> Path:
         """Write the plan of a load as the command line does, and return its path."""
         settings = GeneratorSettings.from_environment(self.environment)
-        plan = make_plan(load, "test", seconds, settings).model_copy(update=more)
+        plan = plan_of(load, "test", seconds, settings).model_copy(update=more)
         path = self.rows_folder.parent / "plan.json"
         path.write_text(plan.model_dump_json())
         return path
@@ -317,15 +305,9 @@ class Locust:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
 
-    def by_hand(self, run_id: str) -> LoadByHand:
-        """What was noted when a load of the web UI began."""
-        return LoadByHand.read((self.rows_folder / f"{run_id}{LOAD_SUFFIX}").read_text())
-
-    def counted(self, run_id: str) -> Counters:
-        """The counters after a load of the web UI, as soon as they are there."""
-        path = self.rows_folder / f"{run_id}{AFTER_SUFFIX}"
-        wait_until(path.exists, "the counters after the load are read")
-        return Counters.read(path.read_text())
+    def plan_of(self, run_id: str) -> Plan:
+        """What a load of the web UI was to be."""
+        return Plan.model_validate_json((self.rows_folder / f"{run_id}{PLAN_SUFFIX}").read_text())
 
     def status(self) -> WebUiStatus:
         """What the web UI does now."""

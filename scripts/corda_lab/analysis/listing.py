@@ -94,6 +94,6 @@ def summary(run: StoredRun) -> RunSummary:
         unknown=sum(step.requests.unknown for step in run.steps),
         counts_agree=all(step.counts.agree for step in run.steps),
         counts_known=any(step.counts.is_known for step in run.steps),
-        started=run.manifest.started,
+        started="web UI" if run.manifest.web_ui else "command line",
         passed=all(step.verdict.passed for step in run.steps),
     )

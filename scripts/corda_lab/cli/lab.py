@@ -28,6 +28,7 @@ from corda_lab.runs import by_hand, leftovers
 from corda_lab.swarm import deployment
 from corda_lab.swarm import lifecycle as swarm
 from corda_lab.text import ui
+from corda_lab.text.words import plural
 
 COLOURS = {Level.OK: "green", Level.UNKNOWN: "dim", Level.WARNING: "yellow", Level.FAILURE: "red"}
 
@@ -152,13 +153,14 @@ def down(
         _stop_stack(settings, placement, volumes=volumes)
         return
     with inject.removing(settings.project):
-        loads = () if volumes else by_hand.here().loads
+        loads = [] if volumes else by_hand.here()
         if volumes:
             # Rows of a run whose command was killed, and of loads of the web UI, are not the lab's to delete.
             leftovers.collect_before_removal(Compose(settings))
             by_hand.keep_all(settings)
         lifecycle.down(settings, volumes=volumes)
-    by_hand.told_kept(loads)
+    if loads:
+        ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
     if stop_engine and engine.stop_engine_if_ours():
         ui.note("stopped the Docker engine that scripts/lab had started")
 

@@ -13,7 +13,7 @@ from corda_lab.results import folders as results
 from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.results.folders import UnfinishedSweep
 from corda_lab.runs import by_hand
-from corda_lab.runs.by_hand import HandLoads
+from corda_lab.runs.by_hand import HandLoad
 from corda_lab.text import tables, ui
 from corda_lab.text.words import plural
 
@@ -30,10 +30,10 @@ def list_runs(as_json: JsonOption = False) -> None:
     runs, sweeps = evidence.unfinished_runs(), results.unfinished()
     found = by_hand.here()
     if as_json:
-        loads = [load.listed(number) for number, load in enumerate(found.loads, start=1)]
-        ui.print_json([one.model_dump() for one in (*summaries, *runs, *sweeps, *loads)])
+        loads = [load.listed(number) for number, load in enumerate(found, start=1)]
+        ui.print_json([*(one.model_dump() for one in (*summaries, *runs, *sweeps)), *loads])
         return
-    if not summaries and not runs and not sweeps and not found.loads:
+    if not summaries and not runs and not sweeps and not found:
         ui.say("There is no run yet. Start one with `scripts/lab run iou`.")
         return
     if summaries:
@@ -115,24 +115,16 @@ def _load_words(summary: RunSummary) -> str:
     return f"{summary.rate_per_second:g}/s {summary.arrivals}"
 
 
-def _show_loads(found: HandLoads) -> None:
-    """Print the loads of which no run was made yet, and those that were removed to make room."""
-    if found.loads:
-        ui.say("Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui [NUMBER]`:")
-        numbers = ("number", "users", "requests")
-        table = tables.table("number", "load", "started", "workload", "users", "requests", "state", numbers=numbers)
-        for number, load in enumerate(found.loads, start=1):
-            line = load.listed(number)
-            users = "–" if line.users is None else str(line.users)
-            values = (line.run, line.started_at, line.workload or "not known", users, f"{line.requests:,}", line.state)
-            table.add_row(str(number), *values, style="yellow" if line.state == "cut off" else None)
-        tables.show(table)
-    if found.removed:
-        last = found.removed[-1]
-        requests = "" if last.requests is None else f", {plural(last.requests, 'request')}"
-        ui.say(
-            f"removed to make room: {plural(len(found.removed), 'load')} of the web UI, the last {last.id}"
-            f" ({last.workload or 'workload not known'}{requests}); WEB_LOADS_MAX and WEB_ROWS_MAX_MIB in .env limit"
-            " them",
-            "yellow",
-        )
+def _show_loads(loads: Sequence[HandLoad]) -> None:
+    """Print the loads by hand of which no run was made yet."""
+    if not loads:
+        return
+    ui.say("Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui [NUMBER]`:")
+    numbers = ("number", "users", "requests")
+    table = tables.table("number", "load", "started", "workload", "users", "requests", "state", numbers=numbers)
+    for number, load in enumerate(loads, start=1):
+        users = "–" if load.users is None else str(load.users)
+        started = load.began_at.isoformat(timespec="seconds")
+        values = (load.identity, started, load.workload or "not known", users, f"{load.rows:,}", load.state)
+        table.add_row(str(number), *values, style="yellow" if load.state == "cut off" else None)
+    tables.show(table)

@@ -15,7 +15,6 @@ from corda_lab.report import drawing, page, unfinished
 from corda_lab.results import folders, stored
 from corda_lab.runs import by_hand_run
 from corda_lab.runs.by_hand_run import Made
-from corda_lab.steps.by_hand import WantedWindow
 from corda_lab.text import ui
 from corda_lab.text.durations import parse_duration
 
@@ -81,11 +80,12 @@ def web_ui(
 
     Example: `scripts/lab report web-ui`
     """
-    window = WantedWindow(
+    wanted = by_hand_run.Wanted(
+        load,
         None if warm_up is None else parse_duration(warm_up, option="--warm-up"),
         None if duration is None else parse_duration(duration, option="--duration", seconds_min=1.0),
+        name,
     )
-    wanted = by_hand_run.Wanted(load, window, name)
     ui.console.quiet = as_json
     project.settle()
     settings = load_settings()

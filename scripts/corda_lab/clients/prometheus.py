@@ -137,9 +137,11 @@ class Prometheus:
         result = self._result("/api/v1/query", {"query": f"{selector}[1m]", "time": f"{time.time():.3f}"})
         return [_value(series["metric"], series["values"][-1]) for series in result]
 
-    def instant(self, query: str) -> list[Value]:
-        """Evaluate a query now. ``time`` of each value is the time of evaluation."""
-        return [_value(series["metric"], series["value"]) for series in self._result("/api/v1/query", {"query": query})]
+    def instant(self, query: str, *, at: float | None = None) -> list[Value]:
+        """Evaluate a query now, or at a time (Unix seconds). ``time`` of each value is the time of evaluation."""
+        when = {} if at is None else {"time": f"{at:.3f}"}
+        result = self._result("/api/v1/query", {"query": query, **when})
+        return [_value(series["metric"], series["value"]) for series in result]
 
     def range(self, query: str, *, started_at: float, ended_at: float, step_seconds: float) -> list[Series]:
         """Evaluate a query at every step of a time range (Unix seconds)."""

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from corda_lab.results.sweep import ManifestPart, SweepPlan
 from corda_lab.text.words import listed, plural
-from lab_workload.by_hand import UsersChange
 from lab_workload.load import Load
 
 
@@ -139,14 +138,6 @@ class Rerun(ManifestPart):
     changes: list[str]
 
 
-class WebUiStart(ManifestPart):
-    """How a load was started in the web UI: its id there, the fields of the form, and its numbers of users."""
-
-    id: str
-    form: dict[str, str]
-    users: list[UsersChange]
-
-
 class Manifest(ManifestPart):
     """The content of ``run.json``."""
 
@@ -157,9 +148,8 @@ class Manifest(ManifestPart):
     lab_version: str
     command: str
     """The command that was typed. Of a load that was started in the web UI: the one that repeats it."""
-    started: Literal["command line", "web UI"] = "command line"
-    web_ui: WebUiStart | None = None
-    """None unless the load was started in the web UI."""
+    web_ui: str | None = None
+    """The id of the load that was started in the web UI; None if the command line has started it."""
     started_at: str
     ended_at: str
     phases_seconds: dict[str, float]

@@ -1,17 +1,16 @@
-"""The loads by hand of which no run was made yet: lists them, and keeps the rows of those that cannot become a run.
+"""The loads by hand, those of the Locust web UI, without a run: lists them, and keeps the rows of those without an end.
 
 They are in the volume of the load generator, which limits their number and size. ``by_hand_run`` makes runs of them.
 """
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 import httpx
-from pydantic import BaseModel
 
 from corda_lab.errors import LabError
 from corda_lab.host import engine
@@ -21,23 +20,11 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import evidence, folders
 from corda_lab.runs.rows_volume import RowsVolume
-from corda_lab.steps import by_hand as steps
 from corda_lab.text import ui
 from corda_lab.text.words import plural
-from lab_workload.by_hand import (
-    AFTER_SUFFIX,
-    IDENTITY,
-    LOAD_SUFFIX,
-    REMOVED_FILE,
-    STATUS_PATH,
-    Counters,
-    LoadByHand,
-    RemovedLoad,
-    RemovedLoads,
-    WebUiState,
-    WebUiStatus,
-)
+from lab_workload.plan import PLAN_SUFFIX, Plan
 from lab_workload.run_end import RunEnd
+from lab_workload.web_ui import IDENTITY, STATUS_PATH, WebUiState, WebUiStatus
 
 END_SUFFIX = ".end.json"
 NEWEST = "latest"
@@ -46,11 +33,12 @@ ALL = "all"
 
 ANSWER_SECONDS_MAX = 10.0
 POLL_SECONDS = 1.0
-_REMEDIES: Mapping[WebUiState, str] = {
-    "set-up": "Wait until it has ended, or stop it there: its flows would be counted too.",
-    "running": "Wait until it has ended, or stop it there: its flows would be counted too.",
-    "stopping": "Wait until its last flows have ended.",
-    "counting": "Wait until its last flows have ended, so that they can be counted.",
+STOPPING_REMEDY = "Wait until its last flows have ended."
+RUNNING_REMEDY = "Wait until it has ended, or stop it there: its flows would be counted too."
+_REMEDIES: dict[WebUiState, str] = {
+    "set-up": RUNNING_REMEDY,
+    "running": RUNNING_REMEDY,
+    "stopping": STOPPING_REMEDY,
 }
 
 CUT_OFF = "its load generator was killed, so the requests that were in flight have no row"
@@ -59,183 +47,147 @@ DELETED = "the lab was deleted before a run was made of it"
 State = Literal["in progress", "ready", "cut off"]
 """Of a load by hand. cut off: its generator did not end it, so no run can be made of it, but its rows are kept."""
 
-Model = TypeVar("Model", LoadByHand, RunEnd, Counters, RemovedLoads)
-
-
-class ListedLoad(BaseModel):
-    """A load by hand of which no run was made yet, as ``lab list`` shows it. What is not known is None."""
-
-    run: str
-    kind: str = "web UI"
-    finished: bool = False
-    number: int
-    """Its number for ``lab report web-ui``; the newest has 1."""
-    state: State
-    workload: str | None
-    started_at: str
-    users: int | None
-    requests: int
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
-class UncollectedLoad:
-    """A load by hand in the volume. ``end`` and ``after`` are None if its generator was killed before."""
+class HandLoad:
+    """A load by hand in the volume."""
 
     identity: str
-    load: LoadByHand | None
+    plan: Plan | None
     """None if its file is damaged."""
     end: RunEnd | None
-    after: Counters | None
+    """None if it is in progress, or if its generator was killed."""
     rows: int
-    in_progress: bool
+    in_progress: bool = False
 
     @property
     def state(self) -> State:
-        """Whether a run can be made of it."""
         if self.in_progress:
             return "in progress"
-        return "ready" if self.end is not None and self.load is not None else "cut off"
+        return "ready" if self.end is not None and self.plan is not None else "cut off"
 
-    def listed(self, number: int) -> ListedLoad:
-        return ListedLoad(
-            run=self.identity,
-            number=number,
-            state=self.state,
-            workload=self.load.plan.load.workload if self.load else None,
-            started_at=began_at(self.identity).isoformat(timespec="seconds"),
-            users=max(change.users for change in self.load.users) if self.load else None,
-            requests=self.rows,
-        )
+    @property
+    def began_at(self) -> datetime:
+        return datetime.strptime(self.identity, "web-%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+
+    @property
+    def workload(self) -> str | None:
+        return self.plan.load.workload if self.plan else None
+
+    @property
+    def users(self) -> int | None:
+        """The last number of its users."""
+        if self.end is not None:
+            return self.end.users
+        return self.plan.load.places if self.plan else None
+
+    def listed(self, number: int) -> dict[str, object]:
+        """Return the load as ``lab list --json`` shows it. ``number`` is its number for ``lab report web-ui``."""
+        return {
+            "run": self.identity,
+            "kind": "web UI",
+            "finished": False,
+            "number": number,
+            "state": self.state,
+            "workload": self.workload,
+            "started_at": self.began_at.isoformat(timespec="seconds"),
+            "users": self.users,
+            "requests": self.rows,
+        }
 
     def run_id(self, name: str | None = None) -> str:
         """The id of the run that is made of it: the time of its start, and ``web-`` with the name of its workload."""
-        found = IDENTITY.fullmatch(self.identity)
-        assert found is not None
-        workload = self.load.plan.load.workload if self.load else "load"
-        usual = re.sub(r"[^a-z0-9-]", "-", f"web-{workload.lower()}")[: folders.NAME_LENGTH_MAX]
-        again = f"-{found[2]}" if found[2] else ""
-        return f"{found[1]}-{name or f'{usual}{again}'}"
+        usual = re.sub(r"[^a-z0-9-]", "-", f"web-{(self.workload or 'load').lower()}")[: folders.NAME_LENGTH_MAX]
+        return f"{self.identity.removeprefix('web-')}-{name or usual}"
 
 
-@dataclass(frozen=True)
-class HandLoads:
-    """The loads by hand in the volume, newest first, and those that were removed to make room."""
-
-    loads: tuple[UncollectedLoad, ...] = ()
-    removed: tuple[RemovedLoad, ...] = ()
-
-    def chosen(self, name: str) -> tuple[UncollectedLoad, ...]:
-        """Return the load with a number, an id or the beginning of one; the newest, or all. Raises LabError."""
-        if not self.loads:
-            raise LabError(
-                "There is no load of the Locust web UI without a run", "Start one there. `scripts/lab list` shows all."
-            )
-        if name == ALL:
-            return self.loads[::-1]
-        if name == NEWEST:
-            return self.loads[:1]
-        if name.isdecimal():
-            if not 1 <= int(name) <= len(self.loads):
-                raise LabError(
-                    f"There is no load {name} of the Locust web UI", f"They have the numbers 1 to {len(self.loads)}."
-                )
-            return (self.loads[int(name) - 1],)
-        found = [load for load in self.loads if load.identity == name]
-        found = found or [load for load in self.loads if load.identity.startswith(name)]
-        if len(found) != 1:
-            raise LabError(
-                f"{name!r} names {len(found) or 'no'} loads of the Locust web UI", "`scripts/lab list` shows all."
-            )
-        return tuple(found)
+def chosen(loads: Sequence[HandLoad], name: str) -> Sequence[HandLoad]:
+    """Return the load with a number, an id or the beginning of one; the newest, or all. Raises LabError."""
+    if not loads:
+        raise LabError(
+            "There is no load of the Locust web UI without a run", "Start one there. `scripts/lab list` shows all."
+        )
+    if name == ALL:
+        return loads[::-1]
+    if name == NEWEST:
+        return loads[:1]
+    if name.isdecimal():
+        found = [load for number, load in enumerate(loads, start=1) if number == int(name)]
+    else:
+        found = [load for load in loads if load.identity.startswith(name)]
+    if len(found) != 1:
+        raise LabError(
+            f"{name!r} names {len(found) or 'no'} loads of the Locust web UI", "`scripts/lab list` shows all."
+        )
+    return found
 
 
-def began_at(identity: str) -> datetime:
-    found = IDENTITY.fullmatch(identity)
-    assert found is not None
-    return datetime.strptime(found[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-
-
-def uncollected(volume: RowsVolume, status: WebUiStatus | None) -> HandLoads:
-    """Return the loads in a volume. ``status`` is what the web UI says; None if it does not run. Raises LabError."""
-    return read_loads(volume.texts_by_hand(), None if status is None or status.state == "idle" else status.id)
-
-
-def read_loads(texts: dict[str, str], in_progress: str | None) -> HandLoads:
-    """Return the loads that the files of a volume describe: name → text, of rows the number of lines."""
+def uncollected(volume: RowsVolume, in_progress: str | None = None) -> list[HandLoad]:
+    """Return the loads in a volume, newest first. ``in_progress`` is the one that the web UI is at. Raises LabError."""
+    texts = volume.texts_by_hand()
     identities = {name.partition(".")[0] for name in texts}
-    removed = _read(texts.get(REMOVED_FILE), RemovedLoads)
-    return HandLoads(
-        tuple(
-            UncollectedLoad(
-                identity=identity,
-                load=_read(texts.get(f"{identity}{LOAD_SUFFIX}"), LoadByHand),
-                end=_read(texts.get(f"{identity}{END_SUFFIX}"), RunEnd),
-                after=_read(texts.get(f"{identity}{AFTER_SUFFIX}"), Counters),
-                rows=sum(int(text or 0) for name, text in texts.items() if _is_rows(name, identity)),
-                in_progress=identity == in_progress,
-            )
-            for identity in sorted(filter(IDENTITY.fullmatch, identities), key=_place, reverse=True)
-        ),
-        tuple(removed.loads) if removed else (),
-    )
-
-
-def _place(identity: str) -> tuple[datetime, int]:
-    found = IDENTITY.fullmatch(identity)
-    return began_at(identity), int((found and found[2]) or 1)
+    return [
+        HandLoad(
+            identity,
+            plan=_parsed(texts.get(f"{identity}{PLAN_SUFFIX}"), Plan.model_validate_json),
+            end=_parsed(texts.get(f"{identity}{END_SUFFIX}"), RunEnd.read),
+            rows=sum(int(text or 0) for name, text in texts.items() if _is_rows(name, identity)),
+            in_progress=identity == in_progress,
+        )
+        for identity in sorted(filter(IDENTITY.fullmatch, identities), reverse=True)
+    ]
 
 
 def _is_rows(name: str, identity: str) -> bool:
     return name.startswith(f"{identity}.") and evidence.ROWS_FILE.fullmatch(name) is not None
 
 
-def _read(text: str | None, model: type[Model]) -> Model | None:
+def _parsed(text: str | None, parse: Callable[[str], Content]) -> Content | None:
     """Parse a file; None without one, or if it is damaged."""
     try:
-        return None if text is None else model.read(text)
+        return None if text is None else parse(text)
     except ValueError:
         return None
 
 
-def here() -> HandLoads:
+def here() -> list[HandLoad]:
     """Return the loads in the volume of this checkout's lab; none without an engine, or if it does not answer."""
     if engine.probe().state is not engine.EngineState.READY:
-        return HandLoads()
+        return []
     try:
         project.settle()
         settings = load_settings()
-        return uncollected(RowsVolume(Compose(settings)), ask_status(settings.url("LOCUST_PORT")))
+        status = ask_status(settings.url("LOCUST_PORT"))
+        return uncollected(RowsVolume(Compose(settings)), status.id if status else None)
     except LabError as error:
         ui.error_console.print(f"loads of the web UI are not known: {error.message}", style="dim", markup=False)
-        return HandLoads()
+        return []
 
 
-def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
+def keep_rows(volume: RowsVolume, load: HandLoad, reason: str) -> str:
     """Move a load of which no run is made to ``results/unfinished/``, and return its id there. Raises LabError."""
-    identity = one.run_id()
+    identity = load.run_id()
     folder = folders.unfinished_folder() / identity
-    volume.fetch(one.identity, folder / evidence.ROWS)
+    volume.fetch(load.identity, folder / evidence.ROWS)
     evidence.sync_rows(folder)
-    if one.load is not None:
-        (folder / "workload.yaml").write_text(one.load.plan.workload_text, encoding="utf-8")
-        load = _load_file(one, one.load).model_dump(mode="json", by_alias=True)
-        folders.write_json(folder / evidence.LOAD, load)
+    if load.plan is not None:
+        (folder / "workload.yaml").write_text(load.plan.workload_text, encoding="utf-8")
+        about = evidence.LoadFile(
+            id=load.identity,
+            command=f"the Locust web UI ({load.identity})",
+            began_at=load.began_at.isoformat(timespec="seconds"),
+            workload=load.plan.load.workload,
+            options=load.plan.load,
+            subject=load.plan.subject,
+        )
+        folders.write_json(folder / evidence.LOAD, about.model_dump(mode="json", by_alias=True))
     rows = evidence.count_rows(evidence.rows_files(folder))
     evidence.end(folder, "interrupted", reason, rows=rows)
-    volume.delete(one.identity)
-    ui.note(f"kept {plural(rows, 'row')} of {one.identity} in {folder}: {reason}")
+    volume.delete(load.identity)
+    ui.note(f"kept {plural(rows, 'row')} of {load.identity} in {folder}: {reason}")
     return identity
-
-
-def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
-    return evidence.LoadFile(
-        id=one.identity,
-        command=f"the Locust web UI ({one.identity})",
-        began_at=began_at(one.identity).isoformat(timespec="seconds"),
-        workload=load.plan.load.workload,
-        options=steps.options_of(load, load.users[0].users),
-        subject=load.plan.subject,
-    )
 
 
 def keep_all(settings: Settings) -> None:
@@ -247,32 +199,27 @@ def keep_all(settings: Settings) -> None:
             ui.note("stopping the load of the web UI")
             compose.run("stop", "locust", check=False)
         volume = RowsVolume(compose)
-        loads = uncollected(volume, None).loads
+        loads = uncollected(volume)
     except (LabError, OSError) as error:
         ui.warn(f"the rows of the web UI cannot be kept: {error}")
         return
-    for one in loads:
+    for load in loads:
         # The volume is deleted in any case, so one that cannot be kept takes no other one along.
         try:
-            keep_rows(volume, one, DELETED)
+            keep_rows(volume, load, DELETED)
         except (LabError, OSError) as error:
-            ui.warn(f"the rows of {one.identity} cannot be kept: {error}")
+            ui.warn(f"the rows of {load.identity} cannot be kept: {error}")
 
 
-def told_kept(loads: Sequence[UncollectedLoad]) -> None:
-    if loads:
-        ui.note(f"kept in the lab's volume: {plural(len(loads), 'load')} of the web UI without a run")
-
-
-def require_ended(compose: Lab, identity: str) -> None:
+def require_ended(lab: Lab, identity: str) -> None:
     """Raise LabError if a load without an end may still be in progress.
 
     A web UI that does not answer may be too busy to. Only without its container has the load ended for certain.
     """
-    status = ask_status(compose.settings.url("LOCUST_PORT"))
+    status = ask_status(lab.settings.url("LOCUST_PORT"))
     if status is not None:
         require_idle(status)
-    elif any(service.name == "locust" and service.state in {"running", "paused"} for service in compose.services()):
+    elif any(service.name == "locust" and service.state in {"running", "paused"} for service in lab.services()):
         raise LabError(
             f"Whether {identity} has ended is not known: the Locust web UI runs, but does not answer",
             "Repeat the command when it answers. If it never does, `scripts/lab down` and `scripts/lab up` end the "
@@ -281,21 +228,15 @@ def require_ended(compose: Lab, identity: str) -> None:
         )
 
 
-def await_idle(url: str, seconds_max: float) -> WebUiStatus | None:
-    """Wait until the web UI has counted its last load, and return what it does. Raises LabError if it is at work."""
+def await_stopped(url: str, seconds_max: float) -> None:
+    """Wait until a load that was stopped in the web UI has ended. Raises LabError if another one is in progress."""
     deadline = time.monotonic() + seconds_max
     with ui.Ticker(every_seconds=15) as ticker:
-        while True:
-            status = ask_status(url)
-            if status is None or status.state not in ("counting", "stopping"):
-                break
-            if time.monotonic() > deadline:
-                break
-            ticker.show("waiting until the web UI has counted its last load")
+        while (status := ask_status(url)) is not None and status.state == "stopping" and time.monotonic() < deadline:
+            ticker.show("waiting until the last load of the web UI has ended")
             time.sleep(POLL_SECONDS)
     if status is not None:
         require_idle(status)
-    return status
 
 
 def ask_status(url: str) -> WebUiStatus | None:

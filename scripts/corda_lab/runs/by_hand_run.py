@@ -1,10 +1,13 @@
-"""Makes a run of a load by hand: from the files that the generator has kept, and what the lab still knows of it."""
+"""Makes a run of a load by hand: of its files, as of any load, and of what Prometheus and the nodes still know of it.
+
+A form has no measuring window, and the number of users may change while the load runs. So what is measured is its last
+part with a constant number of users, from the end of its warm-up on.
+"""
 
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +15,7 @@ import polars as pl
 from corda_lab.audit import audit_load
 from corda_lab.audit.command import stateful_parts
 from corda_lab.clients.bridge import Node
-from corda_lab.clients.prometheus import SCRAPE_SECONDS
+from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.environment import read_environment
@@ -22,53 +25,47 @@ from corda_lab.node_logs import read as node_logs
 from corda_lab.report import commands
 from corda_lab.results import evidence, files, folders, stored
 from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, Manifest, WebUiStart
-from corda_lab.runs import (
-    by_hand,
-    collect,
-    counters,
-    leftovers,
-    node_metrics,
-    recording,
-    spans,
-    unknown,
-)
-from corda_lab.runs.by_hand import UncollectedLoad
+from corda_lab.results.manifest import Environment, Manifest
+from corda_lab.runs import by_hand, collect, counters, leftovers, recording, spans, unknown
+from corda_lab.runs.by_hand import HandLoad
+from corda_lab.runs.counters import LabSamples
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import deployed
-from corda_lab.steps import by_hand as steps
 from corda_lab.steps import costs, counts, rows
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
-from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import HostUse, StepEntry, TransactionCheck
-from corda_lab.steps.load import COLD_FLOWS
+from corda_lab.steps.counts import BRIDGE, Counts
+from corda_lab.steps.entry import HostUse, StepEntry
+from corda_lab.steps.load import COLD_FLOWS, with_limit
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
 from corda_lab.steps.spans import stage_rows as stage_rows_of
 from corda_lab.steps.stages import Tracing
 from corda_lab.text import ui
 from corda_lab.text.words import listed
-from lab_workload.by_hand import Counters, LoadByHand, WebUiStatus
+from lab_workload.load import Load, Stopping
+from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
-from lab_workload.subject import Subject
 
-COUNTED_SECONDS_MAX = 180.0
-"""How long a report waits until the web UI has counted a load that has just ended."""
-BEFORE_SECONDS = 3 * SCRAPE_SECONDS
-"""How long before the load its metrics begin, as in ``lab run``."""
-AFTER_SECONDS = 2 * SCRAPE_SECONDS
-"""How long after the lab was at rest they end."""
-RESTARTED_GENERATOR = "the load generator"
+STOPPING_SECONDS_MAX = 180.0
+"""How long a report waits until a load that was stopped has ended."""
+WARM_UP_SHARE_MAX = 0.5
+"""The longest warm-up that is looked for, as a share of the time with a constant number of users."""
+TOLERANCE_SECONDS = 0.5
+"""By how much a load may be shorter than a wanted window. The generator looks at the clock once a second."""
+IN_FLIGHT = "sum(corda_flows_in_flight) + sum(bridge_flows_in_flight)"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The arguments of ``lab report web-ui``: which load, the window that is measured, and the name of the run."""
+    """The arguments of ``lab report web-ui``: which load, the window that is measured, and the name of the run.
+
+    Without a warm-up or a duration, the warm-up is found, and all of the rest is measured.
+    """
 
     load: str = by_hand.NEWEST
-    window: WantedWindow = field(default_factory=WantedWindow)
+    warm_up_seconds: float | None = None
+    duration_seconds: float | None = None
     name: str | None = None
 
 
@@ -80,228 +77,245 @@ class Made:
     step: StepEntry | None
 
 
-@dataclass(frozen=True)
-class _Load:
-    about: LoadByHand
-    end: RunEnd
-    after: Counters | None
-    requests: pl.DataFrame
-    drops: pl.Series
-    subject: Subject
-
-    @property
-    def at_rest_at(self) -> float:
-        """When the lab was at rest after it, as far as that is known, in unix seconds."""
-        return self.end.ended_at if self.after is None else max(self.after.read_at, self.end.ended_at)
-
-    @property
-    def last(self) -> Counters:
-        return self.after or self.about.before
-
-
 def report(wanted: Wanted, settings: Settings) -> list[Made]:
     """Make a run of the wanted load, or of all. Raises LabError; then the loads that are left are still there."""
     lifecycle.require_engine()
     folders.require_writable()
+    with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
+        maker, loads = _prepared(wanted, settings, Path(scratch))
+        return [maker.make(load, wanted) for load in loads]
+
+
+def _prepared(wanted: Wanted, settings: Settings, scratch: Path) -> tuple["Maker", Sequence[HandLoad]]:
+    """Wait until the lab is at rest, and return the wanted loads with what makes runs of them. Raises LabError."""
     with ui.phase("Looking for loads of the web UI"):
         lab = deployed(settings)
         nodes = check_lab_is_up(lab, lab.bridge)
         leftovers.collect(lab)
         url = lab.settings.url("LOCUST_PORT")
-        status = by_hand.await_idle(url, COUNTED_SECONDS_MAX)
+        by_hand.await_stopped(url, STOPPING_SECONDS_MAX)
         check_no_other_load(lab, lab.bridge, url)
+        counters.await_rest(lab)
         volume = RowsVolume(lab)
-        chosen = by_hand.uncollected(volume, status).chosen(wanted.load)
+        loads = by_hand.chosen(by_hand.uncollected(volume), wanted.load)
         if wanted.name is not None:
             folders.check_name(wanted.name, option="--name")
-        if wanted.name is not None and len(chosen) > 1:
+        if wanted.name is not None and len(loads) > 1:
             raise LabError("--name: is for one load only", "Leave it out, or choose one load.")
-        ui.note(listed([one.identity for one in chosen]))
-        environment = read_environment(lab)
-    with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
-        maker = Maker(lab, nodes, volume, environment, status, Path(scratch))
-        return [maker.make(one, wanted) for one in chosen]
+        ui.note(listed([load.identity for load in loads]))
+        # Every load had ended before the first run is made.
+        span_files = spans.collect(lab, dict.fromkeys(spans.offsets(lab, list(nodes)), 0), scratch)
+        return Maker(lab, nodes, volume, read_environment(lab), span_files), loads
 
 
+@dataclass(frozen=True)
 class Maker:
-    """Makes runs on the running lab, which is at rest. What all of them need of it is kept in ``scratch``."""
+    """Makes runs on the running lab, which is at rest. ``span_files`` has what each node has written since it began."""
 
-    def __init__(
-        self,
-        lab: Lab,
-        nodes: Mapping[str, Node],
-        volume: RowsVolume,
-        environment: Environment,
-        status: WebUiStatus | None,
-        scratch: Path,
-    ) -> None:
-        self._lab = lab
-        self._nodes = nodes
-        self._volume = volume
-        self._environment = environment
-        self._status = status
-        self._scratch = scratch
+    lab: Lab
+    nodes: Mapping[str, Node]
+    volume: RowsVolume
+    environment: Environment
+    span_files: Mapping[str, Path]
 
-    def make(self, one: UncollectedLoad, wanted: Wanted) -> Made:
+    def make(self, load: HandLoad, wanted: Wanted) -> Made:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
-        if one.end is None:
-            by_hand.require_ended(self._lab, one.identity)
-        if one.load is None or one.end is None:
-            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
-            leftovers.keep_logs(self._lab, kept, by_hand.CUT_OFF)
+        if load.end is None:
+            by_hand.require_ended(self.lab, load.identity)
+        if load.plan is None or load.end is None:
+            kept = folders.unfinished_folder() / by_hand.keep_rows(self.volume, load, by_hand.CUT_OFF)
+            leftovers.keep_logs(self.lab, kept, by_hand.CUT_OFF)
             return Made(kept, None)
-        identity = one.run_id(wanted.name)
-        if leftovers.is_stored(identity) and is_of(identity, one.identity):
-            # The command that made it was killed before it deleted the files.
-            self._volume.delete(one.identity)
-            ui.note(f"{identity} was made of {one.identity} before")
-            stored_run = stored.read(folders.find_run(identity))
-            return Made(stored_run.folder, stored_run.steps[0])
+        identity = load.run_id(wanted.name)
+        if leftovers.is_stored(identity):
+            earlier = stored.read(folders.find_run(identity))
+            if earlier.manifest.web_ui == load.identity:
+                # The command that made it was killed before it deleted the files.
+                self.volume.delete(load.identity)
+                ui.note(f"{identity} was made of {load.identity} before")
+                return Made(earlier.folder, earlier.steps[0])
         folders.require_free(identity)
         with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
             folder = Path(scratch)
-            with ui.phase(f"Making a run of {one.identity}"):
-                load = self._fetched(one, one.load, one.end, folder)
-                completions = load.requests.filter(rows.is_done())["ended_at"].sort().to_list()
-                what = steps.measured(load.about, load.end, completions, wanted.window)
-                measured = self._measured(load, what, folder)
+            with ui.phase(f"Making a run of {load.identity}"):
+                plan = load.plan.model_copy(update={"load": measured_load(load.plan, load.end, wanted)})
+                requests, drops = self._rows(plan, load.end, folder)
+                measured, at_rest_at = self._measured(plan, load.end, requests, drops, wanted)
             with ui.phase("Auditing the ledgers"):
                 stateful = stateful_parts(measured.step)
-                found = audit_load(self._lab, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
+                found = audit_load(self.lab, measured.requests, at_rest=at_rest_at, stateful=stateful)
                 ui.note(found.summary)
-            measured = node_logs.with_logs(measured.with_audit(found), self._lab, folder)
+            measured = node_logs.with_logs(measured.with_audit(found), self.lab, folder)
             with ui.phase("Storing the results"):
-                run = recording.store(manifest_of(identity, measured, load.about, what), measured)
-        self._volume.delete(one.identity)
-        for node, prefix in client_id_prefixes(load.requests):
-            unknown.forget(self._lab.bridge, node, prefix)
+                run = recording.store(manifest_of(identity, measured, load.identity), measured)
+        self.volume.delete(load.identity)
+        for node in plan.subject.nodes:
+            unknown.forget(self.lab.bridge, node, load.identity)
         return Made(run, measured.step)
 
-    def _fetched(self, one: UncollectedLoad, about: LoadByHand, end: RunEnd, folder: Path) -> _Load:
-        """Fetch and read the rows of a load. Raises LabError if some are missing."""
-        self._volume.fetch(one.identity, folder / evidence.ROWS)
-        frame = rows.read_rows(evidence.rows_files(folder))
-        collect.check_row_counts(frame, end)
+    def _rows(self, plan: Plan, end: RunEnd, folder: Path) -> tuple[pl.DataFrame, pl.Series]:
+        """Fetch the rows and drops of a load, and ask what became of unknown outcomes. Raises LabError."""
+        self.volume.fetch(plan.identity, folder / evidence.ROWS)
+        requests = rows.read_rows(evidence.rows_files(folder))
+        collect.check_row_counts(requests, end)
         drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
-        load = _Load(about, end, one.after, frame, drops, about.plan.subject)
-        ui.note(f"{frame.height:,} requests of {about.plan.load.workload}, {end.stop_at - end.started_at:.0f} s")
-        return replace(load, requests=self._resolved(load))
-
-    def _resolved(self, load: _Load) -> pl.DataFrame:
-        """Return the rows with what became of the requests with an unknown outcome, as long as the nodes know it."""
-        kept_seconds = float(self._lab.settings["BRIDGE_OUTCOME_RETENTION_SECONDS"])
+        ui.note(f"{requests.height:,} requests of {plan.load.workload}, {end.stop_at - end.started_at:.0f} s")
+        kept_seconds = float(self.lab.settings["BRIDGE_OUTCOME_RETENTION_SECONDS"])
         # Later, a node says that it never had a flow whose outcome it has only forgotten.
-        if not unknown.are_in(load.requests) or time.time() - load.end.started_at > kept_seconds:
-            return load.requests
-        found = unknown.resolve_all(self._lab, load.subject.nodes, load.requests)
-        return with_resolutions(load.requests, found)
+        if unknown.are_in(requests) and time.time() - end.started_at <= kept_seconds:
+            found = unknown.resolve_all(self.lab, plan.subject.nodes, requests)
+            requests = with_resolutions(requests, found)
+        return requests, drops
 
-    def _measured(self, load: _Load, what: MeasuredByHand, folder: Path) -> Measured:
-        """Read what the lab knows of a load, and compute its values. Raises LabError."""
-        now = counters.snapshot(self._lab.bridge, node_metrics.read(self._lab), load.subject)
-        succeeded = counts.succeeded_by_part(load.requests)
-        counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
-        counted = replace(counted, transactions=self._transactions(load, now))
-        restarted = self._restarted(load, now)
-        load = replace(load, requests=spans.limited(load.requests))
-        own_spans = spans.read(self._span_files.values(), self._nodes, load.requests)
-        stage_table = stage_rows_of(own_spans, load.requests)
-        metrics = self._metrics(load)
+    def _measured(
+        self, plan: Plan, end: RunEnd, requests: pl.DataFrame, drops: pl.Series, wanted: Wanted
+    ) -> tuple[Measured, float]:
+        """Compute the values of a load. Returns them, and when the lab was at rest after it. Raises LabError."""
+        prometheus = self.lab.prometheus
+        at_rest_at, at_rest = rest_after(prometheus, end, plan.load.places)
+        before, after, now = (counters.samples_at(prometheus, at) for at in (end.started_at, at_rest_at, time.time()))
+        counted = replace(
+            counted_between(plan, before, after, requests), at_rest=at_rest, rest_seconds=at_rest_at - end.ended_at
+        )
+        since = counters.snapshot_of(after, plan.subject)
+        latest = counters.snapshot_of(now, plan.subject)
+        restarted = sorted(since.restarted(latest))
+        if not restarted and since.bridge_completed == latest.bridge_completed:
+            # Otherwise, transactions of others would be counted too.
+            counted = self._with_transactions(counted, plan, end, requests)
+        requests = spans.limited(requests)
+        own_spans = spans.read(self.span_files.values(), self.nodes, requests)
+        stage_rows = stage_rows_of(own_spans, requests)
+        metrics = prometheus.run_metrics(
+            started_at=end.started_at - 3 * SCRAPE_SECONDS,
+            ended_at=min(time.time(), at_rest_at + 2 * SCRAPE_SECONDS),
+        )
+        dropped_spans = spans.dropped_over(spans.dropped(before), spans.dropped(after))
         seen = Observed(
-            requests=load.requests,
-            drops=load.drops,
+            requests=requests,
+            drops=drops,
             metrics=metrics,
-            end=load.end,
+            end=end,
             counted=counted,
-            warm_up=what.warm_up,
+            warm_up=None,
             machine_use=lambda _: HostUse(),
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
-            tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=self._lab.is_here),
+            tracing=Tracing(bool(self.span_files), dropped_spans, has_one_clock=self.lab.is_here),
             spans=own_spans,
-            stage_rows=stage_table,
-            measured_until=what.until,
+            stage_rows=stage_rows,
+            seconds_max=wanted.duration_seconds,
         )
-        plan = load.about.plan.model_copy(update={"load": what.options})
-        step = build_step(plan, seen)
-        about = (self._environment, plan.load.workload, plan.workload_text)
-        measured = Measured(step, load.requests, metrics, stage_table, *about, drops=load.drops, spans=own_spans)
-        gone = [reason("metrics_gone")] if metrics.is_empty() else []
-        since = [reason("restarted_since", names=listed(restarted))] if restarted else []
-        return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
+        about = (self.environment, plan.load.workload, plan.workload_text)
+        measured = Measured(build_step(plan, seen), requests, metrics, stage_rows, *about, drops=drops, spans=own_spans)
+        flags = warnings(plan, end, before, after, restarted)
+        if metrics.is_empty():
+            flags.append(reason("metrics_gone"))
+        return measured.with_warnings(flags), at_rest_at
 
-    def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
-        """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""
-        if load.after is None:
-            return ()
-        then = steps.snapshot_of(load.after, load.subject)
-        if then.restarted(now) or (then.bridge_completed, then.vault_unconsumed) != (
-            now.bridge_completed,
-            now.vault_unconsumed,
-        ):
-            return ()
-        told = counts.told_transactions(load.requests, load.subject)
-        since = load.about.before.read_at
-        vaults = {(state, node): self._lab.bridge.vault_transactions(node, state, since) for state, node in told}
-        return counts.check_transactions(told, vaults)
-
-    def _restarted(self, load: _Load, now: Snapshot) -> list[str]:
-        """Return the parts of the lab that have started again since the load, so that they may be others now."""
-        names = sorted(steps.snapshot_of(load.last, load.subject).restarted(now))
-        if self._status is not None and self._status.generator_started_at != load.about.generator_started_at:
-            names.append(RESTARTED_GENERATOR)
-        return names
-
-    @cached_property
-    def _span_files(self) -> Mapping[str, Path]:
-        """All spans since the containers of the nodes began. Every load had ended before the first run is made."""
-        begins = dict.fromkeys(spans.offsets(self._lab, list(self._nodes)), 0)
-        return spans.collect(self._lab, begins, self._scratch)
-
-    def _metrics(self, load: _Load) -> pl.DataFrame:
-        """Return the series over a load."""
-        ended_at = min(time.time(), load.at_rest_at + AFTER_SECONDS)
-        return self._lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
+    def _with_transactions(self, counted: Counts, plan: Plan, end: RunEnd, requests: pl.DataFrame) -> Counts:
+        """Look in the vaults for the transactions of a load."""
+        told = counts.told_transactions(requests, plan.subject)
+        recorded, unread = counters.read_vaults(
+            told, lambda node, state: self.lab.bridge.vault_transactions(node, state, end.started_at)
+        )
+        transactions = counts.check_transactions(told, recorded)
+        return replace(counted, transactions=transactions, vaults_unread=unread)
 
 
-def is_of(identity: str, load: str) -> bool:
-    manifest = folders.read_object(folders.find_run(identity) / "run.json")
-    web_ui = manifest.get("web_ui")
-    return isinstance(web_ui, dict) and web_ui.get("id") == load
-
-
-def dropped_spans(load: _Load) -> dict[str, int]:
-    """The spans that each node dropped over a load, as far as that is known."""
-    counts = load.about.before.nodes, load.after.nodes if load.after else {}
-    return spans.dropped_over(*({node: at.spans_dropped for node, at in one.items()} for one in counts))
-
-
-def cold_nodes(load: _Load) -> list[Reason]:
-    """The warning that a node had completed too few flows to be warm. Of several nodes, the coldest is named."""
-    wanted = {*load.subject.nodes, *load.subject.counterparties}
-    known = {node: at for node, at in load.about.before.nodes.items() if node in wanted}
-    if not known:
-        return []
-    flows, node = min((sum(at.succeeded.values()), node) for node, at in known.items())
-    return [reason("node_cold", node=node, flows=flows, enough=COLD_FLOWS)] if flows < COLD_FLOWS else []
-
-
-def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
-    """The beginnings of the client ids of a load, with the node that knows them. Each process had its own."""
-    prefixes = requests.select("node", pl.col("client_id").str.replace(r"-\d+$", "")).unique(maintain_order=True)
-    return [(str(node), str(prefix)) for node, prefix in prefixes.iter_rows()]
-
-
-def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> Manifest:
-    return files.single(identity, measured, what.repeat).model_copy(
-        update={
-            "started": "web UI",
-            "command": commands.run(measured.step),
-            "web_ui": WebUiStart(
-                id=load.plan.identity,
-                form=load.form,
-                users=load.users,
-            ),
-        }
+def measured_load(plan: Plan, end: RunEnd, wanted: Wanted) -> Load:
+    """The load of a step: that of a form, with its last number of users and a measuring window. Raises LabError."""
+    load = plan.load
+    if load.is_counted:
+        if wanted.warm_up_seconds is not None or wanted.duration_seconds is not None:
+            raise LabError(
+                "--warm-up and --duration: are not for a load that ends after a number of flows", "Leave them out."
+            )
+        if end.users_changed:
+            raise unmeasurable("its number of users was changed, and it ended after a number of flows")
+        return with_limit(load)
+    if end.spawned_at is None or end.spawned_at >= end.stop_at:
+        raise unmeasurable("its users were still starting or stopping when it ended")
+    constant_from, constant = end.spawned_at - end.started_at, end.stop_at - end.spawned_at
+    warm_up, duration = wanted.warm_up_seconds, wanted.duration_seconds
+    if (warm_up or 0.0) + (duration or 0.0) > constant + TOLERANCE_SECONDS:
+        raise LabError(
+            f"--warm-up, --duration: the users of the load were constant for {constant:.1f} s only, from second"
+            f" {constant_from:.0f} on",
+            "Give shorter times, or leave them out.",
+        )
+    most = max(0.0, min(constant * WARM_UP_SHARE_MAX, constant - (duration or 0.0))) if warm_up is None else warm_up
+    return load.updated(
+        users=end.users,
+        warm_up_seconds=constant_from + most,
+        duration_seconds=duration or constant - most,
+        stopping=Stopping(warm_up_seconds_min=constant_from) if warm_up is None else None,
     )
+
+
+def unmeasurable(why: str) -> LabError:
+    return LabError(
+        f"No run can be made of this load: {why}", "Start another one; its rows stay in the volume.", exit_code=1
+    )
+
+
+def rest_after(prometheus: Prometheus, end: RunEnd, places: int) -> tuple[float, bool]:
+    """When the lab was seen at rest after a load (unix seconds), and whether it was. ``places`` were in flight.
+
+    If Prometheus has no samples any more, nobody knows, and it counts as being at rest.
+    """
+    # Not before Prometheus has read everything once.
+    first = end.ended_at + SCRAPE_SECONDS
+    time.sleep(max(0.0, first + SCRAPE_SECONDS - time.time()))
+    last = min(time.time(), first + counters.rest_seconds_max(places))
+    found = prometheus.range(IN_FLIGHT, started_at=first, ended_at=last, step_seconds=SCRAPE_SECONDS)
+    for at, in_flight in found[0].points if found else ():
+        if in_flight == 0:
+            return at, True
+    return (last, False) if found else (first, True)
+
+
+def counted_between(plan: Plan, before: LabSamples, after: LabSamples, requests: pl.DataFrame) -> Counts:
+    """The counts of generator, bridge and nodes over a load. Prometheus does not read the vaults."""
+    unread = (before.keys() ^ after.keys()) | ({BRIDGE, *plan.subject.nodes} - before.keys())
+    subject = plan.subject
+    found = counts.difference(
+        counters.snapshot_of(before, subject),
+        counters.snapshot_of(after, subject),
+        subject,
+        succeeded=counts.succeeded_by_part(requests),
+        unread=frozenset(unread),
+    )
+    return replace(found, vaults=())
+
+
+def warnings(plan: Plan, end: RunEnd, before: LabSamples, after: LabSamples, restarted: list[str]) -> list[Reason]:
+    """What a reader has to know of a load by hand."""
+    found = []
+    if end.users_changed:
+        found.append(reason("users_changed", measured=end.users))
+    if unread := sorted({BRIDGE, *plan.subject.nodes} - (before.keys() & after.keys())):
+        found.append(reason("counts_not_known", why=f"Prometheus did not read {listed(unread)} before and after it"))
+    flows = counters.snapshot_of(before, plan.subject).node_success
+    known = [
+        (sum(flows.get(node, {}).values()), node)
+        for node in (*plan.subject.nodes, *plan.subject.counterparties)
+        if node in before
+    ]
+    if known and min(known)[0] < COLD_FLOWS:
+        coldest, node = min(known)
+        found.append(reason("node_cold", node=node, flows=coldest, enough=COLD_FLOWS))
+    if restarted:
+        found.append(reason("restarted_since", names=listed(restarted)))
+    return found
+
+
+def manifest_of(identity: str, measured: Measured, load: str) -> Manifest:
+    step = measured.step
+    # The command counts in whole seconds.
+    times = {"warm_up_seconds": step.window.warm_up_seconds, "duration_seconds": max(1.0, step.window.seconds)}
+    whole = {} if step.load.is_counted else {name: float(round(seconds)) for name, seconds in times.items()}
+    repeat = step.load.updated(**whole, stopping=None)
+    manifest = files.single(identity, measured, repeat)
+    return manifest.model_copy(update={"command": commands.run(step), "web_ui": load})

@@ -1,11 +1,14 @@
 """Reads the counters behind the four counts, and waits until the lab is at rest."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from prometheus_client.samples import Sample
+
 from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.prometheus import Prometheus
 from corda_lab.errors import LabError
 from corda_lab.lab import endings
 from corda_lab.lab.lab import Lab
@@ -54,31 +57,45 @@ def snapshot(
 
     ``metrics`` has the counters of the nodes. Raises LabError.
     """
+    found = snapshot_of({**metrics, counts.BRIDGE: bridge.metrics()}, subject)
+    if vaults is None:
+        vaults = ask_all(lambda place: bridge.vault_unconsumed(place[1], place[0]), subject.vault_places)
+    return replace(found, vault_unconsumed=dict(vaults))
+
+
+LabSamples = Mapping[str, Sequence[Sample]]
+"""Samples by the process that has them: a node by its name, or another part of the lab by its job in Prometheus."""
+
+COUNTED = "|".join(("bridge_flows_completed_total", *node_metrics.NAMES))
+
+
+def samples_at(prometheus: Prometheus, at: float) -> LabSamples:
+    """The counters that Prometheus had read last by a time, in unix seconds. Raises LabError."""
+    found: dict[str, list[Sample]] = {}
+    for value in prometheus.instant(f'{{__name__=~"{COUNTED}",job=~"bridge|corda|locust"}}', at=at):
+        labels = value.labels
+        process = labels["node"] if labels["job"] == "corda" else labels["job"]
+        found.setdefault(process, []).append(Sample(labels["__name__"], labels, value.value))
+    return found
+
+
+def snapshot_of(samples: LabSamples, subject: Subject) -> Snapshot:
+    """The counters in samples, without those of the vaults."""
     completed = {one.node: dict.fromkeys(one.flows, 0) for one in subject.each}
     started_at: dict[str, float] = {}
     node_success: dict[str, dict[str, int]] = {}
-    for node, samples in metrics.items():
-        for sample in samples:
+    for process, own in samples.items():
+        for sample in own:
             if sample.name == "process_start_time_seconds":
-                started_at[node] = sample.value
-            if sample.name == "corda_flow_duration_seconds_count" and sample.labels["outcome"] == "success":
-                node_success.setdefault(node, {})[sample.labels["flow"]] = int(sample.value)
-    for sample in bridge.metrics():
-        if sample.name == "process_start_time_seconds":
-            started_at[counts.BRIDGE] = sample.value
-        if sample.name == "bridge_flows_completed_total":
-            at_node = completed.get(sample.labels.get("node", ""), {})
-            for flow in at_node:
-                if sample.labels.get("flow") in {flow, subject.flows[flow]}:
-                    at_node[flow] += int(sample.value)
-    if vaults is None:
-        vaults = ask_all(lambda place: bridge.vault_unconsumed(place[1], place[0]), subject.vault_places)
-    return Snapshot(
-        bridge_completed=completed,
-        node_success=node_success,
-        vault_unconsumed=dict(vaults),
-        started_at=started_at,
-    )
+                started_at[process] = sample.value
+            elif sample.name == "corda_flow_duration_seconds_count" and sample.labels["outcome"] == "success":
+                node_success.setdefault(process, {})[sample.labels["flow"]] = int(sample.value)
+            elif sample.name == "bridge_flows_completed_total":
+                at_node = completed.get(sample.labels.get("node", ""), {})
+                for flow in at_node:
+                    if sample.labels.get("flow") in {flow, subject.flows[flow]}:
+                        at_node[flow] += int(sample.value)
+    return Snapshot(bridge_completed=completed, node_success=node_success, vault_unconsumed={}, started_at=started_at)
 
 
 def awaited(lab: Lab) -> str:

@@ -16,11 +16,11 @@ from corda_lab.lab.docker import READER, at, docker, docker_to_file, outcomes, p
 from corda_lab.lab.lab import Lab
 from corda_lab.results.folders import RUN_NAME
 from corda_lab.text import ui
-from lab_workload.by_hand import AFTER_SUFFIX, LOAD_SUFFIX, REMOVED_FILE
+from lab_workload.plan import PLAN_SUFFIX
 from lab_workload.row import ROWS_DIRECTORY
 
 FETCH_SECONDS_MAX = 600.0
-KEPT = (".ndjson", ".end.json", LOAD_SUFFIX, AFTER_SUFFIX)
+KEPT = (".ndjson", ".end.json")
 """Suffixes of the files that are fetched. The others only synchronise the generator with the command line."""
 
 _TITLE = "== "
@@ -119,7 +119,7 @@ class RowsVolume:
 
     def texts_by_hand(self) -> dict[str, str]:
         """The JSON files about loads by hand, and numbers of lines of their rows, by file name. Raises LabError."""
-        notes = " ".join([f"web-*{LOAD_SUFFIX}", "web-*.end.json", f"web-*{AFTER_SUFFIX}", REMOVED_FILE])
+        notes = f"web-*{PLAN_SUFFIX} web-*.end.json"
         show = f'[ ! -f "$file" ] || {{ echo "{_TITLE}$file"; '
         script = (
             f"cd {ROWS_DIRECTORY} || exit; "

@@ -60,8 +60,8 @@ class Observed:
     stage_rows: pl.DataFrame | None = None
     samples: pl.DataFrame = field(default_factory=lambda: usage.NO_SAMPLES)
     """CPU and memory of the containers each second, with the columns of ``usage.SAMPLES_SCHEMA``."""
-    measured_until: float | None = None
-    """The end of the measuring window, in unix seconds; None: when the generator is told to stop."""
+    seconds_max: float | None = None
+    """The length of the measuring window; None: until the generator is told to stop."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def measured_part(options: Load, seen: Observed) -> MeasuredPart:
     requests, end = seen.requests, seen.end
     if not options.is_counted:
         warm_up = warm_up_of(options, requests, end, seen.warm_up)
-        return MeasuredPart(measuring_window(end, warm_up.cut_seconds, seen.measured_until), requests, warm_up)
+        return MeasuredPart(measuring_window(end, warm_up.cut_seconds, seen.seconds_max), requests, warm_up)
     own = requests if end.exit_reason == ALL_FAILED else rows.counted(requests, options.flows_after)
     window = rows.span(own)
     cut = max(0.0, window.started_at - end.started_at)
@@ -161,12 +161,13 @@ def warm_up_found(
     )
 
 
-def measuring_window(end: RunEnd, warm_up_seconds: float, until: float | None = None) -> Window:
-    """The window from the end of the warm-up until the generator was told to stop, or ``until`` a time before.
+def measuring_window(end: RunEnd, warm_up_seconds: float, seconds_max: float | None = None) -> Window:
+    """The window from the end of the warm-up until the generator was told to stop, or for ``seconds_max``.
 
     Raises LabError if the load stopped before the end of the warm-up.
     """
-    window = Window(end.started_at + warm_up_seconds, end.stop_at if until is None else until)
+    started_at = end.started_at + warm_up_seconds
+    window = Window(started_at, end.stop_at if seconds_max is None else min(end.stop_at, started_at + seconds_max))
     if window.seconds <= 0:
         raise LabError(
             "The load stopped before the warm-up was over", "Check whether Locust was stopped by hand.", exit_code=1

@@ -85,8 +85,8 @@ SENTENCES: Mapping[str, str] = {
     "counts_not_known": "not all counts are known: {why}",
     # What a load by hand was.
     "users_changed": (
-        "the number of users was changed while the load ran ({users}); measured is the longest time with the same"
-        " number, {measured:,}"
+        "the number of users was changed while the load ran; measured is the time after the last change, with"
+        " {measured:,} users"
     ),
     "restarted_since": (
         "{names} started again after this load, so the environment is that of the report, and may not be that of the"

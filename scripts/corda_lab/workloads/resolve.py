@@ -11,8 +11,9 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.steps.load import with_flag
 from lab_workload.flows import Party
 from lab_workload.load import Load
-from lab_workload.network import Network, bind, subject_of
+from lab_workload.network import Network, bind
 from lab_workload.plan import Plan
+from lab_workload.plan import make_plan as bound_plan
 from lab_workload.problems import Problem, WorkloadError
 from lab_workload.schema import Workload
 from lab_workload.starts import check_starts
@@ -96,21 +97,11 @@ def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
 
 def make_plan(identity: str, load: Load, workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> Plan:
     """Bind a load to the running network. Raises LabError with everything that the network would refuse."""
-    network = network_of(bridge, nodes)
     try:
-        starters = bind(workload, load, network)
-        check_starts(workload, starters, network)
+        return bound_plan(identity, load, workload, network_of(bridge, nodes), load.total_seconds)
     except WorkloadError as error:
         problems = [problem if problem.path else with_flag(problem) for problem in error.problems]
         raise FinalError(problems=problems) from None
-    return Plan(
-        identity=identity,
-        load=load,
-        workload_text=workload.text,
-        starters=starters,
-        subject=subject_of(workload, starters, network.flows),
-        seconds=load.total_seconds,
-    )
 
 
 def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:

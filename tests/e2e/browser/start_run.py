@@ -43,7 +43,7 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
             page.locator("[name=rate]").fill(rate)
         fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
         panel = page.locator("#lab-workload")
-        expect(panel).to_contain_text("starts on", timeout=READY_MS)
+        expect(panel).to_contain_text("Set Parameters can change", timeout=READY_MS)
         about = panel.inner_text()
         page.screenshot(path=f"{folder}/form{arrivals}.png", full_page=True)
         before = page.evaluate(COMPLETED)  # the page shows an earlier run's value until the new run has one

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from lab_load.faults import FaultCollector
+from lab_load.metrics import FaultCollector
 from lab_workload.faults import FAULTS_FILE, ShownFault, read_shown, write_shown
 
 KILL = ShownFault(110.0, "kill", "notary")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_load.row_writer import BUFFER_BYTES_MAX, RowsError, RowWriter, end_path, rows_path, write_whole
+from lab_load.row_writer import RowsError, RowWriter, end_path, rows_path, write_whole
 
 
 def written(folder: Path) -> list[dict[str, object]]:
@@ -41,30 +41,11 @@ def test_rows_are_in_the_file_after_a_flush(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_every_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
-    for worker in (1, 2):
-        writer = RowWriter(tmp_path, "run", worker)
-        writer.append({"worker": worker})
-        writer.close()
-
-    assert rows_path(tmp_path, "run", 2).read_text() == '{"worker":2}\n'
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.1.ndjson", "run.2.ndjson"]
-
-
 def test_a_file_that_is_written_whole_leaves_nothing_beside_it(tmp_path: Path) -> None:
     write_whole(end_path(tmp_path, "run"), {"requests": 1})
 
     assert json.loads(end_path(tmp_path, "run").read_text()) == {"requests": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["run.end.json"]
-
-
-def test_a_full_buffer_is_written_at_once(tmp_path: Path) -> None:
-    writer = RowWriter(tmp_path, "run")
-
-    writer.append({"text": "x" * BUFFER_BYTES_MAX})
-
-    assert len(written(tmp_path)) == 1
-    writer.close()
 
 
 def test_a_full_disk_leaves_whole_rows_and_no_end(tmp_path: Path) -> None:
@@ -87,11 +68,6 @@ def test_a_run_id_is_used_once(tmp_path: Path) -> None:
 
     with pytest.raises(RowsError, match="run id 'run' is already used"):
         RowWriter(tmp_path, "run")
-
-
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RowsError, match=r"cannot write rows to .*: No such file or directory"):
-        RowWriter(tmp_path / "absent", "run")
 
 
 def test_a_killed_process_leaves_every_row_that_it_wrote(tmp_path: Path) -> None:

@@ -35,22 +35,6 @@ flow: Iou
 args: {iouValue: "{{ random_int(1, 99) }}", otherParty: "{{ counterparty }}"}
 """
 EMPTY_WORKLOAD = "description: x\nnode: PartyA\nflow: Empty\n"
-PREPARED = """\
-description: Pay with prepared coins.
-node: partya
-counterparty: PartyB
-flow: Pay
-args: {coin: "{{ take('coins') }}"}
-setup:
-  - name: coins
-    node: item
-    each: [PartyB, PartyA]
-    flow: CashPrepare
-    args: {count: "{{ needed }}"}
-  - {name: later, flow: CashPrepare, args: {count: "{{ setup.coins | length }}"}}
-rate_max: 10
-"""
-
 Read = Callable[[str], Workload]
 
 
@@ -116,13 +100,6 @@ def test_a_party_that_cannot_be_is_named_with_who_chose_it(read: Read, asked: Lo
     (problem,) = problems(read(IOU_WORKLOAD), asked)
 
     assert problem.startswith(words)
-
-
-def test_a_party_that_only_a_larger_network_has_comes_with_the_way_to_start_it(read: Read) -> None:
-    (problem,) = problems(read(IOU_WORKLOAD.replace("PartyB", "PartyE")))
-
-    assert problem.startswith("own.yaml:3: counterparty: unknown party 'PartyE'. ")
-    assert problem.endswith("Start more with `scripts/lab up --parties 5`.")
 
 
 @pytest.mark.parametrize(
@@ -207,20 +184,6 @@ def test_nodes_that_cannot_be_are_named_with_who_chose_them(read: Read, nodes: s
     assert problem.startswith(words)
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ("node: PartyA\nnodes: [PartyA]", "own.yaml:3: nodes: names the nodes in place of node; use only one of them"),
-        ("", "own.yaml:1: node: is missing"),
-    ],
-)
-def test_a_file_names_either_a_node_or_nodes(read: Read, line: str, problem: str) -> None:
-    with pytest.raises(WorkloadError) as caught:
-        read(EMPTY_WORKLOAD.replace("node: PartyA", line))
-
-    assert [str(one).partition("/own")[2] for one in caught.value.problems] == [problem.removeprefix("own")]
-
-
 def test_problems_of_all_parts_and_steps_are_found_at_once(read: Read) -> None:
     text = """\
 description: Several mistakes.
@@ -251,25 +214,6 @@ setup:
     ]
 
 
-def test_a_bridge_is_asked_once_for_the_flows_of_a_node_and_only_where_it_matters(read: Read) -> None:
-    asked = []
-
-    def flows(node: str) -> list[Flow]:
-        asked.append(node)
-        return [IOU, PREPARE]
-
-    def no_version(node: str) -> int:
-        raise AssertionError("nobody asks for a platform")
-
-    setup = (
-        "setup: [{name: a, flow: CashPrepare, args: {count: 1}}, {name: b, node: counterparty, flow: Iou, args: {}}]\n"
-    )
-    found = problems(read(IOU_WORKLOAD + setup), network=replace(NETWORK, flows=flows, platform_version=no_version))
-
-    assert asked == ["PartyA", "PartyB"]
-    assert len(found) == 2
-
-
 def test_every_start_has_its_arguments_rendered(read: Read) -> None:
     text = """\
 description: Two parts.
@@ -284,13 +228,6 @@ flows:
     assert (first.node, first.flow, first.location) == ("PartyA", "Iou", ("flows", 0))
     assert first.args == {"iouValue": 1, "otherParty": PARTIES["PartyB"].x500_name}
     assert second.args == {"iouValue": 2, "otherParty": PARTIES["PartyC"].x500_name}
-
-
-def test_starts_that_need_what_the_set_up_prepares_are_left_out(read: Read) -> None:
-    (start,) = flow_starts(read(PREPARED), bound(read(PREPARED)))
-
-    assert (start.node, start.flow, start.args) == ("PartyB", "CashPrepare", {"count": 1}), "the first item's"
-    assert start.location == ("setup", 0)
 
 
 def test_templates_without_a_value_are_found_in_set_up_and_parts(read: Read) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab_workload.prepared import Prepared, Share, count_items
+from lab_workload.prepared import Prepared, Share
 from lab_workload.problems import TemplateError
 from lab_workload.templates import Arguments
 from lab_workload.values import Values
@@ -98,21 +98,9 @@ def test_what_is_not_there_is_told(template: str, message: str) -> None:
     assert str(raised.value).startswith(message)
 
 
-def test_what_templates_take_is_counted_as_it_is_written() -> None:
-    arguments = Arguments(
-        {"a": ["{{ take('coins') }}", "{{ take('coins') }}"], "b": "{{ take('cash', 'PartyB') }}"}, steps=STEPS
-    )
-
-    assert arguments.takes == {("coins", None): 2, ("cash", "PartyB"): 1}
-
-
 def test_counters_of_workers_never_meet() -> None:
     counted = [rendered("{{ counter() }}", values(Share(worker, 2))) for worker in (1, 2)]
 
     assert counted == [1, 2]
     drawn_from = values(Share(2, 2))
     assert [rendered("{{ counter() }}", drawn_from) for _ in range(3)] == [2, 4, 6]
-
-
-def test_items_are_counted_over_all_lists() -> None:
-    assert [count_items(results) for results in RESULTS.values()] == [7, 3]

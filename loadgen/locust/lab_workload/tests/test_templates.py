@@ -60,21 +60,6 @@ def test_the_same_seed_gives_the_same_sequence() -> None:
     assert {row["p"] for row in sequence(1)} == {"a", "b", "c"}
 
 
-def test_random_int_includes_both_bounds() -> None:
-    drawn_from = values()
-    arguments = Arguments({"n": "{{ random_int(1, 3) }}"})
-
-    assert {arguments.render(drawn_from)["n"] for _ in range(100)} == {1, 2, 3}
-
-
-def test_used_names_are_known_with_where_they_are_used_first() -> None:
-    used = Arguments(
-        {"a": [1, "{{ counterparty }}"], "b": "{{ counterparty ~ node }}", "c": "{{ counter() }}"}
-    ).used_names
-
-    assert used == {"counterparty": ("a", 1), "node": ("b",), "counter": ("c",)}
-
-
 @pytest.mark.parametrize(
     ("template", "message"),
     [

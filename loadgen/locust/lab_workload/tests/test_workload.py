@@ -8,7 +8,6 @@ from lab_workload.prepared import Prepared, Results
 from lab_workload.problems import WorkloadError
 from lab_workload.values import Values
 from lab_workload.workload import load_workload, workload_names
-from lab_workload.yaml_source import NODES_MAX
 
 GOOD = """\
 description: Issue an IOU.
@@ -69,12 +68,12 @@ def test_every_shipped_workload_gives_arguments_that_can_be_sent(name: str) -> N
         items = step.items.render(drawn_from)["each"] if step.each else [None]
         for item in items:
             drawn_from.names["item"] = item
-            step.arguments.render_json(drawn_from)
+            step.args.render_json(drawn_from)
             assert type(step.counts.render(drawn_from)["count"]) is int
         prepared = [f"{step.name}-{number}" for number in range(10)]
         results[step.name] = {str(item): prepared for item in items} if step.each else prepared
     for part in workload.flows:
-        part.arguments.render_json(values())
+        part.args.render_json(values())
 
 
 def test_names_are_those_of_the_yaml_files(tmp_path: Path) -> None:
@@ -103,11 +102,6 @@ def test_an_unknown_name_says_which_there_are(tmp_path: Path, name: str, message
     assert raised.value.message == message
 
 
-def test_a_folder_without_workloads_says_so(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match="there is no workload file in"):
-        load_workload(tmp_path, "iou")
-
-
 def test_all_mistakes_of_a_file_are_told_in_the_order_of_its_lines(tmp_path: Path) -> None:
     text = """\
 description: ""
@@ -127,6 +121,7 @@ state: 5
         "own.yaml:1: description: must not be empty",
         "own.yaml:1: node: is missing",
         "own.yaml:2: nod: unknown field, did you mean 'node'?",
+        "own.yaml:3: counterparty: unknown node 'PartyZ'; choose from PartyA, PartyB, PartyC",
         "own.yaml:4: flow: 'not a class' is not a valid class name",
         "own.yaml:6: args.iouValue: template: unknown name 'random_in', did you mean 'random_int'?",
         "own.yaml:9: args.amounts[1]: template: unexpected 'end of template'",
@@ -157,25 +152,16 @@ def test_unknown_nodes_are_told_with_those_there_are(tmp_path: Path) -> None:
         ("node: PartyA\nargs: !!int many", "own.yaml:2: 'many' cannot be read: invalid literal"),
         ("args: " + "9" * 5000, f"own.yaml:1: '{'9' * 40}' cannot be read: Exceeds the limit"),
         ("node: PartyA\n5: a", "own.yaml:2: the name of a field must be text"),
-        ("args: &loop\n  again: *loop", "own.yaml:1: is nested more than 20 levels deep"),
-        ("args: " + "[" * 5000, "own.yaml: is nested more than 20 levels deep"),
+        ("args: &loop\n  again: *loop", "own.yaml: is nested too deep"),
+        ("args: " + "[" * 5000, "own.yaml: is nested too deep"),
         (b"description: \xe9", "own.yaml: is not valid YAML"),
         (b"\x00", "own.yaml: is not valid YAML"),
-        ("#" * 300_000, "own.yaml: is larger than 262144 bytes"),
     ],
 )
 def test_what_is_not_yaml_is_told_with_its_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     (problem,) = problems(tmp_path, text)
 
     assert problem.startswith(message)
-
-
-def test_a_few_lines_of_aliases_cannot_fill_the_memory(tmp_path: Path) -> None:
-    levels = [f"  l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 10)]
-
-    (problem,) = problems(tmp_path, "\n".join(["args:", "  l0: &l0 x", *levels]))
-
-    assert problem.endswith(f"has more than {NODES_MAX} values")
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
@@ -259,90 +245,29 @@ def test_a_file_with_everything_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("weight: 3", "weight: 0", "7: flows[0].weight: must be greater than or equal to 1, but is 0"),
-        (
-            "name: iou",
-            "name: Settlement",
-            "15: flows[1]: another entry is also named 'Settlement'; use a different name for each",
-        ),
-        (
-            "counterparty: PartyC",
-            "counterparty: PartyX",
-            "17: flows[1].counterparty: unknown node 'PartyX'; choose from",
-        ),
-        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: is a field of a single flow; move it into an entry of flows"),
         ("weight: 3", "wieght: 3", "7: flows[0].wieght: unknown field, did you mean 'weight'?"),
+        ("name: iou", "name: Settlement", "15: flows[1]: another entry is also named 'Settlement'; use a different"),
+        ("counterparty: PartyC", "counterparty: PartyX", "17: flows[1].counterparty: unknown node 'PartyX'; choose"),
+        ("flows:\n", "flow: Iou\nflows:\n", "5: flow: is a field of a single flow; move it into an entry of flows"),
         ("- name: iou\n    flow: Iou\n", "- name: iou\n", "15: flows[1].flow: is missing"),
-        (
-            'args.numberOfStates }}"\n',
-            'args.number }}"\n',
-            "12: flows[0].states_per_flow: template: {{ args.number }}: has",
-        ),
-        (
-            "{PartyB: -1,",
-            "{PartyZ: -1,",
-            "14: flows[0].states.org.cordalab.states.CashState.PartyZ: unknown node 'PartyZ'",
-        ),
-        ("{PartyB: -1,", "{PartyB: x,", "14: flows[0].states.org.cordalab.states.CashState.PartyB: must be"),
-        (
-            "states_per_flow: ",
-            "#",
-            "11: flows[0].unit: is state, so states_per_flow must be set",
-        ),
-        (
-            "take('cash')",
-            "take('csah')",
-            "9: flows[0].args.states[0]: template: unknown step 'csah', did you mean 'cash'",
-        ),
-        (
-            "take('cash')",
-            "take(node)",
-            "9: flows[0].args.states[0]: template: take(…) needs constant names as arguments",
-        ),
+        ('numberOfStates }}"\n', 'number }}"\n', "12: flows[0].states_per_flow: template: {{ args.number }}: has"),
+        ("{PartyB: -1,", "{PartyZ: -1,", "14: flows[0].states.org.cordalab.states.CashState.PartyZ: unknown node"),
+        ("states_per_flow: ", "#", "11: flows[0].unit: is state, so states_per_flow must be set"),
+        ("take('cash')", "take('csah')", "9: flows[0].args.states[0]: template: unknown step 'csah', did you mean"),
+        ("take('cash')", "take(node)", "9: flows[0].args.states[0]: template: take(…) needs constant names"),
         ("setup.cash", "setup.stock", "31: setup[1].args.count: template: unknown step 'stock'; choose from cash"),
-        (
-            "{{ needed }}",
-            "{{ take('x') }}",
-            "25: setup[0].args.count: template: unknown name 'take'; choose from counter",
-        ),
         ("asset: cash", "asset: '{{ item }}'", "25: setup[0].args.asset: template: unknown name 'item'; choose from"),
-        (
-            "node: PartyB\n",
-            "node: item\n",
-            "23: setup[0].node: unknown node 'item'; choose from PartyA, PartyB, PartyC",
-        ),
-        (
-            "- name: files",
-            "- name: cash",
-            "33: setup[2]: another entry is also named 'cash'; use a different name for each",
-        ),
+        ("node: PartyB\n", "node: item\n", "23: setup[0].node: unknown node 'item'; choose from PartyA, PartyB"),
+        ("- name: files", "- name: cash", "33: setup[2]: another entry is also named 'cash'; use a different name"),
         ("- name: files", "- name: my files", "33: setup[2].name: 'my files' is not a valid name (letters and digits)"),
         (
-            "{megabytes: 10,",
-            "{megabytes: 201,",
-            "34: setup[2].attachments.megabytes: must be less than or equal to 200",
+            "- name: files\n",
+            "- name: files\n    flow: X\n",
+            "33: setup[2]: files: must have either flow",
         ),
-        (
-            "{megabytes: 10,",
-            "{megabits: 10,",
-            "34: setup[2].attachments.megabits: unknown field, did you mean 'megabytes'",
-        ),
-        (
-            "  - name: files\n",
-            "  - name: files\n    flow: X\n",
-            "33: setup[2]: files: must have either flow or attachments",
-        ),
-        ("concurrency: 4", "concurrency: 0", "26: setup[0].concurrency: must be greater than or equal to 1, but is 0"),
         ("each: [PartyC]", "each: []", "29: setup[1].each: must be a list, or one expression in {{ }}"),
-        ("rate_max: 10", "rate_max: 0", "35: rate_max: must be greater than 0, but is 0"),
         ("rate_max: 10", "prepared: {coins: 1}", "35: prepared.coins: setup has no such step"),
-        ("{parties: 3,", "{party: 3,", "4: requires.party: unknown field, did you mean 'parties'?"),
-        ("status: 502", "status: 200", "20: flows[1].expect.status: must be greater than or equal to 400, but is 200"),
-        ("{error: refused,", "{error: '',", "20: flows[1].expect.error: must not be empty"),
-        (
-            "    state: org",
-            "    states: {a.B: {node: 1}}\n    state: org",
-            "20: flows[1].state: is the short form of states",
-        ),
+        ("    state: org", "    states: {a.B: {node: 1}}\n    state: org", "20: flows[1].state: is the short form of"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_field(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -18,23 +18,18 @@ from corda_lab.cli import report
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders, stored
 from corda_lab.runs import by_hand
-from corda_lab.runs.by_hand import HandLoads
-from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads
+from corda_lab.runs.by_hand import HandLoad
 from support import simulation
-from support.by_hand import IDENTITY, noted, steady
+from support.by_hand import IDENTITY, plan
 from support.sweeps import SimulatedSweep, store_sweep
 
 
 @pytest.fixture(autouse=True)
-def loads(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The files about loads by hand in the lab: none, unless a test adds some."""
-    texts: dict[str, str] = {}
-
-    def here() -> HandLoads:
-        return by_hand.read_loads(texts, None)
-
-    monkeypatch.setattr(by_hand, "here", here)
-    return texts
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[HandLoad]:
+    """The loads by hand in the lab: none, unless a test adds some."""
+    found: list[HandLoad] = []
+    monkeypatch.setattr(by_hand, "here", lambda: found)
+    return found
 
 
 def only(results_folder: Path) -> RunSummary:
@@ -296,35 +291,29 @@ def test_runs_without_results_are_listed_with_their_reason(
     assert "missing" in said
 
 
-def with_loads(loads: dict[str, str]) -> None:
-    """Let the lab have a load by hand that has ended, one of an earlier version, and one that was removed."""
-    load, end = noted([steady(4)]), simulation.end_words(simulation.closed_rows(4, 5, simulation.fixed(0.1)), 4, 5)
-    removed = RemovedLoads([RemovedLoad("web-20231113T000000Z", "iou", 1200, 5.0)])
-    loads[f"{IDENTITY}.load.json"] = json.dumps(load.as_dict())
-    loads[f"{IDENTITY}.end.json"] = json.dumps(end.as_dict())
-    loads[f"{IDENTITY}.ndjson"] = "1234\n"
-    loads["web-20231114T230000Z.ndjson"] = "7\n"
-    loads[REMOVED_FILE] = json.dumps(removed.as_dict())
+def with_loads(loads: list[HandLoad]) -> None:
+    """Let the lab have a load by hand that has ended, and a later one with a damaged plan."""
+    end = simulation.end_words(simulation.closed_rows(4, 5, simulation.fixed(0.1)), 4, 5)
+    loads += [HandLoad("web-20231114T230000Z", None, None, 7), HandLoad(IDENTITY, plan(), end, 1234)]
 
 
 def test_loads_of_the_web_ui_without_a_run_are_listed_last_and_marked(
-    loads: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    loads: list[HandLoad], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
     with_loads(loads)
 
     verb.list_runs()
 
-    first, _, newest, older, removed = capsys.readouterr().out.splitlines()
+    first, _, newest, older = capsys.readouterr().out.splitlines()
     assert first.startswith("Started in the Locust web UI, without a run; make one with `scripts/lab report web-ui")
     assert newest.split()[:2] == ["1", "web-20231114T230000Z"]
     assert newest.rstrip().endswith("cut off")
     assert older.split() == ["2", IDENTITY, "2023-11-14T22:13:20+00:00", "iou", "4", "1,234", "ready"]
-    assert removed.startswith("removed to make room: 1 load of the web UI, the last web-20231113T000000Z (iou, 1,200")
 
 
 def test_loads_of_the_web_ui_are_in_the_json_too(
-    loads: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    loads: list[HandLoad], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
     with_loads(loads)

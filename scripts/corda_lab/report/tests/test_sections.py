@@ -9,14 +9,15 @@ import pytest
 
 from corda_lab.faults.effects import with_effects
 from corda_lab.faults.model import FaultEntry
+from corda_lab.node_logs import model as node_logs
+from corda_lab.node_logs.model import ErrorKind, KeptLog, KeptLogs
 from corda_lab.report import drawing, facts, page, unfinished
 from corda_lab.report.chart import Chart, Shade
 from corda_lab.report.facts import conditioned_by, conditioning_plan
-from corda_lab.results import audits, evidence, files, folders, node_logs, stored
+from corda_lab.results import audits, evidence, files, folders, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.files import Measured
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.node_logs import ErrorKind, KeptLog, KeptLogs
 from corda_lab.results.profiles import TakenProfile
 from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD

@@ -3,8 +3,6 @@
 Docker is a small program here that runs the commands for the volume in a folder; tests/e2e uses the real one.
 """
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,18 +14,19 @@ from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
 from corda_lab.results import evidence, folders
 from corda_lab.runs import by_hand, rows_volume
-from corda_lab.runs.by_hand import HandLoads
+from corda_lab.runs.by_hand import HandLoad
 from corda_lab.runs.rows_volume import RowsVolume
-from lab_workload.by_hand import REMOVED_FILE, RemovedLoad, RemovedLoads, WebUiStatus
+from lab_workload.load import Load
+from lab_workload.web_ui import WebUiStatus
 from support import simulation
-from support.by_hand import IDENTITY, WORKLOAD, counters, noted, steady, write
+from support.by_hand import IDENTITY, WORKLOAD, plan, write
 from support.docker import docker_client, listed
 
 LOCUST = listed("locust", "running", health="healthy", container="locust-1")
 DOCKER = f"""\
 PATH=/usr/bin:/bin
 case "$*" in
-"ps "*{{{{.Status}}}}*) echo '{LOCUST}' ;;
+"ps "*"{{{{.Status}}}}"*) echo '{LOCUST}' ;;
 "ps "*"oneoff=False"*) echo locust-1 ;;
 "exec locust-1 "*) shift 2; exec "$@" ;;
 *" stop locust") echo stopped >> "${{0%/*}}/calls" ;;
@@ -36,10 +35,8 @@ exit 0
 """
 SIMULATED = simulation.closed_rows(2, 20, simulation.fixed(0.5))
 END = simulation.end_words(SIMULATED, 2, 20)
-AFTER = counters(simulation.ORIGIN + 21, 1000 + len(SIMULATED))
-COPY = f"{IDENTITY}-2"
-LATER = "web-20231114T230000Z"
-RUN_ID = "20231114T221320Z-web-iou"
+KILLED = "web-20231114T221500Z"
+DAMAGED = "web-20231114T230000Z"
 
 
 @pytest.fixture
@@ -58,158 +55,105 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def volume(directory: Path) -> RowsVolume:
-    assert directory.is_dir()
+    """Three loads: one that has ended, one whose generator was killed, and one with a damaged plan."""
+    write(directory, plan(), SIMULATED, END)
+    write(directory, plan(identity=KILLED), SIMULATED[:7], None)
+    write(directory, plan(identity=DAMAGED), SIMULATED[:3], None)
+    (directory / f"{DAMAGED}.plan.json").write_text('{"id": 5}\n', encoding="utf-8")
     return RowsVolume(Compose(load_settings(ENV_FILE, {})))
 
 
-def three_loads(directory: Path) -> None:
-    """Write a load that has ended, one from the same second that was cut off, and a later one of an earlier version."""
-    load = noted([steady(2)])
-    write(directory, load, SIMULATED, END, AFTER)
-    write(directory, noted([steady(2)], identity=COPY), SIMULATED[:7], None, None)
-    simulation.write_rows(directory / f"{LATER}.ndjson", SIMULATED[:3])
-
-
-def names(directory: Path) -> list[str]:
-    return sorted(path.name for path in directory.iterdir())
-
-
-def test_every_load_is_listed_with_its_state_newest_first(directory: Path, volume: RowsVolume) -> None:
-    three_loads(directory)
-
-    found = by_hand.uncollected(volume, None)
-
-    lines = [load.listed(number) for number, load in enumerate(found.loads, start=1)]
-    assert [(line.number, line.run, line.state, line.workload, line.users, line.requests) for line in lines] == [
-        (1, LATER, "cut off", None, None, 3),
-        (2, COPY, "cut off", "iou", 2, 7),
-        (3, IDENTITY, "ready", "iou", 2, len(SIMULATED)),
+def test_every_load_is_listed_with_its_state_newest_first(volume: RowsVolume) -> None:
+    loads = by_hand.uncollected(volume)
+    assert [(load.identity, load.state, load.workload, load.users, load.rows) for load in loads] == [
+        (DAMAGED, "cut off", None, None, 3),
+        (KILLED, "cut off", "iou", 4, 7),
+        (IDENTITY, "ready", "iou", 2, len(SIMULATED)),
     ]
-    assert lines[2].started_at == "2023-11-14T22:13:20+00:00"
-    assert found.loads[2].after == AFTER
+    assert loads[2].listed(3)["started_at"] == "2023-11-14T22:13:20+00:00"
+    assert [load.state for load in by_hand.uncollected(volume, KILLED)] == ["cut off", "in progress", "ready"]
 
 
-def test_a_load_that_the_web_ui_runs_is_in_progress(directory: Path, volume: RowsVolume) -> None:
-    three_loads(directory)
-    running = by_hand.uncollected(volume, WebUiStatus("running", COPY, 1.0))
-    assert [load.state for load in running.loads] == ["cut off", "in progress", "ready"]
-    idle = by_hand.uncollected(volume, WebUiStatus("idle", None, 1.0))
-    assert "in progress" not in [load.state for load in idle.loads]
+def test_rows_of_workers_are_added_up_and_drops_are_no_rows(directory: Path, volume: RowsVolume) -> None:
+    for name in ("1.ndjson", "2.ndjson", "1.drops.ndjson"):
+        (directory / f"{IDENTITY}.{name}").write_text("{}\n" * 5, encoding="utf-8")
+    assert by_hand.uncollected(volume)[2].rows == len(SIMULATED) + 10
 
 
-def test_rows_of_workers_are_added_up_and_drops_are_no_rows() -> None:
-    texts = {f"{IDENTITY}.1.ndjson": "5\n", f"{IDENTITY}.2.ndjson": "6\n", f"{IDENTITY}.1.drops.ndjson": "9\n"}
-    (found,) = by_hand.read_loads(texts, None).loads
-    assert found.rows == 11
+@pytest.mark.parametrize(
+    ("name", "identities"),
+    [
+        (by_hand.NEWEST, [DAMAGED]),
+        ("2", [KILLED]),
+        ("web-20231114T23", [DAMAGED]),
+        (by_hand.ALL, [IDENTITY, KILLED, DAMAGED]),
+    ],
+)
+def test_a_load_is_chosen_by_number_id_or_beginning(volume: RowsVolume, name: str, identities: list[str]) -> None:
+    chosen = by_hand.chosen(by_hand.uncollected(volume), name)
+    assert [load.identity for load in chosen] == identities, "all: in the order in which they ran"
 
 
-def test_a_load_is_chosen_by_number_id_or_beginning(directory: Path, volume: RowsVolume) -> None:
-    three_loads(directory)
-    found = by_hand.uncollected(volume, None)
-
-    def chosen(name: str) -> list[str]:
-        return [load.identity for load in found.chosen(name)]
-
-    assert chosen(by_hand.NEWEST) == chosen("1") == chosen("web-20231114T23") == [LATER]
-    assert chosen("3") == chosen(IDENTITY) == [IDENTITY], "an id may be the beginning of another"
-    assert chosen(by_hand.ALL) == [IDENTITY, COPY, LATER], "in the order in which they ran"
-    for name, message in (
-        ("4", "There is no load 4 of the Locust web UI"),
-        ("0", "There is no load 0"),
-        ("web-2023", "names 3 loads"),
-        ("iou", "names no loads"),
-    ):
-        with pytest.raises(LabError, match=message):
-            found.chosen(name)
+@pytest.mark.parametrize(
+    ("name", "message"), [("4", "names no loads"), ("web-2023", "names 3 loads"), ("iou", "names no loads")]
+)
+def test_a_name_of_none_or_several_loads_is_refused(volume: RowsVolume, name: str, message: str) -> None:
+    with pytest.raises(LabError, match=message):
+        by_hand.chosen(by_hand.uncollected(volume), name)
     with pytest.raises(LabError, match="There is no load of the Locust web UI without a run"):
-        HandLoads().chosen(by_hand.NEWEST)
+        by_hand.chosen([], name)
 
 
-def test_a_run_has_the_time_of_its_load_and_a_name(directory: Path, volume: RowsVolume) -> None:
-    three_loads(directory)
-    later, copy, first = by_hand.uncollected(volume, None).loads
-    assert first.run_id() == RUN_ID
-    assert copy.run_id() == f"{RUN_ID}-2"
-    assert later.run_id() == "20231114T230000Z-web-load"
-    assert first.run_id("tuned") == "20231114T221320Z-tuned"
-    assert first.load is not None
-    named = first.load.plan.load.updated(workload="My_Flow.v2" + "x" * 80)
-    odd = replace(first, load=noted([steady(2)], named))
-    assert folders.RUN_NAME.fullmatch(odd.run_id())
-    assert folders.check_name(folders.name_of(odd.run_id()), option="--name")
+def test_a_run_has_the_time_of_its_load_and_a_name() -> None:
+    load = HandLoad(IDENTITY, plan(Load(workload="My_Flow.v2" + "x" * 80)), None, 0)
+    assert HandLoad(IDENTITY, plan(), None, 0).run_id() == "20231114T221320Z-web-iou"
+    assert HandLoad(IDENTITY, None, None, 0).run_id() == "20231114T221320Z-web-load"
+    assert load.run_id("tuned") == "20231114T221320Z-tuned"
+    assert folders.RUN_NAME.fullmatch(load.run_id())
+    assert folders.check_name(folders.name_of(load.run_id()), option="--name")
 
 
 def test_rows_of_which_no_run_can_be_made_are_kept_with_the_reason(directory: Path, volume: RowsVolume) -> None:
-    three_loads(directory)
-    _, copy, _ = by_hand.uncollected(volume, None).loads
+    identity = by_hand.keep_rows(volume, by_hand.uncollected(volume)[1], by_hand.CUT_OFF)
 
-    identity = by_hand.keep_rows(volume, copy, by_hand.CUT_OFF)
-
-    assert not any(name.startswith(COPY) for name in names(directory))
-    assert f"{IDENTITY}.ndjson" in names(directory), "a load of the same second is another one"
+    assert not list(directory.glob(f"{KILLED}*"))
     (listed,) = evidence.unfinished_runs()
     assert (listed.run, listed.state, listed.reason, listed.rows) == (identity, "interrupted", by_hand.CUT_OFF, 7)
     folder = folders.unfinished_folder() / identity
     assert (folder / "workload.yaml").read_text(encoding="utf-8") == WORKLOAD
     seen = unfinished.report(folder)
-    assert (seen.rows, seen.command) == (7, f"the Locust web UI ({COPY})")
+    assert (seen.rows, seen.command) == (7, f"the Locust web UI ({KILLED})")
 
 
-def test_before_the_volume_is_deleted_all_rows_are_kept(
-    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_before_the_volume_is_deleted_all_rows_that_can_be_are_kept(
+    directory: Path,
+    volume: RowsVolume,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    three_loads(directory)
-    monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", LATER, 1.0))
-
-    by_hand.keep_all(load_settings(ENV_FILE, {}))
-
-    assert names(directory) == ["20260102T030405Z-iou.ndjson"]
-    assert {run.reason for run in evidence.unfinished_runs()} == {by_hand.DELETED}
-    assert len(evidence.unfinished_runs()) == 3
-    assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "stopped\n", "the load ends first"
-
-
-def test_a_load_that_cannot_be_kept_takes_no_other_one_along(
-    directory: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    three_loads(directory)
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", DAMAGED))
     folders.unfinished_folder().mkdir(parents=True)
-    (folders.unfinished_folder() / f"{RUN_ID}-2").write_text("in the way", encoding="utf-8")
+    (folders.unfinished_folder() / "20231114T221500Z-web-iou").write_text("in the way", encoding="utf-8")
 
     by_hand.keep_all(load_settings(ENV_FILE, {}))
 
-    assert {run.run for run in evidence.unfinished_runs()} == {RUN_ID, "20231114T230000Z-web-load"}
-    assert f"the rows of {COPY} cannot be kept: " in capsys.readouterr().out
+    assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "stopped\n", "the load ends first"
+    assert {run.run for run in evidence.unfinished_runs()} == {"20231114T221320Z-web-iou", "20231114T230000Z-web-load"}
+    assert {run.reason for run in evidence.unfinished_runs()} == {by_hand.DELETED}
+    assert f"the rows of {KILLED} cannot be kept: " in capsys.readouterr().out
+    assert (directory / "20260102T030405Z-iou.ndjson").exists()
 
 
-def test_loads_that_made_room_are_told(directory: Path, volume: RowsVolume) -> None:
-    removed = RemovedLoad(IDENTITY, "iou", 1200, 5.0)
-    (directory / REMOVED_FILE).write_text(json.dumps(RemovedLoads([removed]).as_dict(), indent=2), encoding="utf-8")
-    assert by_hand.uncollected(volume, None) == HandLoads((), (removed,))
-
-
-def test_files_of_another_version_are_not_read() -> None:
-    texts = {f"{IDENTITY}.load.json": '{"id": 5}', f"{IDENTITY}.ndjson": "3\n", REMOVED_FILE: "{"}
-    found = by_hand.read_loads(texts, None)
-    assert found.loads[0].load is None
-    assert found.removed == ()
-
-
-def test_a_load_in_progress_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", IDENTITY, 1.0))
+def test_a_load_that_stops_is_awaited_and_one_in_progress_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [WebUiStatus("stopping", IDENTITY), WebUiStatus("idle", None), WebUiStatus("running", IDENTITY)]
+    monkeypatch.setattr(by_hand, "ask_status", lambda _: answers.pop(0))
+    monkeypatch.setattr(by_hand, "POLL_SECONDS", 0.01)
+    by_hand.await_stopped("http://127.0.0.1:1", 5.0)
     with pytest.raises(LabError) as caught:
-        by_hand.await_idle("http://127.0.0.1:1", 5.0)
+        by_hand.await_stopped("http://127.0.0.1:1", 5.0)
     assert caught.value.message == f"A load of the Locust web UI is in progress ({IDENTITY}, running)"
     assert "stop it there" in caught.value.remedy
-
-
-def test_a_load_that_is_being_counted_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [WebUiStatus("stopping", IDENTITY, 1.0), WebUiStatus("counting", IDENTITY, 1.0)]
-    monkeypatch.setattr(by_hand, "ask_status", lambda _: answers.pop(0) if answers else WebUiStatus("idle", None, 1.0))
-    monkeypatch.setattr(by_hand, "POLL_SECONDS", 0.01)
-    found = by_hand.await_idle("http://127.0.0.1:1", 5.0)
-    assert found is not None
-    assert found.state == "idle"
 
 
 def test_a_web_ui_that_does_not_answer_runs_nothing() -> None:

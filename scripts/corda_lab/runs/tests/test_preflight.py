@@ -10,8 +10,8 @@ from corda_lab.lab.docker import HERE
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.runs.preflight import check_admission, check_no_other_load, describe, title_of, with_workers
-from lab_workload.by_hand import STATUS_PATH, WebUiState, WebUiStatus
 from lab_workload.load import Load
+from lab_workload.web_ui import STATUS_PATH, WebUiState, WebUiStatus
 from support.runs import part, plan_of
 from support.served import served
 
@@ -81,7 +81,7 @@ def test_a_load_takes_the_workers_that_the_lab_has_for_it(monkeypatch: pytest.Mo
 def check_beside_web_ui(state: WebUiState) -> None:
     """Check for other loads in a lab without flows, whose web UI is in this state."""
     # Locust answers the page of its statistics from a cache of two seconds, so the page may be older than the state.
-    pages = {STATUS_PATH: WebUiStatus(state, None, 0.0).as_dict(), "/stats/requests": {"user_count": 1}}
+    pages = {STATUS_PATH: WebUiStatus(state, None).as_dict(), "/stats/requests": {"user_count": 1}}
     compose, bridge = MagicMock(), MagicMock()
     compose.load_containers.return_value, bridge.nodes.return_value = [], {}
     with served(pages.get) as port:
@@ -92,7 +92,7 @@ def test_a_load_may_start_as_soon_as_the_web_ui_is_idle() -> None:
     check_beside_web_ui("idle")
 
 
-@pytest.mark.parametrize("state", ["set-up", "running", "stopping", "counting"])
+@pytest.mark.parametrize("state", ["set-up", "running", "stopping"])
 def test_no_load_starts_beside_one_of_the_web_ui(state: WebUiState) -> None:
     with pytest.raises(LabError, match=f"web UI is in progress .{state}.") as caught:
         check_beside_web_ui(state)
