@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from corda_lab.results.evidence import UnfinishedRun
 
 from corda_lab.lab.lab import RUN_LABEL
 from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import UnfinishedRun
 from corda_lab.text.words import plural
 from e2e.labkit import Lab
 from lab_workload.row import ROWS_DIRECTORY

@@ -11,15 +11,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import LoadFile
-from corda_lab.results.files import Measured
+from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import conditioning, execute
 from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
 from corda_lab.runs.recording import Recording
-from corda_lab.sweeps import lab, store
+from corda_lab.sweeps import lab
+from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.run import Runner
 from lab_workload.load import Load
@@ -58,11 +59,10 @@ class Loads:
 
 def leave_evidence(folder: Path) -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
-    options = Load(workload="iou")
-    subject = plan_of(options).subject
-    load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options=options, subject=subject)
-    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
-    simulation.write_rows(folder / evidence.ROWS / "x.ndjson", SIMULATED)
+    index, _, key = folder.name.partition("-")
+    step = StepFile(index=int(index), key=key, state="failed", began_at=folders.now())
+    store.begin_step(folder, step, plan_of(Load(workload="iou")), ENVIRONMENT)
+    simulation.write_rows(folder / stored.EVIDENCE / "x.ndjson", SIMULATED)
 
 
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
@@ -89,7 +89,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
         measured = sample.with_step(step)
         return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
 
-    def condition(run: PreparedRun, _: object, folder: Path, __: Environment) -> Conditioned:
+    def condition(run: PreparedRun, _: object, folder: Path, __: Environment, ___: int) -> Conditioned:
         loads.done.append("condition")
         loads.options.append(run.options)
         leave_evidence(folder)
@@ -132,13 +132,12 @@ exit 0"""
 def begin(folder: Path, text: str) -> Runner:
     """Begin a sweep, of which no step has run."""
     sweep = written(folder, text)
-    return runner_of(store.begin(sweep, SETTINGS, results_folder=folder / "results"))
+    return runner_of(sweeps_store.begin(sweep, SETTINGS, results_folder=folder / "results"))
 
 
-def runner_of(kept: store.Unfinished) -> Runner:
+def runner_of(kept: sweeps_store.Unfinished) -> Runner:
     """A runner as one that resumes the sweep has it."""
-    sweep = kept.sweep()
-    return Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh=sweep.fields.fresh))
+    return Runner(kept, Lab(SETTINGS, Machine(None), fresh=kept.sweep.fields.fresh))
 
 
 def heap_exhausted(folder: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""``run.json``: everything on which the values of a run depend, and the command to repeat it, as models of the file."""
+"""Everything on which the values of a run depend, and the command to repeat it: models of stored files."""
 
 from typing import Literal
 
@@ -123,7 +123,7 @@ class ProfileEntry(ManifestPart):
 
     node: str
     file: str | None = None
-    """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
+    """Its flame graph, in the folder of the run. Its other files have the same name. None if it failed."""
     began_at: float | None = None
     """When the first sample was taken, in unix seconds; None if none was."""
     seconds: float = 0.0
@@ -148,7 +148,10 @@ class WebUiStart(ManifestPart):
 
 
 class Manifest(ManifestPart):
-    """The content of ``run.json``."""
+    """What is known of a run as a whole. ``run.json`` is written before its first load, and again when it is finished.
+
+    The fields from ``started_at`` on are not in the file: they are read from the folders of the steps.
+    """
 
     schema_: int = Field(alias="schema")
     kind: Literal["run", "sweep"]
@@ -160,15 +163,18 @@ class Manifest(ManifestPart):
     started: Literal["command line", "web UI"] = "command line"
     web_ui: WebUiStart | None = None
     """None unless the load was started in the web UI."""
-    started_at: str
-    ended_at: str
-    phases_seconds: dict[str, float]
-    workload_files: dict[str, str]
-    environments: list[Environment]
-    sweep: SweepPlan | None
+    sweep: SweepPlan | None = None
     load: Load | None = None
     """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
-    profiles: list[ProfileEntry] = Field(default_factory=list)
-    grafana: str | None
+    phases_seconds: dict[str, float] = Field(default_factory=dict)
+    grafana: str | None = None
     """The link to the steps in Grafana, if it was running."""
+    finished_at: str | None = None
+    """None until all steps are there and the report is written."""
+
+    started_at: str = Field(default="", exclude=True)
+    ended_at: str = Field(default="", exclude=True)
+    workload_files: dict[str, str] = Field(default_factory=dict, exclude=True)
+    environments: list[Environment] = Field(default_factory=list, exclude=True)
+    profiles: list[ProfileEntry] = Field(default_factory=list, exclude=True)

@@ -6,11 +6,11 @@ components (``.json``).
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 
 from corda_lab import atomic
 from corda_lab.results import folders
@@ -18,6 +18,8 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.text.words import amount, percent, size
 
 FOLDER = "profiles"
+INDEX = "profiles.json"
+"""What was profiled under the load of a step."""
 
 TOP = 10
 """Number of components that are shown. The JSON has all."""
@@ -48,6 +50,10 @@ COUNTS: Mapping[Event, str] = {
 
 class _Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ProfileEntries(RootModel[list[ProfileEntry]]):
+    """The content of ``profiles.json``."""
 
 
 class ComponentShare(_Stored):
@@ -116,16 +122,6 @@ class TakenProfile:
     """``entry.file`` is relative to it."""
     entry: ProfileEntry
 
-    def copied_to(self, folder: Path) -> "TakenProfile":
-        """Copy the files to another folder, such as that of a run, and return the profile there."""
-        if self.entry.file is not None:
-            source = self.folder / self.entry.file
-            target = folder / self.entry.file
-            target.parent.mkdir(exist_ok=True)
-            for path in sorted(source.parent.glob(f"{source.stem}.*")):
-                shutil.copyfile(path, target.with_suffix(path.suffix))
-        return replace(self, folder=folder)
-
 
 def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     """Write the files of a profile, the JSON last, and return the path of the flame graph."""
@@ -134,6 +130,26 @@ def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     atomic.write_text(path.with_suffix(".collapsed"), collapsed)
     atomic.write_text(path.with_suffix(".json"), profile.model_dump_json(indent=2) + "\n")
     return path
+
+
+def write_index(folder: Path, taken: Sequence[TakenProfile]) -> None:
+    """Store what was profiled under the load of a step, and the files if they are not in its folder yet."""
+    if not taken:
+        return
+    for one in taken:
+        if one.folder != folder and one.entry.file is not None:
+            source, target = one.folder / one.entry.file, folder / one.entry.file
+            target.parent.mkdir(exist_ok=True)
+            for path in sorted(source.parent.glob(f"{source.stem}.*")):
+                shutil.copyfile(path, target.with_suffix(path.suffix))
+    entries = [one.entry.model_dump(mode="json") for one in taken]
+    folders.write_json(folder / FOLDER / INDEX, entries)
+
+
+def read_index(folder: Path) -> list[ProfileEntry]:
+    """The profiles of a step; empty if it has none. Raises LabError if the file is damaged."""
+    path = folder / FOLDER / INDEX
+    return folders.read_model(path, ProfileEntries).root if path.is_file() else []
 
 
 def read(folder: Path, entry: ProfileEntry) -> Profile | None:

@@ -8,18 +8,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import httpx
 from pydantic import BaseModel
 
+from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.results import evidence, folders
+from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import StepFile
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
 from corda_lab.text import ui
@@ -186,7 +189,7 @@ def _place(identity: str) -> tuple[datetime, int]:
 
 
 def _is_rows(name: str, identity: str) -> bool:
-    return name.startswith(f"{identity}.") and evidence.ROWS_FILE.fullmatch(name) is not None
+    return name.startswith(f"{identity}.") and store.ROWS_FILE.fullmatch(name) is not None
 
 
 def _read(text: str | None, model: type[Model]) -> Model | None:
@@ -210,36 +213,34 @@ def here() -> HandLoads:
         return HandLoads()
 
 
-def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> str:
-    """Move a load of which no run is made to ``results/unfinished/``, and return its id there. Raises LabError."""
-    identity = one.run_id()
-    folder = folders.unfinished_folder() / identity
-    volume.fetch(one.identity, folder / evidence.ROWS)
-    evidence.sync_rows(folder)
-    if one.load is not None:
-        (folder / "workload.yaml").write_text(one.load.plan.workload_text, encoding="utf-8")
-        load = _load_file(one, one.load).model_dump(mode="json", by_alias=True)
-        folders.write_json(folder / evidence.LOAD, load)
-    rows = evidence.count_rows(evidence.rows_files(folder))
-    evidence.end(folder, "interrupted", reason, rows=rows)
+def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> Path:
+    """Move a load of which no run is made to a run without results, and return its step's folder. Raises LabError."""
+    options = steps.options_of(one.load, one.load.users[0].users) if one.load else None
+    manifest = store.manifest(one.run_id(), load=options, command=f"the Locust web UI ({one.identity})")
+    run = store.begin(manifest.model_copy(update={"started": "web UI"}))
+    folder = store.new_step(run, 1, "run")
+    step = StepFile(
+        index=1,
+        key="run",
+        state="interrupted",
+        why=reason,
+        began_at=began_at(one.identity).isoformat(timespec="seconds"),
+    )
+    store.end_step(folder, step)
+    if one.load is not None and options is not None:
+        plan = one.load.plan.model_copy(update={"load": options})
+        atomic.write_text(folder / stored.PLAN, plan.model_dump_json(indent=2) + "\n")
+    volume.fetch(one.identity, folder / stored.EVIDENCE)
+    store.sync_rows(folder)
+    rows = store.count_rows(folder)
+    store.end_step(folder, step.model_copy(update={"rows": rows}))
     volume.delete(one.identity)
     ui.note(f"kept {plural(rows, 'row')} of {one.identity} in {folder}: {reason}")
-    return identity
-
-
-def _load_file(one: UncollectedLoad, load: LoadByHand) -> evidence.LoadFile:
-    return evidence.LoadFile(
-        id=one.identity,
-        command=f"the Locust web UI ({one.identity})",
-        began_at=began_at(one.identity).isoformat(timespec="seconds"),
-        workload=load.plan.load.workload,
-        options=steps.options_of(load, load.users[0].users),
-        subject=load.plan.subject,
-    )
+    return folder
 
 
 def keep_all(settings: Settings) -> None:
-    """End and move all loads to ``results/unfinished/`` before their volume is deleted. Failures are warnings."""
+    """End and move all loads to ``results/`` before their volume is deleted. Failures are warnings."""
     compose = Compose(settings)
     try:
         status = ask_status(settings.url("LOCUST_PORT"))

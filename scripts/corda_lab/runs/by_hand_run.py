@@ -19,9 +19,9 @@ from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.report import commands
-from corda_lab.results import evidence, files, folders, stored
-from corda_lab.results.files import Measured
+from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment, Manifest, WebUiStart
+from corda_lab.results.store import Measured
 from corda_lab.runs import (
     by_hand,
     collect,
@@ -147,16 +147,18 @@ class Maker:
         if one.end is None:
             by_hand.require_ended(self._lab, one.identity)
         if one.load is None or one.end is None:
-            kept = folders.unfinished_folder() / by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
-            leftovers.keep_logs(self._lab, kept, by_hand.CUT_OFF)
-            return Made(kept, None)
+            kept = by_hand.keep_rows(self._volume, one, by_hand.CUT_OFF)
+            leftovers.keep_logs(self._lab, kept, stored.read_step(kept))
+            return Made(kept.parent.parent, None)
         identity = one.run_id(wanted.name)
-        if leftovers.is_stored(identity) and is_of(identity, one.identity):
-            # The command that made it was killed before it deleted the files.
-            self._volume.delete(one.identity)
-            ui.note(f"{identity} was made of {one.identity} before")
-            stored_run = stored.read(folders.find_run(identity))
-            return Made(stored_run.folder, stored_run.steps[0])
+        run = folders.run_folder(identity)
+        if run.exists() and is_of(run, one.identity):
+            if folders.is_finished(run):
+                # The command that made it was killed before it deleted the files.
+                self._volume.delete(one.identity)
+                ui.note(f"{identity} was made of {one.identity} before")
+                return Made(run, stored.read(run).steps[0])
+            folders.remove(run)
         folders.require_free(identity)
         with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
             folder = Path(scratch)
@@ -169,9 +171,14 @@ class Maker:
                 stateful = stateful_parts(measured.step)
                 found = audit_load(self._lab, measured.requests, at_rest=load.at_rest_at, stateful=stateful)
                 ui.note(found.summary)
-            measured = node_logs.with_logs(measured.with_audit(found), self._lab, folder)
-            with ui.phase("Storing the results"):
-                run = recording.store(manifest_of(identity, measured, load.about, what), measured)
+            measured = measured.with_audit(found)
+            manifest = manifest_of(identity, measured, load.about, what)
+            with recording.begun(manifest) as run:
+                place = store.new_step(run, measured.step.index, measured.step.key)
+                store.end_step(place, recording.RUN_STEP)
+                node_logs.keep_if_failed(measured.step, self._lab, place)
+                recording.keep(place, measured)
+                recording.finish(run, manifest)
         self._volume.delete(one.identity)
         for node, prefix in client_id_prefixes(load.requests):
             unknown.forget(self._lab.bridge, node, prefix)
@@ -179,10 +186,10 @@ class Maker:
 
     def _fetched(self, one: UncollectedLoad, about: LoadByHand, end: RunEnd, folder: Path) -> _Load:
         """Fetch and read the rows of a load. Raises LabError if some are missing."""
-        self._volume.fetch(one.identity, folder / evidence.ROWS)
-        frame = rows.read_rows(evidence.rows_files(folder))
+        self._volume.fetch(one.identity, folder / stored.EVIDENCE)
+        frame = rows.read_rows(store.rows_files(folder))
         collect.check_row_counts(frame, end)
-        drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
+        drops = rows.read_drops(sorted((folder / stored.EVIDENCE).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
         load = _Load(about, end, one.after, frame, drops, about.plan.subject)
         ui.note(f"{frame.height:,} requests of {about.plan.load.workload}, {end.stop_at - end.started_at:.0f} s")
@@ -265,10 +272,9 @@ class Maker:
         return self._lab.prometheus.run_metrics(started_at=load.end.started_at - BEFORE_SECONDS, ended_at=ended_at)
 
 
-def is_of(identity: str, load: str) -> bool:
-    manifest = folders.read_object(folders.find_run(identity) / "run.json")
-    web_ui = manifest.get("web_ui")
-    return isinstance(web_ui, dict) and web_ui.get("id") == load
+def is_of(run: Path, load: str) -> bool:
+    web_ui = stored.read_manifest(run).web_ui
+    return web_ui is not None and web_ui.id == load
 
 
 def dropped_spans(load: _Load) -> dict[str, int]:
@@ -294,7 +300,7 @@ def client_id_prefixes(requests: pl.DataFrame) -> Sequence[tuple[str, str]]:
 
 
 def manifest_of(identity: str, measured: Measured, load: LoadByHand, what: MeasuredByHand) -> Manifest:
-    return files.single(identity, measured, what.repeat).model_copy(
+    return store.manifest(identity, load=what.repeat).model_copy(
         update={
             "started": "web UI",
             "command": commands.run(measured.step),

@@ -16,10 +16,11 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results.folders import NAME_LENGTH_MAX
 from corda_lab.results.manifest import Environment
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import containers, counters, unknown
 from corda_lab.runs.collect import Collected, collect
 from corda_lab.runs.preflight import PreparedRun, describe, plan
-from corda_lab.runs.recording import recorded
+from corda_lab.runs.recording import CONDITION, recorded
 from corda_lab.runs.running import deployed
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
@@ -56,15 +57,15 @@ def again(options: Load, entry: ConditioningEntry | None) -> Conditioning | None
 
 
 def condition(
-    run: PreparedRun, settings: Settings, folder: Path, environment: Environment | None = None
+    run: PreparedRun, settings: Settings, folder: Path, environment: Environment | None = None, index: int = 1
 ) -> Conditioned:
     """Put the load of ``Conditioning.until_steady`` on the lab, and wait until the lab is at rest. Raises LabError.
 
-    Its evidence is in ``folder``, which is left. ``environment`` is that of the lab; it is read if it is None.
+    It is a step in ``folder``. ``environment`` is that of the lab; it is read if it is None.
     """
     with (
         ui.phase("Conditioning the nodes"),
-        recorded(folder) as recording,
+        recorded(folder, StepFile(index=index, key=CONDITION, kind="condition")) as recording,
         closing(deployed(settings)) as lab,
     ):
         planned = plan(run, lab.settings, lab, lab.bridge)
@@ -79,6 +80,7 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
+        recording.done()
     return Conditioned(entry, run.workload.text)
 
 

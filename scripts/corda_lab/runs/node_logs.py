@@ -4,16 +4,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.errors import LabError
 from corda_lab.lab import node_logs as lab_logs
 from corda_lab.lab.lab import Lab, Service
 from corda_lab.results import node_logs
-from corda_lab.results.files import Measured
 from corda_lab.results.node_logs import BoundedText, ErrorKind, Errors, KeptLog, KeptLogs, LogEntry, entries
 from corda_lab.steps import validity
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -24,21 +23,20 @@ KEEP_SECONDS_MAX = 120.0
 """How long the logs of all nodes may take. Nodes that are left then are named as missing."""
 
 
-def with_logs(measured: Measured, compose: Lab, folder: Path) -> Measured:
-    """A copy of a step with the nodes' logs in ``folder``/logs, if they may say why it failed. Raises nothing."""
-    step = measured.step
+def keep_if_failed(step: StepEntry, lab: Lab, folder: Path) -> None:
+    """Store the nodes' logs in ``folder``/logs, if they may say why a step failed. Raises nothing."""
     if not validity.has_node_trouble(step):
-        return measured
+        return
     why = "; ".join(sentences([*step.verdict.reasons, *step.validity.reasons]))
     since, rest = step.window.load_started_at, step.window.load_ended_at + step.counts.rest_seconds
     with ui.phase("Keeping the logs of the nodes"):
-        return replace(measured, logs=keep(compose, folder, why, since=since, until=rest))
+        keep(lab, folder, why, since=since, until=rest)
 
 
-def keep(compose: Lab, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
+def keep(compose: Lab, folder: Path, why: str, *, since: float, until: float | None = None) -> None:
     """Store the logs of all nodes from a time to another (unix seconds; None is now) in ``folder``/logs.
 
-    Returns that folder; None if no node has logged anything. Never raises: what failed is more important than its logs.
+    Never raises: what failed is more important than its logs.
     """
     end = time.time() if until is None else until
     try:
@@ -46,14 +44,12 @@ def keep(compose: Lab, folder: Path, why: str, *, since: float, until: float | N
     except Exception as error:
         # No defect here may hide why the load failed.
         ui.warn(f"the nodes' logs were not kept: {type(error).__name__}: {error}")
-        return None
+        return
     for node, problem in kept.missing.items():
         ui.warn(f"no log of {node}: {problem}")
-    if not kept.logs:
-        return None
-    errors = sum(log.error_count for log in kept.logs)
-    ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
-    return folder / node_logs.FOLDER
+    if kept.logs:
+        errors = sum(log.error_count for log in kept.logs)
+        ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
 
 
 def errors_since(compose: Lab, since: float, *, seconds_max: float) -> list[tuple[str, ErrorKind]]:

@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from corda_lab.report.facts import conditioned_by, conditioning_plan
-from corda_lab.results import files, folders, stored
-from corda_lab.results.files import Measured
+from corda_lab.results import stored
+from corda_lab.results.store import Measured
 from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps.plan import points_of, step_of
 from support import simulation, sweeps
 from support.pages import report_charts, report_file, report_text
+from support.runs import steps_of
 from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
 
 PLAIN = SimulatedSweep(vary={"load.users": [1, 4]}, with_stages=False, rows_per_step=200)
@@ -32,11 +32,6 @@ def conditioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store_sweep(tmp_path_factory.mktemp("conditioned"), CONDITIONED)
 
 
-def steps(run: Path) -> list[dict[str, Any]]:
-    content: list[dict[str, Any]] = folders.read_json(run / "steps.json")["steps"]
-    return content
-
-
 @pytest.fixture
 def measured(tmp_path: Path) -> Measured:
     """The first step, before it is stored."""
@@ -46,7 +41,7 @@ def measured(tmp_path: Path) -> Measured:
 
 
 def test_no_value_summary_or_chart_changes(conditioned: Path, plain: Path) -> None:
-    with_load, without = steps(conditioned), steps(plain)
+    with_load, without = steps_of(conditioned), steps_of(plain)
     assert [step.pop("conditioning") is not None for step in with_load] == [True, False, True, False, True, False]
     assert [step.pop("conditioning") for step in without] == [None] * 6
     assert with_load == without
@@ -105,10 +100,3 @@ def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Me
         warm_up = measured.step.warm_up.model_copy(update={"method": STEADY_METHOD, "found": is_found})
         step = measured.step.updated(warm_up=warm_up, flags=[])
         assert len(measured.with_step(step).after(entry, "").step.flags) == flags
-
-
-def test_a_step_of_a_running_sweep_keeps_what_conditioned_its_nodes(tmp_path: Path, measured: Measured) -> None:
-    entry = conditioning_before(measured.step, steady=True)
-    files.write_step(tmp_path, measured.after(entry, "flow: Other\n"))
-    kept = files.read_step(tmp_path)
-    assert (kept.conditioning_text, kept.step.conditioning) == ("flow: Other\n", entry)

@@ -9,6 +9,7 @@ from corda_lab.faults.model import FaultEntry
 from corda_lab.report import drawing, page
 from corda_lab.results import folders, stored
 from support.pages import report_charts, report_text
+from support.runs import step_file
 from support.sweeps import SimulatedSweep, store_sweep
 
 LATE = FaultEntry(kind="pause", target="partya", at_seconds=90.0, for_seconds=1.0, problem="the load had ended before")
@@ -26,12 +27,10 @@ def with_faults(folder: Path) -> Path:
     rows = run.table("requests")
     rows = rows.filter(rows["step"] == step.index)
     effects = with_effects([killed, LATE], rows, window.load_started_at, window.load_ended_at)
-    content = folders.read_object(folder / "steps.json")
-    for entry in content["steps"]:
-        if entry["index"] == step.index:
-            entry["faults"] = [effect.model_dump(mode="json") for effect in effects]
-            entry["restarted_after_faults"] = ["PartyB"]
-    folders.write_json(folder / "steps.json", content)
+    path = step_file(folder, step.index)
+    faults = [effect.model_dump(mode="json") for effect in effects]
+    changes = {"faults": faults, "restarted_after_faults": ["PartyB"]}
+    folders.write_json(path, folders.read_object(path) | changes)
     page.render(folder)
     return folder
 

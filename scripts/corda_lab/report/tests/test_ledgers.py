@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from corda_lab.report import page
-from corda_lab.results import audits
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from support.pages import report_html, without_scripts
+from support.runs import write_audits
 
 LOST = Violation(
     kind=ViolationKind.MISSING_AT_PARTICIPANT, node="PartyB", ids=("AB12",), text="PartyB does not have <AB12>"
@@ -18,7 +18,7 @@ UNTOLD = Audit(verdict="cannot tell", reasons=("the database of PartyB could not
 
 
 def shown(run: Path, audit: Audit) -> str:
-    audits.write(run, {1: audit})
+    write_audits(run, {1: audit})
     page.render(run)
     return " ".join(without_scripts(report_html(run)).split())
 
@@ -51,7 +51,7 @@ def test_a_run_without_an_audit_says_that_it_has_none(stored_run: Callable[..., 
 def test_the_report_of_a_sweep_has_the_verdict_of_each_step(sweep: Path, tmp_path: Path) -> None:
     own = tmp_path / sweep.name
     shutil.copytree(sweep, own)
-    audits.write(own, {1: PASSED, 2: WRONG})
+    write_audits(own, {1: PASSED, 2: WRONG})
     page.render(own)
     text = without_scripts(report_html(own))
     assert text.count('<td class="good">✓ passed</td>') == 1

@@ -4,20 +4,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from corda_lab.report import page
-from corda_lab.results import folders, stored
+from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import TakenProfile
 from support.pages import report_html, report_text
 from support.profiler import taken_in
+from support.runs import step_file
 
 FAILED = ProfileEntry(node="PartyB", problem="another profile of it is running")
 
 
 def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
     """Give a stored run profiles, and render its report again."""
-    content = folders.read_object(folder / "run.json")
-    content["profiles"] = [one.copied_to(folder).entry.model_dump(mode="json") for one in taken]
-    folders.write_json(folder / "run.json", content)
+    profiles.write_index(step_file(folder).parent, taken)
     page.render(folder)
     return folder
 
@@ -40,8 +39,8 @@ def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., P
     assert "component 10" not in text
     assert "2 further components: 0.1 %." in text
     assert "PartyB Warning: another profile of it is running" in text
-    assert '<a href="profiles/partya-cpu.html">' in report_html(folder)
-    assert (folder / "profiles/partya-cpu.html").is_file()
+    assert '<a href="steps/0001-run/profiles/partya-cpu.html">' in report_html(folder)
+    assert (folder / "steps/0001-run/profiles/partya-cpu.html").is_file()
 
 
 def test_a_run_that_was_profiled_says_so_in_its_conditions(stored_run: Callable[..., Path], tmp_path: Path) -> None:

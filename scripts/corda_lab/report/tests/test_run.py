@@ -12,7 +12,7 @@ from corda_lab.report import page, tables
 from corda_lab.results import folders, stored
 from corda_lab.text import words
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
-from support.runs import part
+from support.runs import change_steps, part, step_file
 
 
 def article(folder: Path, heading: str) -> str:
@@ -23,9 +23,7 @@ def article(folder: Path, heading: str) -> str:
 
 def change_step(folder: Path, **fields: object) -> None:
     """Change fields of the only step of a stored run."""
-    content = folders.read_json(folder / "steps.json")
-    content["steps"][0] |= fields
-    folders.write_json(folder / "steps.json", content)
+    change_steps(folder, lambda step: step.update(fields))
 
 
 def test_says_what_was_achieved_and_measured(stored_run: Callable[..., Path]) -> None:
@@ -113,8 +111,9 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
     assert report_html(run) == first
     tables = {f"{name}.parquet" for name in ("metrics", "requests", "samples", "spans", "stages")}
     summaries = {f"summary.{kind}" for kind in ("csv", "json", "md")}
-    files = {path.name for path in run.iterdir()}
-    assert files == {"run.json", "steps.json", "report.html", *tables, *summaries}
+    assert {path.name for path in run.iterdir()} == {"run.json", "steps", "workloads", "report.html", *summaries}
+    files = {path.name for path in step_file(run).parent.iterdir()}
+    assert files == {"step.json", "environment.json", *tables}
     for name in (name.rstrip("/") for name in page.MORE_FILES):
         assert (f", {name}" in first) == (name in files), name
 
@@ -127,7 +126,7 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
 
 def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    (run / "metrics.parquet").write_bytes(b"not parquet")
+    step_file(run).with_name("metrics.parquet").write_bytes(b"not parquet")
     with pytest.raises(LabError, match="its tables cannot be read"):
         page.render(run)
 
@@ -136,7 +135,7 @@ def test_a_damaged_table_is_named(stored_run: Callable[..., Path]) -> None:
 def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[..., Path], table: str) -> None:
     run = stored_run()
     before = page.render(run).read_bytes()
-    pl.DataFrame({"other": [1]}).write_parquet(run / f"{table}.parquet")
+    pl.DataFrame({"other": [1]}).write_parquet(step_file(run).with_name(f"{table}.parquet"))
     with pytest.raises(LabError, match=re.escape(str(run))):
         page.render(run)
     assert (run / "report.html").read_bytes() == before
@@ -144,7 +143,7 @@ def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[
 
 def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    folders.write_json(run / "steps.json", {**folders.read_json(run / "steps.json"), "schema": 1})
+    folders.write_json(run / "run.json", {**folders.read_json(run / "run.json"), "schema": 1})
     with pytest.raises(LabError, match="measured by another version of the lab"):
         page.render(run)
 
@@ -178,7 +177,7 @@ def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., P
 
 def test_the_counts_of_several_nodes_name_each(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    counts = folders.read_json(run / "steps.json")["steps"][0]["counts"]
+    counts = folders.read_object(step_file(run))["counts"]
     flow = {"flow": "x.Iou", "generator": 3, "bridge": None, "node": 2}
     change_step(run, counts={**counts, "flows": [{**flow, "started_by": node} for node in ("PartyA", "PartyB")]})
     table = article(run, "The four counts")
@@ -190,7 +189,7 @@ def test_the_counts_of_several_nodes_name_each(stored_run: Callable[..., Path]) 
 
 def test_the_parts_of_a_mix_have_the_latency_that_counts(stored_open_run: Callable[..., Path]) -> None:
     run = stored_open_run(rate=20, service_seconds=0.1, pool=5)
-    first = folders.read_json(run / "steps.json")["steps"][0]["parts"][0]
+    first = folders.read_object(step_file(run))["parts"][0]
     change_step(run, parts=[first, {**first, "name": "other"}])
     (step,) = stored.read(run).steps
     assert step.judged_latency == step.latency_intended_ms

@@ -62,15 +62,11 @@ def test_the_index_is_read_again_and_a_damaged_one_is_one_error(tmp_path: Path) 
         node_logs.read_index(tmp_path)
 
 
-def test_a_run_has_its_logs_and_a_sweep_those_of_each_step(tmp_path: Path) -> None:
+def test_a_run_has_the_logs_of_each_step(tmp_path: Path) -> None:
     assert list(node_logs.of_run(tmp_path)) == []
-    node_logs.write_index(tmp_path / "run/logs", KEPT)
-    assert list(node_logs.of_run(tmp_path / "run")) == [(1, tmp_path / "run/logs", KEPT)]
-    for step in (12, 2):
-        node_logs.copy(tmp_path / "run/logs", tmp_path / f"sweep/logs/{step:04d}")
-    assert [(step, path.name) for step, path, _ in node_logs.of_run(tmp_path / "sweep")] == [(2, "0002"), (12, "0012")]
-
-
-def test_logs_that_were_set_aside_are_not_copied(tmp_path: Path) -> None:
-    node_logs.copy(tmp_path / "gone", tmp_path / "target")
-    assert not (tmp_path / "target").exists()
+    for step in ("0012-users-8_r1", "0002-users-2_r1"):
+        node_logs.write_index(tmp_path / "steps" / step / "logs", KEPT)
+    assert [(step, path.parent.name) for step, path, _ in node_logs.of_run(tmp_path)] == [
+        (2, "0002-users-2_r1"),
+        (12, "0012-users-8_r1"),
+    ]

@@ -12,11 +12,11 @@ from support.profiler import profile_of, taken_in
 def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path: Path) -> None:
     taken = taken_in(tmp_path / "evidence")
     taken_in(tmp_path / "evidence", "Notary")
-    copied = taken.copied_to(tmp_path)
+    profiles.write_index(tmp_path, [taken])
     names = {path.name for path in (tmp_path / "profiles").iterdir()}
-    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json")}
-    assert copied.entry == taken.entry
-    assert profiles.read(tmp_path, copied.entry) == profile_of()
+    assert names == {"profiles.json", *(f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json"))}
+    assert profiles.read_index(tmp_path) == [taken.entry]
+    assert profiles.read(tmp_path, taken.entry) == profile_of()
 
 
 def test_a_damaged_profile_is_one_error_that_names_its_file(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
-from corda_lab.results import evidence, folders
+from corda_lab.results import folders, store, stored
 from corda_lab.runs import by_hand, rows_volume
 from corda_lab.runs.by_hand import HandLoads
 from corda_lab.runs.rows_volume import RowsVolume
@@ -143,15 +143,15 @@ def test_rows_of_which_no_run_can_be_made_are_kept_with_the_reason(directory: Pa
     three_loads(directory)
     _, copy, _ = by_hand.uncollected(volume, None).loads
 
-    identity = by_hand.keep_rows(volume, copy, by_hand.CUT_OFF)
+    step = by_hand.keep_rows(volume, copy, by_hand.CUT_OFF)
 
     assert not any(name.startswith(COPY) for name in names(directory))
     assert f"{IDENTITY}.ndjson" in names(directory), "a load of the same second is another one"
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.run, listed.state, listed.reason, listed.rows) == (identity, "interrupted", by_hand.CUT_OFF, 7)
-    folder = folders.unfinished_folder() / identity
-    assert (folder / "workload.yaml").read_text(encoding="utf-8") == WORKLOAD
-    seen = unfinished.report(folder)
+    (listed,) = stored.unfinished()
+    run = step.parent.parent
+    assert (listed.run, listed.state, listed.why, listed.rows) == (run.name, "interrupted", by_hand.CUT_OFF, 7)
+    assert store.read_plan(step).workload_text == WORKLOAD
+    seen = unfinished.report(run)
     assert (seen.rows, seen.command) == (7, f"the Locust web UI ({COPY})")
 
 
@@ -164,8 +164,7 @@ def test_before_the_volume_is_deleted_all_rows_are_kept(
     by_hand.keep_all(load_settings(ENV_FILE, {}))
 
     assert names(directory) == ["20260102T030405Z-iou.ndjson"]
-    assert {run.reason for run in evidence.unfinished_runs()} == {by_hand.DELETED}
-    assert len(evidence.unfinished_runs()) == 3
+    assert [run.why for run in stored.unfinished()] == [by_hand.DELETED] * 3
     assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "stopped\n", "the load ends first"
 
 
@@ -173,12 +172,13 @@ def test_a_load_that_cannot_be_kept_takes_no_other_one_along(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     three_loads(directory)
-    folders.unfinished_folder().mkdir(parents=True)
-    (folders.unfinished_folder() / f"{RUN_ID}-2").write_text("in the way", encoding="utf-8")
+    in_the_way = folders.run_folder(f"{RUN_ID}-2")
+    in_the_way.parent.mkdir(parents=True, exist_ok=True)
+    in_the_way.write_text("in the way", encoding="utf-8")
 
     by_hand.keep_all(load_settings(ENV_FILE, {}))
 
-    assert {run.run for run in evidence.unfinished_runs()} == {RUN_ID, "20231114T230000Z-web-load"}
+    assert {run.run for run in stored.unfinished()} == {RUN_ID, "20231114T230000Z-web-load"}
     assert f"the rows of {COPY} cannot be kept: " in capsys.readouterr().out
 
 
