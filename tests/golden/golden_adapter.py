@@ -206,7 +206,7 @@ def _measured(one: Case, step: int, options: Load, variables: Mapping[str, str])
     if "conditioning" not in read:
         return measured
     before = ConditioningEntry(workload=options.workload, load=options, **read["conditioning"])
-    return measured.after(before, "")
+    return measured.after(before)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from corda_lab.lab.docker import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile, Unit
+from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, Unit
 from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
@@ -74,10 +74,9 @@ def profile_of(node: str = "PartyA", *, components: int = 12) -> Profile:
     )
 
 
-def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0) -> TakenProfile:
+def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0) -> ProfileEntry:
     """A profile of 30 seconds whose files are in a folder."""
     (folder / profiles.FOLDER).mkdir(parents=True, exist_ok=True)
     profile = profile_of(node)
     path = profiles.write(folder / profiles.FOLDER, profile, "<html>a flame graph</html>", f"{STACKS}\n")
-    entry = ProfileEntry(node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0)
-    return TakenProfile(folder, entry)
+    return ProfileEntry(node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0)

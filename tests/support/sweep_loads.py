@@ -16,9 +16,9 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.store import Measured
 from corda_lab.results.stored import StepFile
 from corda_lab.runs import conditioning, execute
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
 from corda_lab.runs.recording import Recording
+from corda_lab.steps.entry import ConditioningEntry
 from corda_lab.sweeps import lab
 from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.lab import Lab, Machine
@@ -32,7 +32,6 @@ from support.sweep_files import written
 
 SETTINGS = load_settings(ENV_FILE, {"PROMETHEUS_PORT": "1"})
 """No Prometheus has this port, so none is asked."""
-CONDITIONING_TEXT = "flow: Conditioning\n"
 SIMULATED = simulation.closed_rows(2, 5, simulation.fixed(0.05))
 GONE = "the bridge cannot reach PartyA"
 
@@ -57,11 +56,13 @@ class Loads:
         self.changes = [{"throughput_per_second": value} for value in values]
 
 
-def leave_evidence(folder: Path) -> None:
+def leave_evidence(folder: Path, workload: str = "iou") -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
     index, _, key = folder.name.partition("-")
+    plan = plan_of(Load(workload="iou"))
+    plan = plan.model_copy(update={"load": plan.load.updated(workload=workload)})
     step = StepFile(index=int(index), key=key, state="failed", began_at=folders.now())
-    store.begin_step(folder, step, plan_of(Load(workload="iou")), ENVIRONMENT)
+    store.begin_step(folder, step, plan, ENVIRONMENT)
     simulation.write_rows(folder / stored.EVIDENCE / "x.ndjson", SIMULATED)
 
 
@@ -78,7 +79,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     loads = Loads()
 
     def measure(
-        run: PreparedRun, _: object, recorded: Recording, __: Environment, conditioned: Conditioned | None
+        run: PreparedRun, _: object, recorded: Recording, __: Environment, conditioned: ConditioningEntry | None
     ) -> Measured:
         loads.done.append(f"{run.options.users} users")
         loads.rates.append(run.options.rate)
@@ -87,16 +88,16 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
             raise loads.errors.pop()
         step = changed(sample.step, loads.changes.pop(0)) if loads.changes else sample.step
         measured = sample.with_step(step)
-        return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
+        return measured if conditioned is None else measured.after(conditioned)
 
-    def condition(run: PreparedRun, _: object, folder: Path, __: Environment, ___: int) -> Conditioned:
+    def condition(run: PreparedRun, _: object, folder: Path, __: Environment, ___: int) -> ConditioningEntry:
         loads.done.append("condition")
         loads.options.append(run.options)
-        leave_evidence(folder)
+        leave_evidence(folder, run.workload.name)
         if loads.conditioning_errors:
             raise loads.conditioning_errors.pop()
         entry = sweeps.conditioning_before(sample.step, steady=True)
-        return Conditioned(entry.model_copy(update={"workload": run.workload.name}), CONDITIONING_TEXT)
+        return entry.model_copy(update={"workload": run.workload.name})
 
     def start(*_: object) -> None:
         loads.done.append("start")

@@ -439,7 +439,7 @@ class Simulator:
         found = build(self.sweep, self.file.fields, planned, self.origin)
         if planned.index in self.sweep.conditioned:
             steady = self.sweep.conditioned[planned.index]
-            found = found.after(conditioning_before(found.step, steady=steady), "")
+            found = found.after(conditioning_before(found.step, steady=steady))
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found

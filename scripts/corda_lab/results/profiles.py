@@ -4,9 +4,7 @@ The files of a profile share a name: the flame graph (``.html``), the stacks tha
 components (``.json``).
 """
 
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -114,15 +112,6 @@ class Profile(Totals):
     """Of Corda, Java and the shape of the lab."""
 
 
-@dataclass(frozen=True)
-class TakenProfile:
-    """A profile that was taken under a load, or that failed, and the folder in which its files are for now."""
-
-    folder: Path
-    """``entry.file`` is relative to it."""
-    entry: ProfileEntry
-
-
 def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     """Write the files of a profile, the JSON last, and return the path of the flame graph."""
     path = folder / f"{profile.name}.html"
@@ -132,18 +121,10 @@ def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     return path
 
 
-def write_index(folder: Path, taken: Sequence[TakenProfile]) -> None:
-    """Store what was profiled under the load of a step, and the files if they are not in its folder yet."""
-    if not taken:
-        return
-    for one in taken:
-        if one.folder != folder and one.entry.file is not None:
-            source, target = one.folder / one.entry.file, folder / one.entry.file
-            target.parent.mkdir(exist_ok=True)
-            for path in sorted(source.parent.glob(f"{source.stem}.*")):
-                shutil.copyfile(path, target.with_suffix(path.suffix))
-    entries = [one.entry.model_dump(mode="json") for one in taken]
-    folders.write_json(folder / FOLDER / INDEX, entries)
+def write_index(folder: Path, entries: Sequence[ProfileEntry]) -> None:
+    """Store what was profiled under the load of a step, whose folder has the files."""
+    if entries:
+        folders.write_json(folder / FOLDER / INDEX, [entry.model_dump(mode="json") for entry in entries])
 
 
 def read_index(folder: Path) -> list[ProfileEntry]:

@@ -19,8 +19,7 @@ from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.results import folders, profiles, stored
 from corda_lab.results.audits import AUDIT_FILE, Audit
-from corda_lab.results.manifest import Environment, Manifest, Rerun
-from corda_lab.results.profiles import TakenProfile
+from corda_lab.results.manifest import Environment, Manifest, ProfileEntry, Rerun
 from corda_lab.results.stored import EVIDENCE, STEPS, StepFile
 from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps import validity
@@ -65,14 +64,11 @@ class Measured:
     spans: pl.DataFrame = field(default_factory=lambda: NO_SPANS)
     audit: Audit | None = None
     """What the ledgers prove about this step; None if they were not asked."""
-    profiles: tuple[TakenProfile, ...] = ()
-    conditioning_text: str = ""
-    """The file of the workload that conditioned the nodes before this step, if one did."""
+    profiles: tuple[ProfileEntry, ...] = ()
 
-    def after(self, entry: ConditioningEntry, workload_text: str) -> "Measured":
+    def after(self, entry: ConditioningEntry) -> "Measured":
         """A copy with the load that conditioned the nodes before, and with a warning if it left them unsteady."""
-        step = self.step.updated(conditioning=entry)
-        conditioned = replace(self, step=step, conditioning_text=workload_text)
+        conditioned = self.with_step(self.step.updated(conditioning=entry))
         return conditioned.with_warnings(validity.conditioning_warnings(self.step, entry))
 
     def with_warnings(self, warnings: Sequence[Reason]) -> "Measured":
@@ -91,14 +87,6 @@ class Measured:
 
     def with_step(self, step: StepEntry) -> "Measured":
         return replace(self, step=step)
-
-    @property
-    def workload_files(self) -> dict[str, str]:
-        """The files of its workload and of that which conditioned the nodes before, by name."""
-        files = {self.workload: self.workload_text}
-        if self.step.conditioning is not None and self.conditioning_text:
-            files[self.step.conditioning.workload] = self.conditioning_text
-        return files
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Its tables by the names of their files. Those without rows are left out, apart from ``ALWAYS``."""
@@ -196,8 +184,13 @@ def begin_step(folder: Path, step: StepFile, plan: Plan, environment: Environmen
             atomic.write_text(partial / stored.PLAN, plan.model_dump_json(indent=2) + "\n")
             folders.write_json(partial / stored.ENVIRONMENT, environment.model_dump(mode="json"))
             folders.write_json(partial / stored.STEP, step.model_dump(mode="json"))
+        _write_workload(folder, plan.load.workload, plan.workload_text)
     except OSError as error:
         raise folders.unwritable(folder, error) from None
+
+
+def _write_workload(step: Path, name: str, text: str) -> None:
+    atomic.write_text(step.parent.parent / stored.WORKLOADS / f"{name}.yaml", text)
 
 
 def end_step(folder: Path, step: StepFile) -> None:
@@ -224,8 +217,7 @@ def keep(folder: Path, measured: Measured) -> None:
         folders.write_json(folder / AUDIT_FILE, measured.audit.model_dump(mode="json"))
     profiles.write_index(folder, measured.profiles)
     folders.write_json(folder / stored.ENVIRONMENT, measured.environment.model_dump(mode="json"))
-    for name, text in measured.workload_files.items():
-        atomic.write_text(folder.parent.parent / stored.WORKLOADS / f"{name}.yaml", text)
+    _write_workload(folder, measured.workload, measured.workload_text)
     atomic.sync(folder)
     folders.write_json(folder / stored.STEP, measured.step.model_dump(mode="json"))
     atomic.sync(folder)

@@ -6,7 +6,7 @@ a sweep is part of its result. The load that conditions the nodes is like any ot
 
 import math
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.clients.prometheus import Prometheus
@@ -35,14 +35,6 @@ from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
 
 
-@dataclass(frozen=True)
-class Conditioned:
-    """What a load that conditioned the nodes came to."""
-
-    entry: ConditioningEntry
-    workload_text: str
-
-
 def before_run(options: Load, seconds_max: float = SECONDS_MAX) -> Conditioning:
     """The load that conditions the nodes for a run: the load of the run itself."""
     name = f"condition-{options.name or options.workload.lower().replace('_', '-')}"
@@ -58,7 +50,7 @@ def again(options: Load, entry: ConditioningEntry | None) -> Conditioning | None
 
 def condition(
     run: PreparedRun, settings: Settings, folder: Path, environment: Environment | None = None, index: int = 1
-) -> Conditioned:
+) -> ConditioningEntry:
     """Put the load of ``Conditioning.until_steady`` on the lab, and wait until the lab is at rest. Raises LabError.
 
     It is a step in ``folder``. ``environment`` is that of the lab; it is read if it is None.
@@ -81,7 +73,7 @@ def condition(
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
         recording.done()
-    return Conditioned(entry, run.workload.text)
+    return entry
 
 
 def await_rest(lab: Lab, subject: Subject, identity: str) -> None:

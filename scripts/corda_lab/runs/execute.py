@@ -21,12 +21,10 @@ from corda_lab.lab.settings import Settings
 from corda_lab.profile import under_load
 from corda_lab.profile.under_load import Profiling
 from corda_lab.results import folders, store
-from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.results.profiles import TakenProfile
+from corda_lab.results.manifest import Environment, ProfileEntry, Rerun
 from corda_lab.results.store import Measured
 from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, recording, sampling, unknown
 from corda_lab.runs.collect import collect
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
@@ -37,7 +35,7 @@ from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.load import Conditioning
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -59,7 +57,7 @@ class Observation:
     environment: Environment
     faults: tuple[FaultEntry, ...] = ()
     settled: Settled = field(default_factory=Settled)
-    profiles: tuple[TakenProfile, ...] = ()
+    profiles: tuple[ProfileEntry, ...] = ()
 
     def measured(self) -> Measured:
         """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
@@ -89,7 +87,7 @@ def measure(
     settings: Settings,
     record: Recording,
     environment: Environment | None = None,
-    conditioned: Conditioned | None = None,
+    conditioned: ConditioningEntry | None = None,
     *,
     warns_of_cold_nodes: bool = False,
 ) -> Measured:
@@ -111,7 +109,7 @@ def measure(
         for warning in cold:
             ui.warn(str(warning))
         measured = audited(lab, planned, environment, record).with_warnings(cold)
-    return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
+    return measured if conditioned is None else measured.after(conditioned)
 
 
 def audited(lab: Lab, plan: Plan, environment: Environment, record: Recording) -> Measured:

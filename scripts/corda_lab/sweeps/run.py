@@ -16,12 +16,11 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.store import Measured
 from corda_lab.results.stored import STEP, StepFile, StoredRun, read_step
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.running import deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
-from corda_lab.steps.entry import StepEntry, VerdictEntry
+from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.sweeps import search, store
@@ -104,7 +103,7 @@ class Runner:
         self._images = kept.image_ids()
         self._folder = kept.folder
         """The folder of the step in progress. Until its load is about to begin, it does not exist."""
-        self._conditioned: Conditioned | None = None
+        self._conditioned: ConditioningEntry | None = None
         """The load that conditioned the nodes for the step in progress, if there was one."""
         self._is_conditioning = False
         """Whether the load that conditions the nodes for the step in progress has begun and has not succeeded."""
@@ -258,7 +257,7 @@ class Runner:
             entry = entry.updated(flags=[*entry.flags, *slower])
         return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
-    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
+    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> ConditioningEntry | None:
         """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
         if step.condition is None:
             return None
@@ -298,7 +297,7 @@ class Runner:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
         if self._conditioned is not None:
-            broke = broke.after(self._conditioned.entry, self._conditioned.workload_text)
+            broke = broke.after(self._conditioned)
         return broke.with_step(placed(broke.step, step, []))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:

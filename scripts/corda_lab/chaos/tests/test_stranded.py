@@ -18,6 +18,8 @@ from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.node_logs import BoundedText, KeptLog, KeptLogs
 from corda_lab.steps.reasons import Reason, reason
 
+LOGS = f"steps/0001-run/{node_logs.FOLDER}"
+
 CLIENT = "20261127T143052Z-chaos-f6d84fe4-343"
 ISSUED, PAID = "5E02A17D", "36A164F0"
 ERROR = "An error occurred while attempting to query the vault: could not extract ResultSet"
@@ -63,10 +65,10 @@ def kept(folder: Path, logs: Mapping[str, Sequence[str]], *, left_out: int = 0) 
         text = BoundedText()
         for line in lines:
             text.add(line)
-        file = node_logs.write_log(folder / node_logs.FOLDER, node, text)
+        file = node_logs.write_log(folder / LOGS, node, text)
         written.append(KeptLog(node=node, file=file, entries=len(lines), lines_left_out=left_out))
     index = KeptLogs(why="75 of 576 requests failed", since=0.0, until=1.0, logs=written)
-    node_logs.write_index(folder / node_logs.FOLDER, index)
+    node_logs.write_index(folder / LOGS, index)
     return Logs.of(folder)
 
 
@@ -123,7 +125,7 @@ def test_a_log_from_which_lines_are_left_out_explains_nothing(tmp_path: Path) ->
 @pytest.mark.parametrize("damage", [None, b"\xff\xfe no text"])
 def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, damage: bytes | None) -> None:
     kept(tmp_path, {"PartyA": PAY})
-    path = tmp_path / node_logs.FOLDER / "PartyA.log"
+    path = tmp_path / LOGS / "PartyA.log"
     if damage is None:
         path.unlink()
     else:

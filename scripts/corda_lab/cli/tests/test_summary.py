@@ -12,7 +12,6 @@ from corda_lab.cli.options import load_options
 from corda_lab.report import page
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import TakenProfile
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
 from corda_lab.steps.entry import ConditioningEntry
@@ -192,12 +191,12 @@ def test_all_counts_are_in_the_same_format(stored_run: Callable[..., Path], caps
 
 
 def test_a_profile_is_told_by_its_largest_components(
-    stored_run: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored_run()
     failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
     step = step_file(run).parent
-    profiles.write_index(step, [taken_in(tmp_path / "evidence"), TakenProfile(step, failed)])
+    profiles.write_index(step, [taken_in(step), failed])
     text = printed(run, capsys)
     assert "profile      PartyA: 50 % component 0, 25 % component 1, 12 % component 2" in text
     assert str(step / "profiles" / "partya-cpu.html") in text

@@ -54,7 +54,7 @@ def test_no_value_summary_or_chart_changes(conditioned: Path, plain: Path) -> No
 
 
 def test_no_value_of_a_single_step_changes(measured: Measured) -> None:
-    after = measured.after(conditioning_before(measured.step, steady=False), "")
+    after = measured.after(conditioning_before(measured.step, steady=False))
     assert after.requests is measured.requests
     changed = {name for name, value in dict(after.step).items() if value != dict(measured.step)[name]}
     assert changed == {"conditioning", "flags"}
@@ -99,4 +99,4 @@ def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Me
     for is_found, flags in ((True, 0), (False, 1)):
         warm_up = measured.step.warm_up.model_copy(update={"method": STEADY_METHOD, "found": is_found})
         step = measured.step.updated(warm_up=warm_up, flags=[])
-        assert len(measured.with_step(step).after(entry, "").step.flags) == flags
+        assert len(measured.with_step(step).after(entry).step.flags) == flags

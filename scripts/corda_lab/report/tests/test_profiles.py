@@ -6,7 +6,6 @@ from pathlib import Path
 from corda_lab.report import page
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import TakenProfile
 from support.pages import report_html, report_text
 from support.profiler import taken_in
 from support.runs import step_file
@@ -14,23 +13,17 @@ from support.runs import step_file
 FAILED = ProfileEntry(node="PartyB", problem="another profile of it is running")
 
 
-def with_profiles(folder: Path, *taken: TakenProfile) -> Path:
-    """Give a stored run profiles, and render its report again."""
-    profiles.write_index(step_file(folder).parent, taken)
+def profiled(folder: Path) -> Path:
+    """A run under whose load PartyA was profiled, and PartyB could not be."""
+    step, window = step_file(folder).parent, stored.read(folder).steps[0].window
+    entry = taken_in(step, began_at=window.started_at + 1)
+    profiles.write_index(step, [entry.model_copy(update={"window_seconds": 30.0}), FAILED])
     page.render(folder)
     return folder
 
 
-def profiled(folder: Path, evidence: Path) -> Path:
-    """A run under whose load PartyA was profiled, and PartyB could not be."""
-    window = stored.read(folder).steps[0].window
-    taken = taken_in(evidence, began_at=window.started_at + 1)
-    entry = taken.entry.model_copy(update={"window_seconds": 30.0})
-    return with_profiles(folder, TakenProfile(evidence, entry), TakenProfile(evidence, FAILED))
-
-
-def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    folder = profiled(stored_run(), tmp_path / "evidence")
+def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., Path]) -> None:
+    folder = profiled(stored_run())
     text = report_text(folder)
     assert "PartyA, cpu for 30 s by ctimer: 12 s of CPU time (0.4 cores). Load: 3.00 flows/s" in text
     assert "Samples were taken for 30 s, 30 s of them in the measuring window, which lasted 60 s." in text
@@ -43,8 +36,8 @@ def test_a_run_says_in_words_where_the_cpu_time_went(stored_run: Callable[..., P
     assert (folder / "steps/0001-run/profiles/partya-cpu.html").is_file()
 
 
-def test_a_run_that_was_profiled_says_so_in_its_conditions(stored_run: Callable[..., Path], tmp_path: Path) -> None:
-    text = report_text(profiled(stored_run(), tmp_path / "evidence"))
+def test_a_run_that_was_profiled_says_so_in_its_conditions(stored_run: Callable[..., Path]) -> None:
+    text = report_text(profiled(stored_run()))
     assert "Profiled PartyA for 30 s of the measuring window; a profiler costs CPU time" in text
 
 

@@ -67,7 +67,7 @@ def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., P
     run = stored_run()
     completed = report_charts(run)["throughput"].of("completed (achieved)")
     width = completed["x"][1] - completed["x"][0]
-    assert completed["y"].sum() * width == pytest.approx(pl.read_parquet(run / "requests.parquet").height, rel=0.03)
+    assert completed["y"].sum() * width == pytest.approx(stored.read(run).table("requests").height, rel=0.03)
 
 
 def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:

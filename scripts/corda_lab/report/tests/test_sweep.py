@@ -123,7 +123,7 @@ def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:
     assert completed["y"].null_count() == 18, "a line breaks after each step"
     assert completed["x"].is_sorted()
     width = completed["x"][1] - completed["x"][0]
-    assert completed["y"].sum() * width == pytest.approx(pl.read_parquet(sweep / "requests.parquet").height, rel=0.03)
+    assert completed["y"].sum() * width == pytest.approx(stored.read(sweep).table("requests").height, rel=0.03)
 
 
 def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:

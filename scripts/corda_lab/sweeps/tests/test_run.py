@@ -24,7 +24,6 @@ from corda_lab.sweeps.run import StepFailedError, problems_of
 from corda_lab.text.redaction import REDACTED
 from support.runs import ENVIRONMENT
 from support.sweep_loads import (
-    CONDITIONING_TEXT,
     GONE,
     SIMULATED,
     Loads,
@@ -125,7 +124,6 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(
     planned = {"workload": "cash-issue", "load": {"users": 5}, "set": {}, "for": {"min": 10.0, "max": 20.0}}
     assert folders.read_json(folder / "run.json")["sweep"]["condition"] == planned
     assert run.manifest.workload_files.keys() == {"iou", "cash-issue"}
-    assert run.manifest.workload_files["cash-issue"] == CONDITIONING_TEXT
 
 
 def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, loads: Loads) -> None:
