@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
 from corda_lab.results import store
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs import preflight, recording
-from corda_lab.runs.execute import Observation, observe
+from corda_lab.runs.execute import Observation, finish, observe
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
 from lab_workload.load import Load
@@ -79,13 +80,13 @@ def _measure_load(lab: Lab, options: Load) -> tuple[Observation, StepEntry]:
     environment = read_environment(lab)
     manifest = store.manifest(run.identity, load=run.options)
     with recording.begun(manifest, results=RESULTS) as folder:
-        place = store.new_step(folder, recording.RUN_STEP.index, recording.RUN_STEP.key)
+        place = store.new_step(folder, RUN_STEP.index, RUN_STEP.key)
         with recording.recorded(place) as record:
             record.begin(lab, planned, environment)
             seen = observe(lab, planned, environment, record)
             measured = seen.measured()
             recording.keep(place, measured)
-        recording.finish(folder, manifest)
+        finish(folder, manifest)
     return seen, measured.step
 
 

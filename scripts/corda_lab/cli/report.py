@@ -13,7 +13,7 @@ from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
 from corda_lab.report import drawing, page, unfinished
 from corda_lab.results import folders, stored
-from corda_lab.runs import by_hand_run, recording
+from corda_lab.runs import by_hand_run, execute
 from corda_lab.runs.by_hand_run import Made
 from corda_lab.steps.by_hand import WantedWindow
 from corda_lab.text import ui
@@ -46,7 +46,7 @@ def report(
         if not unfinished.lacks_report(found):
             _show_unfinished(found, as_json)
             return
-        folder = recording.finish(found, stored.read_manifest(found))
+        folder = execute.finish(found, stored.read_manifest(found))
     path = page.render(folder)
     drawn = drawing.write(page.printed_charts(stored.read(folder)), charts) if charts else []
     if as_json:

@@ -8,7 +8,7 @@ import polars as pl
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.results import folders, node_logs, store, stored
-from corda_lab.results.stored import EVIDENCE, KILLED, StepFile, iso
+from corda_lab.results.stored import EVIDENCE, KILLED, RUN_STEP, iso
 from corda_lab.steps import rows
 from corda_lab.text.words import plural
 
@@ -58,7 +58,7 @@ def report(folder: Path) -> UnfinishedReport:
             f"{folder.name} is an unfinished sweep with {plural(complete, 'complete step')}",
             "Continue it with `scripts/lab sweep resume`, or report its steps with `scripts/lab sweep finish`.",
         )
-    killed = StepFile(index=1, key="run", state="interrupted", why=KILLED)
+    killed = RUN_STEP.model_copy(update={"state": "interrupted", "why": KILLED})
     place, last = list(steps.items())[-1] if steps else (folder, killed)
     if last.state == "done":
         # The nodes were conditioned, and the load had not begun.

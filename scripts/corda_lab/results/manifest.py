@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from corda_lab.results.sweep import ManifestPart, SweepPlan
 from corda_lab.text.words import listed, plural
@@ -130,6 +130,10 @@ class ProfileEntry(ManifestPart):
     window_seconds: float = 0.0
     """How much of that time was in the measuring window of the load."""
     problem: str | None = None
+
+
+class ProfileEntries(RootModel[list[ProfileEntry]]):
+    """The content of ``profiles.json``."""
 
 
 class Rerun(ManifestPart):

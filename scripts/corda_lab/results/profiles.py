@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, RootModel
+from pydantic import BaseModel, ConfigDict
 
 from corda_lab import atomic
 from corda_lab.results import folders
@@ -16,8 +16,6 @@ from corda_lab.results.manifest import ProfileEntry
 from corda_lab.text.words import amount, percent, size
 
 FOLDER = "profiles"
-INDEX = "profiles.json"
-"""What was profiled under the load of a step."""
 
 TOP = 10
 """Number of components that are shown. The JSON has all."""
@@ -48,10 +46,6 @@ COUNTS: Mapping[Event, str] = {
 
 class _Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ProfileEntries(RootModel[list[ProfileEntry]]):
-    """The content of ``profiles.json``."""
 
 
 class ComponentShare(_Stored):
@@ -119,18 +113,6 @@ def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:
     atomic.write_text(path.with_suffix(".collapsed"), collapsed)
     atomic.write_text(path.with_suffix(".json"), profile.model_dump_json(indent=2) + "\n")
     return path
-
-
-def write_index(folder: Path, entries: Sequence[ProfileEntry]) -> None:
-    """Store what was profiled under the load of a step, whose folder has the files."""
-    if entries:
-        folders.write_json(folder / FOLDER / INDEX, [entry.model_dump(mode="json") for entry in entries])
-
-
-def read_index(folder: Path) -> list[ProfileEntry]:
-    """The profiles of a step; empty if it has none. Raises LabError if the file is damaged."""
-    path = folder / FOLDER / INDEX
-    return folders.read_model(path, ProfileEntries).root if path.is_file() else []
 
 
 def read(folder: Path, entry: ProfileEntry) -> Profile | None:

@@ -17,7 +17,7 @@ import polars as pl
 import corda_lab
 from corda_lab import atomic
 from corda_lab.errors import LabError
-from corda_lab.results import folders, profiles, stored
+from corda_lab.results import folders, stored
 from corda_lab.results.audits import AUDIT_FILE, Audit
 from corda_lab.results.manifest import Environment, Manifest, ProfileEntry, Rerun
 from corda_lab.results.stored import EVIDENCE, STEPS, StepFile
@@ -215,7 +215,8 @@ def keep(folder: Path, measured: Measured) -> None:
             table.write_parquet(partial)
     if measured.audit is not None:
         folders.write_json(folder / AUDIT_FILE, measured.audit.model_dump(mode="json"))
-    profiles.write_index(folder, measured.profiles)
+    if measured.profiles:
+        folders.write_json(folder / stored.PROFILES, [entry.model_dump(mode="json") for entry in measured.profiles])
     folders.write_json(folder / stored.ENVIRONMENT, measured.environment.model_dump(mode="json"))
     _write_workload(folder, measured.workload, measured.workload_text)
     atomic.sync(folder)

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict
 
 from corda_lab import locks
 from corda_lab.errors import LabError
-from corda_lab.results import audits, folders, profiles
+from corda_lab.results import audits, folders
 from corda_lab.results.audits import Audit
 from corda_lab.results.folders import DAMAGED, SCHEMA, as_model, read_model, read_object
-from corda_lab.results.manifest import Environment, Manifest, ProfileEntry
+from corda_lab.results.manifest import Environment, Manifest, ProfileEntries, ProfileEntry
 from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps.entry import Kind, StepEntry
 from corda_lab.steps.spans import NO_SPANS
@@ -24,6 +24,8 @@ STEPS = "steps"
 STEP = "step.json"
 PLAN = "plan.json"
 ENVIRONMENT = "environment.json"
+PROFILES = "profiles/profiles.json"
+"""What was profiled under the load of a step."""
 WORKLOADS = "workloads"
 EVIDENCE = "evidence"
 """What is known of a load until its step is complete: the files of the generator, and the counters before it."""
@@ -55,6 +57,10 @@ class StepFile(BaseModel):
     @property
     def is_measured(self) -> bool:
         return self.state in ("done", "broke") and self.kind != "condition"
+
+
+RUN_STEP = StepFile(index=1, key="run")
+"""The step of a run of one load."""
 
 
 def read_step(folder: Path) -> StepFile:
@@ -181,8 +187,8 @@ def read(folder: Path) -> StoredRun:
 
 def _profiles(run: Path, place: Path) -> list[ProfileEntry]:
     """The profiles of a step, whose files are named relative to the folder of the run."""
-    entries = profiles.read_index(place)
-    own = place.relative_to(run)
+    path, own = place / PROFILES, place.relative_to(run)
+    entries = read_model(path, ProfileEntries).root if path.is_file() else []
     return [entry.model_copy(update={"file": entry.file and str(own / entry.file)}) for entry in entries]
 
 

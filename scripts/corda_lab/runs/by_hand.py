@@ -22,7 +22,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.results import folders, store, stored
-from corda_lab.results.stored import StepFile
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import by_hand as steps
 from corda_lab.text import ui
@@ -218,14 +218,9 @@ def keep_rows(volume: RowsVolume, one: UncollectedLoad, reason: str) -> Path:
     options = steps.options_of(one.load, one.load.users[0].users) if one.load else None
     manifest = store.manifest(one.run_id(), load=options, command=f"the Locust web UI ({one.identity})")
     run = store.begin(manifest.model_copy(update={"started": "web UI"}))
-    folder = store.new_step(run, 1, "run")
-    step = StepFile(
-        index=1,
-        key="run",
-        state="interrupted",
-        why=reason,
-        began_at=began_at(one.identity).isoformat(timespec="seconds"),
-    )
+    folder = store.new_step(run, RUN_STEP.index, RUN_STEP.key)
+    began = began_at(one.identity).isoformat(timespec="seconds")
+    step = RUN_STEP.model_copy(update={"state": "interrupted", "why": reason, "began_at": began})
     store.end_step(folder, step)
     if one.load is not None and options is not None:
         plan = one.load.plan.model_copy(update={"load": options})

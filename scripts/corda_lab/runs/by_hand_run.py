@@ -26,6 +26,7 @@ from corda_lab.runs import (
     by_hand,
     collect,
     counters,
+    execute,
     leftovers,
     node_logs,
     node_metrics,
@@ -175,10 +176,10 @@ class Maker:
             manifest = manifest_of(identity, measured, load.about, what)
             with recording.begun(manifest) as run:
                 place = store.new_step(run, measured.step.index, measured.step.key)
-                store.end_step(place, recording.RUN_STEP)
+                store.end_step(place, stored.RUN_STEP)
                 node_logs.keep_if_failed(measured.step, self._lab, place)
                 recording.keep(place, measured)
-                recording.finish(run, manifest)
+                execute.finish(run, manifest)
         self._volume.delete(one.identity)
         for node, prefix in client_id_prefixes(load.requests):
             unknown.forget(self._lab.bridge, node, prefix)

@@ -20,16 +20,18 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.profile import under_load
 from corda_lab.profile.under_load import Profiling
+from corda_lab.report import page
 from corda_lab.results import folders, store
-from corda_lab.results.manifest import Environment, ProfileEntry, Rerun
+from corda_lab.results.manifest import Environment, Manifest, ProfileEntry, Rerun
 from corda_lab.results.store import Measured
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs import conditioning, containers, counters, faulty, node_logs, recording, sampling, unknown
 from corda_lab.runs.collect import collect
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
-from corda_lab.runs.recording import CONDITION, RUN_STEP, Recording, recorded
+from corda_lab.runs.recording import CONDITION, Recording, recorded
 from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
@@ -244,5 +246,18 @@ def execute(
             is_cold = conditioned is None
             measured = measure(run, settings, recorded_step, conditioned=conditioned, warns_of_cold_nodes=is_cold)
             recording.keep(place, measured)
-        recording.finish(folder, manifest)
+        finish(folder, manifest)
     return folder, measured.step
+
+
+def finish(folder: Path, run: Manifest) -> Path:
+    """Write the report of a run whose steps are all kept, and mark it as finished. Raises LabError."""
+    run = run.model_copy(update={"phases_seconds": dict(ui.phase_seconds)})
+    try:
+        store.write_manifest(folder, run)
+        with ui.phase("Writing the report"):
+            page.render(folder)
+        store.seal(folder, run)
+    except OSError as error:
+        raise folders.unwritable(folder, error) from None
+    return folder

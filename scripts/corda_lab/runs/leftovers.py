@@ -18,11 +18,10 @@ from corda_lab.lab.docker import docker, outcomes, problems_of
 from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results import node_logs, store, stored
-from corda_lab.results.stored import StepFile
+from corda_lab.results.stored import RUN_STEP, StepFile
 from corda_lab.runs import node_logs as runs_node_logs
 from corda_lab.runs import rows_volume
 from corda_lab.runs.containers import FLUSH_SECONDS
-from corda_lab.runs.recording import RUN_STEP
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.steps import rows
 from corda_lab.text import ui

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -12,12 +12,11 @@ from corda_lab import errors
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab.lab import Lab
-from corda_lab.report import page
 from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment, Manifest
 from corda_lab.results.node_logs import FOLDER as LOGS
 from corda_lab.results.store import Measured
-from corda_lab.results.stored import StepFile
+from corda_lab.results.stored import RUN_STEP, StepFile
 from corda_lab.runs import node_logs
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.text import ui
@@ -26,8 +25,6 @@ from lab_workload.plan import Plan
 
 Value = TypeVar("Value")
 
-RUN_STEP = StepFile(index=1, key="run")
-"""The step of a run of one load."""
 CONDITION = "condition"
 """Key and kind of a step that conditions the nodes for another, whose index it has."""
 
@@ -63,7 +60,7 @@ class Recording:
         """Store the environment again, when the images of the load generator are known. Raises LabError."""
         self._write(self.folder / stored.ENVIRONMENT, environment.model_dump(mode="json"))
 
-    def _write(self, path: Path, content: Any) -> None:
+    def _write(self, path: Path, content: object) -> None:
         try:
             folders.write_json(path, content)
         except OSError as error:
@@ -151,16 +148,3 @@ def keep(place: Path, measured: Measured) -> None:
             store.keep(place, measured)
     except OSError as error:
         raise folders.unwritable(place, error) from None
-
-
-def finish(folder: Path, run: Manifest) -> Path:
-    """Write the report of a run whose steps are all kept, and mark it as finished. Raises LabError."""
-    run = run.model_copy(update={"phases_seconds": dict(ui.phase_seconds)})
-    try:
-        store.write_manifest(folder, run)
-        with ui.phase("Writing the report"):
-            page.render(folder)
-        store.seal(folder, run)
-    except OSError as error:
-        raise folders.unwritable(folder, error) from None
-    return folder

@@ -110,7 +110,7 @@ def finish(request: SweepRequest) -> Path:
     with folders.in_progress(kept.folder):
         folders.require_writable()
         results_store.tidy(kept.folder)
-        return kept.finish()
+        return run.finish(kept)
 
 
 def _free_lab(sweep: SweepFile, request: SweepRequest, settings: Settings) -> Lab:

@@ -56,10 +56,28 @@ def run(kept: store.Unfinished, lab: Lab) -> Path:
         raise LabError(problems=problems, exit_code=1)
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = lifecycle.dashboard_link(lab.settings, max(began_at, lab.started_at), time.time())
-    folder = kept.finish(grafana=link)
+    folder = finish(kept, grafana=link)
     if link:
         ui.note(f"Grafana, since the last start of the lab: {link}")
     return folder
+
+
+def finish(kept: store.Unfinished, *, grafana: str | None = None) -> Path:
+    """Make a report of all complete steps and finish the run, and return its folder.
+
+    Searches have what they found so far. Raises LabError if no step is complete.
+    """
+    if not kept.done:
+        raise LabError(f"{kept.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
+    most = store.attempts_max(kept.sweep)
+    points = enumerate(points_of(kept.sweep) if kept.plan.find_max else ())
+    outcomes = {
+        point.label: search.find_max(kept.sweep, point, number, lambda step: kept.sustained(step, most))
+        for number, point in points
+    }
+    begun = {label: outcome for label, outcome in outcomes.items() if outcome.answers}
+    plan = kept.plan.model_copy(update={"outcomes": begun})
+    return execute.finish(kept.folder, kept.manifest.model_copy(update={"sweep": plan, "grafana": grafana}))
 
 
 def problems_of(run: StoredRun) -> list[str]:

@@ -19,11 +19,9 @@ from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment, Manifest, Rerun
 from corda_lab.results.stored import StepFile
 from corda_lab.results.sweep import SweepPlan
-from corda_lab.runs import recording
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX, SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.plan import PlannedStep, points_of, steps_of
-from corda_lab.sweeps.search import find_max
 
 RERUNS_MAX = 1
 """How often a step that failed runs again at most, on a fresh lab. A sweep with fewer ``retries`` has none."""
@@ -143,24 +141,6 @@ class Unfinished:
                 f"{self.identity} cannot be resumed, because these have changed since it began: {', '.join(changes)}",
                 "Undo the changes, store the complete steps with `scripts/lab sweep finish`, or start a new sweep.",
             )
-
-    def finish(self, *, grafana: str | None = None) -> Path:
-        """Make a report of all complete steps and finish the run, and return its folder.
-
-        Searches have what they found so far. Raises LabError if no step is complete.
-        """
-        if not self.done:
-            raise LabError(f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
-        points = enumerate(points_of(self.sweep) if self.plan.find_max else ())
-        most = attempts_max(self.sweep)
-        outcomes = {
-            point.label: find_max(self.sweep, point, number, lambda step: self.sustained(step, most))
-            for number, point in points
-        }
-        plan = self.plan.model_copy(
-            update={"outcomes": {label: outcome for label, outcome in outcomes.items() if outcome.answers}}
-        )
-        return recording.finish(self.folder, self.manifest.model_copy(update={"sweep": plan, "grafana": grafana}))
 
 
 def attempts_max(sweep: SweepFile) -> int:

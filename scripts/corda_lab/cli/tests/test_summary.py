@@ -10,12 +10,12 @@ from corda_lab.cli import run as verb
 from corda_lab.cli import summary
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
-from corda_lab.results import profiles, stored
+from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
 from corda_lab.steps.entry import ConditioningEntry
-from support.profiler import taken_in
+from support.profiler import taken_in, write_profiles
 from support.runs import change_steps, part, step_file
 
 
@@ -196,7 +196,7 @@ def test_a_profile_is_told_by_its_largest_components(
     run = stored_run()
     failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
     step = step_file(run).parent
-    profiles.write_index(step, [taken_in(step), failed])
+    write_profiles(step, [taken_in(step), failed])
     text = printed(run, capsys)
     assert "profile      PartyA: 50 % component 0, 25 % component 1, 12 % component 2" in text
     assert str(step / "profiles" / "partya-cpu.html") in text

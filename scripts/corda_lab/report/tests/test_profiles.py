@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from corda_lab.report import page
-from corda_lab.results import profiles, stored
+from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from support.pages import report_html, report_text
-from support.profiler import taken_in
+from support.profiler import taken_in, write_profiles
 from support.runs import step_file
 
 FAILED = ProfileEntry(node="PartyB", problem="another profile of it is running")
@@ -17,7 +17,7 @@ def profiled(folder: Path) -> Path:
     """A run under whose load PartyA was profiled, and PartyB could not be."""
     step, window = step_file(folder).parent, stored.read(folder).steps[0].window
     entry = taken_in(step, began_at=window.started_at + 1)
-    profiles.write_index(step, [entry.model_copy(update={"window_seconds": 30.0}), FAILED])
+    write_profiles(step, [entry.model_copy(update={"window_seconds": 30.0}), FAILED])
     page.render(folder)
     return folder
 

@@ -9,14 +9,6 @@ from corda_lab.results import profiles
 from support.profiler import profile_of, taken_in
 
 
-def test_the_profiles_of_a_step_are_listed(tmp_path: Path) -> None:
-    assert profiles.read_index(tmp_path) == []
-    entry = taken_in(tmp_path)
-    profiles.write_index(tmp_path, [entry])
-    assert profiles.read_index(tmp_path) == [entry]
-    assert profiles.read(tmp_path, entry) == profile_of()
-
-
 def test_a_damaged_profile_is_one_error_that_names_its_file(tmp_path: Path) -> None:
     taken = taken_in(tmp_path)
     (tmp_path / "profiles" / "partya-cpu.json").write_text("{}", encoding="utf-8")

@@ -17,8 +17,9 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
 from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs import leftovers, node_logs, recording, rows_volume
-from corda_lab.runs.recording import RUN_STEP, Recording, recorded
+from corda_lab.runs.recording import Recording, recorded
 from lab_workload.load import Load
 from support import simulation
 from support.docker import docker_client, listed

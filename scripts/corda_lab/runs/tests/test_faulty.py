@@ -20,10 +20,10 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
-from corda_lab.results.stored import EVIDENCE
+from corda_lab.results.stored import EVIDENCE, RUN_STEP
 from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
-from corda_lab.runs.recording import RUN_STEP, Recording
+from corda_lab.runs.recording import Recording
 from lab_workload.faults import Fault
 from lab_workload.load import Load
 from support.engine import LOAD, Engine

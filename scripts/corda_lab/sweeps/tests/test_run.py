@@ -20,7 +20,7 @@ from corda_lab.results.manifest import Image
 from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps import lab
-from corda_lab.sweeps.run import StepFailedError, problems_of
+from corda_lab.sweeps.run import StepFailedError, finish, problems_of
 from corda_lab.text.redaction import REDACTED
 from support.runs import ENVIRONMENT
 from support.sweep_loads import (
@@ -118,7 +118,7 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(
     loads.done.clear()
     runner_of(kept).run_missing()
     assert loads.done[:4] == ["start", "condition", "2 users", "start"]
-    folder = kept.finish()
+    folder = finish(kept)
     run = stored.read(folder)
     assert [step.index for step in run.steps if step.conditioning] == [1, 2, 3, 5]
     planned = {"workload": "cash-issue", "load": {"users": 5}, "set": {}, "for": {"min": 10.0, "max": 20.0}}
@@ -244,7 +244,7 @@ def test_a_step_that_ends_a_node_is_a_result_and_the_next_one_gets_a_new_lab(
     runner_of(kept).run_missing()
     assert len(loads.done) == count
     kept.plan.left_out.append(LeftOut(label="huge", reason="this machine has 2 cores"))
-    check_report(kept.finish())
+    check_report(finish(kept))
 
 
 def check_report(run_folder: Path) -> None:

@@ -32,6 +32,7 @@ from corda_lab.sweeps.file import SweepFile, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.run import Runner, placed, problems_of
+from corda_lab.sweeps.run import finish as finish_run
 from lab_workload.load import Load
 from support import simulation
 from support.entries import changed
@@ -102,7 +103,7 @@ def begin(folder: Path, text: str = SWEEP) -> store.Unfinished:
 
 def run_all(kept: store.Unfinished, sample: Measured) -> Path:
     Stub(kept, sample).run_missing()
-    return kept.finish()
+    return finish_run(kept)
 
 
 def live(folder: Path, sample: Measured, ready: Any) -> None:
@@ -190,7 +191,7 @@ def test_what_failed_on_the_way_is_kept_with_the_run(tmp_path: Path, sample: Mea
     kept = begin(tmp_path)
     key = kept.steps[0].key
     Stub(kept, sample, broken={key: [GONE]}).run_missing()
-    assert len(stored.read(kept.finish()).steps) == 12
+    assert len(stored.read(finish_run(kept)).steps) == 12
     assert [(path.name, step.state, step.why) for path, step in kept.attempts(kept.steps[0]).items()] == [
         (f"0001-{key}", "failed", GONE.message),
         (f"0001-{key}-attempt-2", "done", ""),
@@ -210,7 +211,7 @@ def test_a_run_that_was_written_before_a_kill_becomes_the_latest_one(
         with pytest.raises(KeyboardInterrupt):
             run_all(kept, sample)
     assert folders.unfinished_sweeps(results=kept.folder.parent) == [kept.folder]
-    final = kept.finish()
+    final = finish_run(kept)
     assert (final.parent / "latest").resolve() == final
     assert folders.unfinished_sweeps(results=kept.folder.parent) == []
 
@@ -338,7 +339,7 @@ def searching(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def outcome_of(kept: store.Unfinished) -> SearchOutcome:
-    return stored.read(kept.finish()).sweep.outcomes["iou"]
+    return stored.read(finish_run(kept)).sweep.outcomes["iou"]
 
 
 def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
