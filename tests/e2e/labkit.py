@@ -62,8 +62,7 @@ class Lab:
     def measure(self, *arguments: str) -> dict[str, Any]:
         """Run a workload, which must succeed, and return its step."""
         self.succeed("run", *arguments)
-        step: dict[str, Any] = json.loads((self.results()[-1] / "steps.json").read_text())["steps"][0]
-        return step
+        return step_of(self.results()[-1])
 
     def inside(self, service: str, script: str) -> str:
         """Run a bash script in the container of a service, and return its output."""
@@ -104,3 +103,14 @@ class Browser:
         assert done.returncode == 0, done.stderr
         seen: dict[str, Any] = json.loads(done.stdout)
         return seen
+
+
+def step_folder(run: Path) -> Path:
+    """The folder of the only step of a run of one load."""
+    return run / "steps" / "0001-run"
+
+
+def step_of(run: Path) -> dict[str, Any]:
+    """The only step of a run of one load."""
+    step: dict[str, Any] = json.loads((step_folder(run) / "step.json").read_text(encoding="utf-8"))
+    return step

@@ -18,7 +18,7 @@ from corda_lab.audit.databases import LABEL, Databases, Deadline, Extract
 from corda_lab.audit.transactions import People, read_transaction
 from corda_lab.lab import shape
 from corda_lab.lab.compose import Compose
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder
 from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")
@@ -58,7 +58,7 @@ def run(lab: Lab) -> Path:
 @pytest.fixture(scope="module")
 def payments(run: Path) -> list[str]:
     """The ids of the transactions that the requests were told of."""
-    return pl.read_parquet(run / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
+    return pl.read_parquet(step_folder(run) / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,7 @@ def audited(lab: Lab, run: Path, files: dict[str, str] | None = None) -> Audit:
 
 
 def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path) -> None:
-    stored = json.loads((run / "audit.json").read_text(encoding="utf-8"))["audits"]["1"]
+    stored = json.loads((step_folder(run) / "audit.json").read_text())
     assert (stored["verdict"], stored["violations"], stored["reasons"]) == ("passed", [], [])
     assert stored["counts"]["acknowledged_transactions"] == FLOWS
     assert stored["counts"]["transactions"] == 2 * FLOWS
@@ -188,10 +188,10 @@ def with_last_row(run: Path, folder: Path, **values: str) -> Path:
     """A copy of a run whose last row has other values."""
     changed = folder / run.name
     shutil.copytree(run, changed)
-    rows = pl.read_parquet(run / "requests.parquet").with_row_index()
+    rows = pl.read_parquet(step_folder(run) / "requests.parquet").with_row_index()
     is_last = pl.col("index") == rows.height - 1
     forged = [pl.when(is_last).then(pl.lit(value)).otherwise(name).alias(name) for name, value in values.items()]
-    rows.with_columns(forged).drop("index").write_parquet(changed / "requests.parquet")
+    rows.with_columns(forged).drop("index").write_parquet(step_folder(changed) / "requests.parquet")
     return changed
 
 
@@ -208,7 +208,7 @@ def test_a_request_that_was_executed_twice_is_found(lab: Lab, run: Path, tmp_pat
     changed = with_last_row(run, tmp_path, tx_id=told["txId"], flow_id=told["flowId"])
     found = audited(lab, changed)
     assert [one.kind for one in found.violations] == [Kind.DOUBLED], [one.text for one in found.violations]
-    first = pl.read_parquet(run / "requests.parquet").row(-1, named=True)
+    first = pl.read_parquet(step_folder(run) / "requests.parquet").row(-1, named=True)
     assert {first["tx_id"].upper(), first["flow_id"]} < set(found.violations[0].ids), "with the issue that it paid"
 
 

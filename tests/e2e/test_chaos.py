@@ -12,7 +12,7 @@ from corda_lab.chaos.trial import TRIAL
 from corda_lab.faults import inject
 from corda_lab.faults.plan import HELPER
 from e2e.faultkit import await_healthy, inspected, lasting
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_of
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -108,7 +108,7 @@ def read(folder: Path, name: str) -> Any:
 
 def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, killed: Path) -> None:
     folder = killed
-    (step,) = read(folder, "steps.json")["steps"]
+    step = step_of(folder)
     (fault,) = step["faults"]
     assert (fault["kind"], fault["target"], fault["problem"]) == ("kill", "bridge", None)
     assert fault["began_at"] < fault["healed_at"]
@@ -136,7 +136,7 @@ def test_the_faults_of_a_run_are_made_again(lab: Lab, killed: Path) -> None:
     finally:
         shutil.rmtree(copy)
     assert "all trials passed" in done.stdout
-    (made,) = read(lab.results()[-1], "steps.json")["steps"][0]["faults"]
+    (made,) = step_of(lab.results()[-1])["faults"]
     assert (made["kind"], made["target"], made["at_seconds"]) == ("restart", "bridge", 4.0)
     assert made["began_at"] < made["healed_at"]
     assert read(lab.results()[-1], TRIAL)["seed"] == int(SEED)

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 from corda_lab.lab.lab import RUN_LABEL
-from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import UnfinishedRun
+from corda_lab.results import folders, stored
+from corda_lab.results.stored import EVIDENCE, UnfinishedRun
 from corda_lab.text.words import plural
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder
 from lab_workload.row import ROWS_DIRECTORY
 
 pytestmark = pytest.mark.lab("standard")
@@ -32,7 +32,7 @@ def unfinished(name: str) -> UnfinishedRun:
 
 
 def named(name: str) -> list[UnfinishedRun]:
-    return [run for run in evidence.unfinished_runs() if folders.name_of(run.run) == name]
+    return [run for run in stored.unfinished() if folders.name_of(run.run) == name]
 
 
 def rows_in_volume(lab: Lab, identity: str) -> int:
@@ -82,7 +82,7 @@ def has_rows(lab: Lab, name: str) -> bool:
 def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
     """Check that a run without results is listed, reported and readable, and that nothing of it is left in the lab."""
     found = unfinished(name)
-    assert (found.state, found.reason) == (state, reason)
+    assert (found.state, found.why) == (state, reason)
     assert found.rows
     assert rows_in_volume(lab, found.run) == 0
     assert lab.compose.load_containers() == []
@@ -90,8 +90,9 @@ def assert_kept(lab: Lab, name: str, state: str, reason: str) -> None:
     seen = json.loads(lab.succeed("report", found.run, "--json").stdout)
     assert seen["rows"] == pl.read_parquet(seen["table"]).height
     assert 0 <= found.rows - seen["rows"] <= 1  # the last row may be torn
-    kept = {path.name for path in (folders.unfinished_folder() / found.run).iterdir()}
-    assert kept >= {"load.json", "workload.yaml", "environment.json", "setup.json", "counters.json", "end.json"}
+    step = step_folder(folders.run_folder(found.run))
+    assert {path.name for path in step.iterdir()} >= {"step.json", "plan.json", "environment.json"}
+    assert {path.name for path in (step / EVIDENCE).iterdir()} >= {"setup.json", "counters.json"}
     assert [run for run in lab.results() if folders.name_of(run.name) == name] == []
 
 
@@ -107,7 +108,7 @@ def test_a_second_command_is_refused_and_ctrl_c_keeps_the_rows_of_the_first(lab:
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=90)
         assert process.returncode == 130, output
-    assert_kept(lab, "e2e-first", "interrupted", evidence.INTERRUPTED)
+    assert_kept(lab, "e2e-first", "interrupted", stored.INTERRUPTED)
     assert lab.run("status").returncode == 0
 
 
@@ -128,7 +129,7 @@ def test_a_closed_terminal_ends_the_load_and_leaves_no_container(lab: Lab) -> No
         process.communicate(timeout=90)
         assert process.returncode == 130
     assert containers_of_loads(lab) == []
-    assert_kept(lab, "e2e-closed", "interrupted", evidence.INTERRUPTED)
+    assert_kept(lab, "e2e-closed", "interrupted", stored.INTERRUPTED)
 
 
 def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> None:
@@ -139,7 +140,7 @@ def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> Non
     assert lab.compose.load_containers() != []
     assert "may still be in the lab's volume" in lab.succeed("report", found.run).stdout
     lab.succeed("up")
-    assert_kept(lab, "e2e-killed", "interrupted", evidence.KILLED)
+    assert_kept(lab, "e2e-killed", "interrupted", stored.KILLED)
 
 
 @pytest.mark.nightly  # It ends as the two before do.
@@ -180,7 +181,7 @@ def test_the_manifest_names_the_image_that_made_the_load_and_not_that_of_the_web
         lab.succeed("run", "iou", "--users", "2", "--duration", "5s", "--warm-up", "2s", "--name", "e2e-image")
     finally:
         subprocess.run(["docker", "tag", web_ui, name], check=True)
-    (environment,) = json.loads((lab.results()[-1] / "run.json").read_text())["environments"]
+    environment = json.loads((step_folder(lab.results()[-1]) / "environment.json").read_text())
     assert environment["images"]["locust"] == {"name": "corda-lab/locust", "id": newer}
 
 

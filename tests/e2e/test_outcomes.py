@@ -1,6 +1,5 @@
 """What became of flows whose answers never came: the bridge is killed under load, and started again."""
 
-import json
 import subprocess
 import time
 from collections import Counter
@@ -11,7 +10,7 @@ import pytest
 
 from corda_lab.lab.docker import docker
 from corda_lab.results import folders
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder, step_of
 from lab_workload.row import ROWS_DIRECTORY
 
 pytestmark = pytest.mark.lab("standard")
@@ -41,8 +40,8 @@ def test_every_flow_is_accounted_for_after_the_bridge_was_killed(lab: Lab) -> No
     assert process.returncode == 1, output
     folder: Path = lab.results()[-1]
     assert folders.name_of(folder.name) == "killed", output
-    step = json.loads((folder / "steps.json").read_text(encoding="utf-8"))["steps"][0]
-    rows = pl.read_parquet(folder / "requests.parquet")
+    step = step_of(folder)
+    rows = pl.read_parquet(step_folder(folder) / "requests.parquet")
     outcomes = Counter(rows["outcome"])
     assert outcomes["ok"] > 0
     assert step["requests"]["unknown"] == outcomes["unknown"] > 0, output

@@ -11,7 +11,7 @@ import pytest
 
 from corda_lab.lab.images import image_name
 from corda_lab.results import audits
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder
 
 pytestmark = [pytest.mark.lab("own-image"), pytest.mark.nightly]
 
@@ -47,7 +47,7 @@ def test_nodes_run_on_an_image_of_ones_own(own: Lab, image: str) -> None:
     step = own.measure("iou", "--users", "2", "--duration", "10s", "--warm-up", "5s", "--name", "e2e-own-image")
     assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    (environment,) = json.loads((own.results()[-1] / "run.json").read_text())["environments"]
+    environment = json.loads((step_folder(own.results()[-1]) / "environment.json").read_text())
     assert environment["shape"]["CORDA_IMAGE"] == image
     audited = audits.read(own.results()[-1])[1]
     assert audited.verdict == "passed", audited.summary

@@ -16,21 +16,15 @@ import signal_table
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.node_logs import read as node_logs
 from corda_lab.node_logs.model import entries
-from e2e.labkit import Browser, Lab
+from corda_lab.results import stored
+from e2e.labkit import Browser, Lab, step_folder, step_of
 
 pytestmark = pytest.mark.lab("standard")
 
-FILES = {
-    *(
-        "run.json",
-        "steps.json",
-        "requests.parquet",
-        "metrics.parquet",
-        "samples.parquet",
-        "stages.parquet",
-        "spans.parquet",
-    ),
-    *("report.html", "summary.md", "summary.csv", "summary.json", "audit.json", "profiles"),
+FILES = {"run.json", "steps", "workloads", "report.html", "summary.md", "summary.csv", "summary.json"}
+FILES_OF_STEP = {
+    *("step.json", "plan.json", "environment.json", "audit.json", "profiles"),
+    *("requests.parquet", "metrics.parquet", "samples.parquet", "stages.parquet", "spans.parquet"),
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
@@ -53,12 +47,13 @@ def run(lab: Lab) -> Path:
 
 def test_a_run_leaves_whole_results(run: Path) -> None:
     assert {path.name for path in run.iterdir()} == FILES
+    assert {path.name for path in step_folder(run).iterdir()} == FILES_OF_STEP
     assert run.name.endswith("-e2e")
     assert (run.parent / "latest").resolve() == run.resolve()
 
 
 def test_the_four_counts_agree_and_nothing_failed(run: Path) -> None:
-    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    step = step_of(run)
     counts = step["counts"]
     assert counts["generator"] > 0
     assert {counts["bridge"], counts["node"], *counts["vaults"].values()} == {counts["generator"]}
@@ -67,8 +62,8 @@ def test_the_four_counts_agree_and_nothing_failed(run: Path) -> None:
 
 
 def test_every_request_is_a_row_of_its_own(run: Path) -> None:
-    rows = polars.read_parquet(run / "requests.parquet")
-    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    rows = polars.read_parquet(step_folder(run) / "requests.parquet")
+    step = step_of(run)
     assert rows.height == step["counts"]["generator"]
     for column in ("request_id", "client_id", "flow_id", "tx_id"):
         assert rows[column].n_unique() == rows.height, column
@@ -76,7 +71,7 @@ def test_every_request_is_a_row_of_its_own(run: Path) -> None:
 
 
 def test_every_node_has_every_value_that_needs_no_option(run: Path) -> None:
-    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    step = step_of(run)
     values = {**step["usage"], **step["costs"]}
     asked_for = {"resident_after_bytes", "cpu_peaks_of_nodes"}
     of_nodes = {name: set(found) for name, found in values.items() if name not in asked_for}
@@ -87,13 +82,13 @@ def test_every_node_has_every_value_that_needs_no_option(run: Path) -> None:
     assert values["checkpoints_per_flow"]["PartyA"] > 0
     assert values["rpc_connections"]["PartyA"] >= 1
     assert {"bridge", "locust", "prometheus"} < values["cpu_percent_max"].keys()
-    samples = polars.read_parquet(run / "samples.parquet")
+    samples = polars.read_parquet(step_folder(run) / "samples.parquet")
     seconds = samples.filter(polars.col("container") == "PartyA")["time"].diff().drop_nulls()
     assert 0.9 < seconds.mean() < 1.5  # type: ignore[operator]
 
 
 def test_every_signal_arrives_while_load_runs(lab: Lab, run: Path) -> None:
-    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    step = step_of(run)
     assert step["load"]["users"] == 4
     with closing(Prometheus(lab.prometheus_url)) as prometheus:
         faults = signal_table.signal_faults(
@@ -107,7 +102,7 @@ def test_no_panel_was_empty_while_load_ran(lab: Lab, run: Path) -> None:
 
 
 def test_the_load_of_a_healthy_lab_raised_no_alert(lab: Lab, run: Path) -> None:
-    window = json.loads((run / "steps.json").read_text())["steps"][0]["window"]
+    window = step_of(run)["window"]
     times = {"started_at": window["load_started_at"], "ended_at": window["load_ended_at"]}
     # What the machine does besides is not the lab's to answer for.
     query = 'ALERTS{alertstate="firing", alertname!~"CpuStolen|DiskNearlyFull"}'
@@ -127,7 +122,7 @@ def test_a_node_has_few_series_apart_from_those_of_its_flow_classes(lab: Lab, ru
 
 
 def test_a_scrape_of_a_node_takes_little_while_load_runs(lab: Lab, run: Path) -> None:
-    window = json.loads((run / "steps.json").read_text())["steps"][0]["window"]
+    window = step_of(run)["window"]
     query = f'avg_over_time(scrape_duration_seconds{{job="corda"}}[{window["seconds"]:.0f}s])'
     end = window["ended_at"]
     with closing(Prometheus(lab.prometheus_url)) as prometheus:
@@ -138,16 +133,16 @@ def test_a_scrape_of_a_node_takes_little_while_load_runs(lab: Lab, run: Path) ->
 
 
 def test_the_run_was_profiled_in_its_window_and_says_so(lab: Lab, run: Path) -> None:
-    (entry,) = json.loads((run / "run.json").read_text())["profiles"]
-    assert entry["problem"] is None
-    assert (entry["node"], entry["file"]) == ("PartyA", "profiles/partya-cpu.html")
-    assert 0 < entry["window_seconds"] <= entry["seconds"]
-    found = json.loads((run / entry["file"]).with_suffix(".json").read_text())
+    (entry,) = stored.read(run).manifest.profiles
+    assert entry.problem is None
+    assert (entry.node, entry.file) == ("PartyA", "steps/0001-run/profiles/partya-cpu.html")
+    assert 0 < entry.window_seconds <= entry.seconds
+    found = json.loads((run / "steps/0001-run/profiles/partya-cpu.json").read_text())
     assert found["flows"]["ended"] > 0
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "Where the CPU time went" in page
-    assert 'href="profiles/partya-cpu.html"' in page
-    step = json.loads((run / "steps.json").read_text())["steps"][0]
+    assert 'href="steps/0001-run/profiles/partya-cpu.html"' in page
+    step = step_of(run)
     assert "profiled" in {flag["code"] for flag in step["flags"]}
     assert "not active" in lab.inside("partya", PROFILER_STATUS)
 
@@ -161,7 +156,7 @@ def test_the_report_opens_offline_in_a_browser(run: Path, browser: Browser) -> N
 
 
 def test_every_flow_can_be_looked_at_span_by_span(lab: Lab, run: Path, tmp_path: Path) -> None:
-    row = polars.read_parquet(run / "requests.parquet").sort("started_at").row(-1, named=True)
+    row = polars.read_parquet(step_folder(run) / "requests.parquet").sort("started_at").row(-1, named=True)
     assert row["started_at"] - 0.001 < row["bridge_received_at"] <= row["bridge_started_at"] < row["ended_at"]
     found = json.loads(lab.succeed("flow", row["flow_id"], "--run", run.name, "--json").stdout)
     assert found["notes"] == []
@@ -174,7 +169,7 @@ def test_every_flow_can_be_looked_at_span_by_span(lab: Lab, run: Path, tmp_path:
     # On one machine, clocks agree to within a millisecond.
     assert asking["start_ms"] - 1 < answering["start_ms"] < asking["end_ms"]
     assert sum(length for _, length in found["largest"]) == pytest.approx(row["latency_ms"], abs=0.01)
-    answered = polars.read_parquet(run / "stages.parquet").filter(
+    answered = polars.read_parquet(step_folder(run) / "stages.parquet").filter(
         (polars.col("role") == "responder") & (polars.col("trace_id") == row["trace_id"])
     )
     picture = tmp_path / "flow.svg"
@@ -203,7 +198,7 @@ def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(
     done = refused
     assert done.returncode == 1, done.stdout + done.stderr
     assert "every request failed in the same way" in done.stdout
-    step = json.loads((refused_run(lab) / "steps.json").read_text())["steps"][0]
+    step = step_of(refused_run(lab))
     assert step["window"]["load_ended_at"] - step["window"]["load_started_at"] < 60
     assert step["requests"]["failed"] == step["requests"]["total"] >= 20
     (kind,) = step["failures"]
@@ -216,12 +211,12 @@ def test_a_run_whose_every_request_fails_ends_within_seconds_and_says_why(
 @pytest.mark.usefixtures("refused")
 def test_a_failed_run_keeps_the_logs_of_its_time_and_the_report_their_errors(lab: Lab) -> None:
     folder = refused_run(lab)
-    step = json.loads((folder / "steps.json").read_text())["steps"][0]
-    index = json.loads((folder / "logs" / "logs.json").read_text())
+    step = step_of(folder)
+    index = json.loads((step_folder(folder) / "logs" / "logs.json").read_text())
     logs = {log["node"]: log for log in index["logs"]}
     assert logs.keys() >= {"PartyA", "PartyB"}
     assert index["missing"] == {}
-    assert all((folder / "logs" / log["file"]).is_file() for log in logs.values())
+    assert all((step_folder(folder) / "logs" / log["file"]).is_file() for log in logs.values())
     for node in ("PartyA", "PartyB"):
         counts = [kind["count"] for kind in logs[node]["errors"] if "its value is below …" in (kind["exception"] or "")]
         # A refusal has a stack trace or two on each side.
@@ -230,14 +225,14 @@ def test_a_failed_run_keeps_the_logs_of_its_time_and_the_report_their_errors(lab
             assert index["since"] <= kind["first_at"] <= kind["last_at"] <= index["until"]
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "Errors in the logs of the nodes" in report
-    assert f'href="logs/{logs["PartyB"]["file"]}"' in report
+    assert f'href="steps/0001-run/logs/{logs["PartyB"]["file"]}"' in report
     assert "A failed request" in report
 
 
 @pytest.mark.usefixtures("refused")
 def test_the_log_of_a_node_can_be_read_by_flow(lab: Lab) -> None:
     folder = refused_run(lab)
-    row = polars.read_parquet(folder / "requests.parquet").row(0, named=True)
+    row = polars.read_parquet(step_folder(folder) / "requests.parquet").row(0, named=True)
     for identity in (row["flow_id"], row["client_id"]):
         printed = lab.succeed("logs", "partya", "--flow", identity, "--errors").stdout
         found = list(entries(printed.splitlines()))
@@ -263,13 +258,13 @@ def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, mo
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--set", "bursts=2", "--set", "rest=1s")
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
-    step = json.loads((lab.results()[-1] / "steps.json").read_text())["steps"][0]
+    step = step_of(lab.results()[-1])
     assert step["counts"]["agree"], step["counts"]["disagreements"]
     assert [one["ok"] for one in step["bursts"]["bursts"]] == [6, 6]
     for one in step["bursts"]["bursts"]:
         assert 0 < one["node_latency_mean_ms"] <= one["rpc_latency_mean_ms"] <= one["latency_mean_ms"]
         assert 0 < one["node_total_seconds"] <= one["total_seconds"]
-    rows = polars.read_parquet(lab.results()[-1] / "requests.parquet").sort("intended_at")
+    rows = polars.read_parquet(step_folder(lab.results()[-1]) / "requests.parquet").sort("intended_at")
     assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
 
 

@@ -26,7 +26,7 @@ from corda_lab.results import audits
 from e2e import test_security as security
 from e2e.containerkit import LOAD, Containers, containers_of, said_of
 from e2e.faultkit import await_healthy, inspected, lasting
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder
 
 pytestmark = [pytest.mark.lab("postgres"), pytest.mark.nightly]
 
@@ -153,7 +153,7 @@ def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:
 
 
 def test_the_run_says_in_what_shape_it_was_made(shaped: Lab) -> None:
-    (environment,) = json.loads((shaped.results()[-1] / "run.json").read_text())["environments"]
+    environment = json.loads((step_folder(shaped.results()[-1]) / "environment.json").read_text())
     assert environment["shape"]["CORDA_VERSION"] == "4.6"
     assert environment["shape"]["DATABASE"] == "postgres"
     assert environment["shape"]["NODE_PRESET"] == PRESET
@@ -224,7 +224,7 @@ def test_violations_in_copies_of_the_ledgers_are_found(
 ) -> None:
     """Nothing is changed in the ledgers themselves."""
     run = shaped.results()[-1]
-    lost, twice, *_ = pl.read_parquet(run / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
+    lost, twice, *_ = pl.read_parquet(step_folder(run) / "requests.parquet")["tx_id"].str.to_uppercase().to_list()
     changes = f"""
 delete from {COPIED}_partyb.node_transactions where tx_id = '{lost}';
 delete from {COPIED}_partyb.vault_states where transaction_id = '{lost}';

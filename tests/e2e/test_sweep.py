@@ -1,7 +1,6 @@
 """A sweep on the real lab: killed in the middle of a step, resumed, reported, and compared with itself."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -9,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
-from corda_lab.results import audits, evidence, folders
+from corda_lab.results import audits, folders, stored
+from corda_lab.results import store as results_store
 from corda_lab.sweeps import store
 from e2e.labkit import Browser, Lab
 
@@ -79,12 +78,13 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     assert folders.unfinished_sweeps() == []
 
     run = lab.results()[-1]
-    (attempt,) = (run / "failed").iterdir()
-    ended = evidence.ended(attempt)
-    assert (ended.outcome, ended.reason) == ("interrupted", evidence.KILLED)
-    assert ended.rows == evidence.count_rows(evidence.rows_files(attempt))
+    attempt = run / "steps" / "0002-step-two_r1"
+    killed = stored.read_step(attempt)
+    assert (killed.state, killed.why) == ("interrupted", stored.KILLED)
+    assert killed.rows == results_store.count_rows(attempt)
     assert folders.RUN_NAME.fullmatch(run.name)
-    steps = json.loads((run / "steps.json").read_text())["steps"]
+    read = stored.read(run)
+    steps = [step.model_dump(mode="json") for step in read.steps]
     assert [(step["index"], step["key"]) for step in steps] == [(1, "step-one_r1"), (2, "step-two_r1")]
     for step in steps:
         assert step["counts"]["agree"], step["counts"]["disagreements"]
@@ -93,10 +93,9 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
         assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
         assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
     assert_only_the_second_step_had_the_fault(run, steps)
-    assert set(pl.read_parquet(run / "requests.parquet")["step"].unique()) == {1, 2}
+    assert set(read.table("requests")["step"].unique()) == {1, 2}
     assert_nodes_were_conditioned_after_every_start(steps)
-    environments = json.loads((run / "run.json").read_text())["environments"]
-    assert len(environments) == 1, "every life ran on the same images and the same shape"
+    assert len(read.manifest.environments) == 1, "every life ran on the same images and the same shape"
 
 
 def assert_only_the_second_step_had_the_fault(run: Path, steps: list[dict[str, Any]]) -> None:

@@ -12,14 +12,15 @@ import httpx
 import polars
 import pytest
 
-from e2e.labkit import Browser, Lab, await_idle_web_ui
+from e2e.labkit import Browser, Lab, await_idle_web_ui, step_folder, step_of
 from lab_workload.row import ROWS_DIRECTORY
 
 pytestmark = pytest.mark.lab("standard")
 
-FILES = {
-    *("run.json", "steps.json", "requests.parquet", "metrics.parquet", "stages.parquet", "spans.parquet", "audit.json"),
-    *("report.html", "summary.md", "summary.csv", "summary.json"),
+FILES = {"run.json", "steps", "workloads", "report.html", "summary.md", "summary.csv", "summary.json"}
+FILES_OF_STEP = {
+    *("step.json", "environment.json", "audit.json"),
+    *("requests.parquet", "metrics.parquet", "stages.parquet", "spans.parquet"),
 }
 LOAD_SECONDS_MAX = 60.0
 SHOWN_SECONDS_MAX = 60.0
@@ -68,11 +69,6 @@ def await_requests(locust: httpx.Client, count: int) -> None:
         time.sleep(0.5)
 
 
-def step_of(run: Path) -> dict[str, Any]:
-    step: dict[str, Any] = json.loads((run / "steps.json").read_text())["steps"][0]
-    return step
-
-
 def test_a_load_from_the_browser_ends_as_a_report_by_one_command(lab: Lab, browser: Browser) -> None:
     seen = browser.run("start_run.py", "http://locust:8089", "/shared", network=lab.network)
     assert {"workload", "node", "counterparty", "setParameters"} <= set(seen["fields"])
@@ -90,16 +86,17 @@ def test_a_load_from_the_browser_ends_as_a_report_by_one_command(lab: Lab, brows
     run = lab.results()[-1]
     assert run.name.endswith("-web-iou")
     assert {path.name for path in run.iterdir()} == FILES
+    assert {path.name for path in step_folder(run).iterdir()} == FILES_OF_STEP
     manifest, step = json.loads((run / "run.json").read_text()), step_of(run)
     assert manifest["web_ui"] == load["run"]
     assert (step["load"]["users"], step["load"]["overrides"]) == (2, {"iouValue": "7"})
     counts = step["counts"]
-    assert counts["generator"] == polars.read_parquet(run / "requests.parquet").height >= 5
+    assert counts["generator"] == polars.read_parquet(step_folder(run) / "requests.parquet").height >= 5
     assert counts["bridge"] == counts["node"] == counts["generator"]
     assert {check["missing"] for check in counts["transactions"]} == {0}
-    assert polars.read_parquet(run / "metrics.parquet").height
+    assert polars.read_parquet(step_folder(run) / "metrics.parquet").height
     assert step["validity"]["valid"]
-    assert json.loads((run / "audit.json").read_text())["audits"]["1"]["verdict"] == "passed"
+    assert json.loads((step_folder(run) / "audit.json").read_text())["verdict"] == "passed"
     assert load["run"] not in [one["run"] for one in loads(lab)]
     assert re.search(rf"{run.name} +run, web UI ", lab.succeed("list").stdout)
     assert load["run"] not in lab.inside("locust", f"ls {ROWS_DIRECTORY}")

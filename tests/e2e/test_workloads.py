@@ -8,7 +8,7 @@ import pytest
 from corda_lab.paths import ROOT
 from corda_lab.results import audits
 from corda_lab.workloads.resolve import read_workload
-from e2e.labkit import Lab
+from e2e.labkit import Lab, step_folder
 
 pytestmark = pytest.mark.lab("standard")
 
@@ -66,14 +66,14 @@ def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
         if step["requests"]["ok"]:
             assert table["bridge_flow_ms_mean"] < table["request_ms_mean"]
     if workers:
-        assert polars.read_parquet(lab.results()[-1] / "requests.parquet")["worker"].n_unique() == 2
+        assert polars.read_parquet(step_folder(lab.results()[-1]) / "requests.parquet")["worker"].n_unique() == 2
     assert_traces_are_whole(lab.results()[-1])
 
 
 def assert_traces_are_whole(run: Path) -> None:
     """Check that every request has the spans of its flow, and every span but those of a request's begin its parent."""
-    requests = polars.read_parquet(run / "requests.parquet")
-    spans = polars.read_parquet(run / "spans.parquet")
+    requests = polars.read_parquet(step_folder(run) / "requests.parquet")
+    spans = polars.read_parquet(step_folder(run) / "spans.parquet")
     assert set(requests["flow_id"]) <= set(spans["flow_id"].drop_nulls())
     known = {*spans.select("trace_id", "span_id").iter_rows(), *((trace, trace[16:]) for trace in requests["trace_id"])}
     parents = spans.filter(polars.col("trace_id").is_in(requests["trace_id"].implode())).select("trace_id", "parent_id")

@@ -32,11 +32,10 @@ from corda_lab.knobs.shape import KNOBS
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, WORKLOADS
 from corda_lab.report import unfinished
-from corda_lab.results import evidence, files, folders, stored
-from corda_lab.results.evidence import LoadFile
-from corda_lab.results.files import Measured
+from corda_lab.results import store, stored
 from corda_lab.results.manifest import Environment, GitState, Host, Versions
-from corda_lab.results.stored import StoredRun
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import StepFile, StoredRun
 from corda_lab.results.sweep import SearchOutcome
 from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
@@ -60,6 +59,7 @@ from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
 
 Values = Iterator[Value]
+IDENTITY = "20260102T030405Z-golden"
 NODES = ("Notary", "PartyA", "PartyB", "PartyC")
 ROW_TEXTS = ("flow_id", "flow", "role", "node", "tx_id", "outcome")
 ROW_TIMES = ("created_at", "started_at", "ended_at", "notarised_at", "recorded_at")
@@ -206,7 +206,7 @@ def _measured(one: Case, step: int, options: Load, variables: Mapping[str, str])
     if "conditioning" not in read:
         return measured
     before = ConditioningEntry(workload=options.workload, load=options, **read["conditioning"])
-    return measured.after(before, "")
+    return measured.after(before)
 
 
 @contextmanager
@@ -214,8 +214,8 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
     options = TypeAdapter(Load).validate_python(one.content["load"])
     measured = _measured(one, 1, options, {})
     with tempfile.TemporaryDirectory() as folder:
-        files.write_run(Path(folder), files.single("20260102T030405Z-golden", measured, options), [measured])
-        yield stored.read(Path(folder))
+        manifest = store.manifest(IDENTITY, load=options)
+        yield stored.read(store.write_run(manifest, [measured], results=Path(folder)))
 
 
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
@@ -246,14 +246,9 @@ def _all_steps(one: Case) -> tuple[SweepFile, list[PlannedStep], list[Measured],
 def _stored_sweep(
     file: SweepFile, steps: Sequence[Measured], outcomes: dict[str, SearchOutcome]
 ) -> Iterator[StoredRun]:
-    manifest = files.run_manifest(
-        "20260102T030405Z-golden", steps, sweep=file.entry(outcomes), phases={}, command="golden"
-    )
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
-        files.write_run(folder, manifest, steps)
-        yield stored.read(folder)
+    manifest = store.manifest(IDENTITY, sweep=file.entry(outcomes), command="golden")
+    with tempfile.TemporaryDirectory() as folder:
+        yield stored.read(store.write_run(manifest, steps, {"sweep.yaml": file.text}, results=Path(folder)))
 
 
 # From a stored run to named values.
@@ -310,12 +305,11 @@ def interrupted_values(name: str, *, steps: int) -> Values:
     with tempfile.TemporaryDirectory() as folder:
         kept = kept_sweeps.begin(file, load_settings(ENV_FILE, {}), results_folder=Path(folder))
         for step, own in zip(planned[:steps], all_measured, strict=False):
-            kept.keep(step, own)
+            store.keep(kept.new_step(step), own)
         again = kept_sweeps.find(None, results_folder=Path(folder))
         for step in again.steps:
-            yield Value(f"step {step.index}", "is_done", "", again.has(step))
-        measured = [again.read(step) for step in again.steps if again.has(step)]
-    with _stored_sweep(file, measured, {}) as run:
+            yield Value(f"step {step.index}", "is_done", "", again.entry(step) is not None)
+        run = stored.read(again.folder)
         for entry in run.steps:
             yield from _step_values(entry)
         yield from _analysis(run)
@@ -324,25 +318,28 @@ def interrupted_values(name: str, *, steps: int) -> Values:
 def unfinished_values(one: Case) -> Values:
     """A load that failed or was interrupted: what is known of it from its rows."""
     content = one.content
-    load = LoadFile(
-        id=content["id"],
-        command="golden",
-        began_at=content["began_at"],
-        workload="iou",
-        options=TypeAdapter(Load).validate_python(content["load"]),
+    options = TypeAdapter(Load).validate_python(content["load"])
+    plan = Plan(
+        identity=content["id"],
+        load=options,
+        workload_text="workload: iou\n",
+        starters=(),
         subject=TypeAdapter(Subject).validate_python(one.load(1)["subject"]),
+        seconds=options.total_seconds,
     )
+    step = StepFile(index=1, key="run", began_at=content["began_at"])
     with tempfile.TemporaryDirectory() as results:
-        folder = folders.unfinished_folder(results=Path(results)) / load.id
-        evidence.begin(folder, load, "workload: iou\n", _environment(content["lab"], {}))
+        run = store.begin(store.manifest(content["id"], load=options, command="golden"), results=Path(results))
+        folder = store.new_step(run, step.index, step.key)
+        store.begin_step(folder, step, plan, _environment(content["lab"], {}))
         requests = one.table("requests", 1)
         assert requests is not None
-        requests.write_ndjson(folder / evidence.ROWS / f"{load.id}.ndjson")
-        (killed,) = evidence.unfinished_runs(results=Path(results))
-        kept = evidence.count_rows(evidence.rows_files(folder))
-        evidence.end(folder, content["ended"]["outcome"], "golden", rows=kept)
-        (listed,) = evidence.unfinished_runs(results=Path(results))
-        report = unfinished.report(folder)
+        requests.write_ndjson(folder / stored.EVIDENCE / f"{plan.identity}.ndjson")
+        (killed,) = stored.unfinished(results=Path(results))
+        state, kept = content["ended"]["outcome"], store.count_rows(folder)
+        store.end_step(folder, step.model_copy(update={"state": state, "why": "golden", "rows": kept}))
+        (listed,) = stored.unfinished(results=Path(results))
+        report = unfinished.report(run)
     yield Value("list if killed", "state", "", killed.state)
     yield Value("list", "state", "", listed.state)
     yield Value("list", "rows", "", listed.rows)
@@ -380,7 +377,7 @@ def _of(place: str, metric: str, value: Any) -> Values:
 def _plan(file: SweepFile, step: PlannedStep) -> Values:
     place = f"plan {step.index}"
     yield Value(place, "repeat", "", step.repeat)
-    yield Value(place, "phase", "", step.phase)
+    yield Value(place, "phase", "", step.kind)
     yield Value(place, "seed", "", step.load.seed)
     for name, value in {**step.point, **_asked(file, step)}.items():
         yield Value(place, "asked", name, value if isinstance(value, int | float | str) else json.dumps(value))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from corda_lab.lab.environment import read_environment
 from corda_lab.lab.lab import Lab
-from corda_lab.results import files, folders
-from corda_lab.runs import preflight
-from corda_lab.runs.execute import Observation, observe
-from corda_lab.runs.recording import recorded, store
+from corda_lab.results import store
+from corda_lab.results.stored import RUN_STEP
+from corda_lab.runs import preflight, recording
+from corda_lab.runs.execute import Observation, finish, observe
 from corda_lab.steps.build import build_step
 from corda_lab.steps.entry import StepEntry
 from lab_workload.load import Load
@@ -78,12 +78,15 @@ def _measure_load(lab: Lab, options: Load) -> tuple[Observation, StepEntry]:
     run = preflight.prepare(options)
     planned = preflight.plan_on(lab.bridge.nodes(), run, lab.settings, lab, lab.bridge)
     environment = read_environment(lab)
-    with recorded(folders.unfinished_folder(results=RESULTS) / run.identity) as recording:
-        recording.begin(lab, planned, environment)
-        seen = observe(lab, planned, environment, recording)
-        measured = seen.measured()
-        store(files.single(run.identity, measured, run.options), measured, results=RESULTS)
-    folders.remove_unfinished(recording.folder)
+    manifest = store.manifest(run.identity, load=run.options)
+    with recording.begun(manifest, results=RESULTS) as folder:
+        place = store.new_step(folder, RUN_STEP.index, RUN_STEP.key)
+        with recording.recorded(place) as record:
+            record.begin(lab, planned, environment)
+            seen = observe(lab, planned, environment, record)
+            measured = seen.measured()
+            recording.keep(place, measured)
+        finish(folder, manifest)
     return seen, measured.step
 
 

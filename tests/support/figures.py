@@ -6,7 +6,6 @@ Only the lab is replaced. The sweep is read, planned, judged, stored and turned 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from corda_lab.figures.figure import Figure, read_figure
 from corda_lab.figures.repeats import Repeat
@@ -17,6 +16,7 @@ from corda_lab.steps.entry import CalibrationEntry
 from corda_lab.sweeps import command
 from corda_lab.sweeps.command import SweepRequest
 from support import simulation
+from support.runs import step_file, steps_of
 from support.sweeps import SimulatedSweep, store_file
 
 SWEEP = """\
@@ -129,21 +129,22 @@ class SimulatedLab:
         """Finish an unfinished sweep, which is then gone."""
         assert request.file is not None
         self.resumed.append(request.file)
-        folders.remove_unfinished(self.results / folders.UNFINISHED / request.file)
+        folders.remove(self.results / request.file)
         return self.begin(replace(request, file=str(self.sweep)), settings)
 
 
 def calibrate(run: Path, moved: Mapping[int, float]) -> None:
     """Give the steps of a stored run calibrations that move in the middle of a repeat, by its number, if at all."""
-    content: dict[str, Any] = folders.read_json(run / "steps.json")
-    for step in content["steps"]:
-        own = [one for one in content["steps"] if one["repeat"] == step["repeat"]]
+    content = steps_of(run)
+    for step in content:
+        own = [one for one in content if one["repeat"] == step["repeat"]]
         number = sorted(own, key=lambda one: one["window"]["load_started_at"]).index(step)
         factor = moved.get(step["repeat"], 1.0)
         before, after = (4.0 * (factor if reading >= len(own) else 1.0) for reading in (2 * number, 2 * number + 1))
         entry = CalibrationEntry(work="zlib", before={0: before, 1: before}, after={0: after, 1: after})
         step["calibration"] = entry.model_dump(mode="json")
-    folders.write_json(run / "steps.json", content)
+    for step in content:
+        folders.write_json(step_file(run, step["index"]), step)
 
 
 def stored_run(results: Path, folder: Path, *, quick: bool = False, system: SimulatedSweep | None = None) -> StoredRun:

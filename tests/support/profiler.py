@@ -7,9 +7,10 @@ import pytest
 
 from corda_lab.lab.docker import Container
 from corda_lab.profile.jvm import Jvm
-from corda_lab.results import profiles
+from corda_lab.results import folders, profiles
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile, Unit
+from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, Unit
+from corda_lab.results.stored import PROFILES
 from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
@@ -74,10 +75,14 @@ def profile_of(node: str = "PartyA", *, components: int = 12) -> Profile:
     )
 
 
-def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0) -> TakenProfile:
+def taken_in(folder: Path, node: str = "PartyA", *, began_at: float = 0.0) -> ProfileEntry:
     """A profile of 30 seconds whose files are in a folder."""
     (folder / profiles.FOLDER).mkdir(parents=True, exist_ok=True)
     profile = profile_of(node)
     path = profiles.write(folder / profiles.FOLDER, profile, "<html>a flame graph</html>", f"{STACKS}\n")
-    entry = ProfileEntry(node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0)
-    return TakenProfile(folder, entry)
+    return ProfileEntry(node=node, file=str(path.relative_to(folder)), began_at=began_at, seconds=30.0)
+
+
+def write_profiles(step: Path, entries: Sequence[ProfileEntry]) -> None:
+    """Store what was profiled under the load of a step, whose folder has the files."""
+    folders.write_json(step / PROFILES, [entry.model_dump(mode="json") for entry in entries])

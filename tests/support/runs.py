@@ -1,7 +1,7 @@
 """A plan, and a simulated run that is stored as a real one, for tests."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,11 @@ import polars as pl
 
 from corda_lab.knobs.shape import KNOBS
 from corda_lab.paths import WORKLOADS
-from corda_lab.results import files, folders
+from corda_lab.results import folders
+from corda_lab.results import store as run_store
+from corda_lab.results.audits import AUDIT_FILE, Audit
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
+from corda_lab.results.store import Measured
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
 from corda_lab.steps.counts import Counts
@@ -102,7 +105,7 @@ def measured_of(
     counted: Counts | None = None,
     with_stages: bool = True,
     warm_up: WarmUp | None = None,
-) -> files.Measured:
+) -> Measured:
     """The measurements of a simulated load. ``folder`` gets its files.
 
     ``warm_up`` is the end of the warm-up that was found while it ran, if it was ended for that.
@@ -129,7 +132,7 @@ def measured_of(
     entry = build.build_step(plan, seen)
     use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
     entry = entry.updated(resources=use)
-    return files.Measured(
+    return Measured(
         entry,
         frame,
         metrics,
@@ -156,10 +159,10 @@ def copy_of(key: str, identity: str, make: Callable[[Path], Path], *, results: P
         with tempfile.TemporaryDirectory() as folder:
             made = make(Path(folder))
             _CONTENTS[key] = {path.relative_to(made): path.read_bytes() for path in made.rglob("*") if path.is_file()}
-    with folders.new_run(identity, results=results) as run_folder:
-        for path, content in _CONTENTS[key].items():
-            (run_folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (run_folder / path).write_bytes(content)
+    for path, content in _CONTENTS[key].items():
+        (results / identity / path).parent.mkdir(parents=True, exist_ok=True)
+        (results / identity / path).write_bytes(content)
+    folders.point_latest(results / identity)
     return results / identity
 
 
@@ -175,7 +178,31 @@ def store(
 ) -> Path:
     """Store a simulated run like a real one, without its report, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
-    results = folder / "results"
-    with folders.new_run(plan.identity, results=results) as run_folder:
-        files.write_run(run_folder, files.single(plan.identity, measured, plan.load), [measured])
-    return results / plan.identity
+    return run_store.write_run(
+        run_store.manifest(plan.identity, load=plan.load), [measured], results=folder / "results"
+    )
+
+
+def step_file(run: Path, index: int = 1) -> Path:
+    """The ``step.json`` of a step of a stored run."""
+    (path,) = run.glob(f"steps/{index:04d}-*/step.json")
+    return path
+
+
+def steps_of(run: Path) -> list[dict[str, Any]]:
+    """The contents of the ``step.json`` of all steps of a stored run."""
+    return [folders.read_object(path) for path in sorted(run.glob("steps/*/step.json"))]
+
+
+def write_audits(run: Path, audits: Mapping[int, Audit]) -> None:
+    """Store the audits of the steps of a stored run, by their index."""
+    for index, audit in audits.items():
+        folders.write_json(step_file(run, index).with_name(AUDIT_FILE), audit.model_dump(mode="json"))
+
+
+def change_steps(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the contents of the ``step.json`` of all steps of a stored run."""
+    for path in sorted(run.glob("steps/*/step.json")):
+        content = folders.read_object(path)
+        change(content)
+        folders.write_json(path, content)

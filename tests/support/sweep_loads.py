@@ -11,15 +11,16 @@ from corda_lab.errors import LabError
 from corda_lab.lab import lifecycle, shape
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import LoadFile
-from corda_lab.results.files import Measured
+from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import conditioning, execute
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import OUTSTANDING_MAX, PreparedRun
 from corda_lab.runs.recording import Recording
-from corda_lab.sweeps import lab, store
+from corda_lab.steps.entry import ConditioningEntry
+from corda_lab.sweeps import lab
+from corda_lab.sweeps import store as sweeps_store
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.run import Runner
 from lab_workload.load import Load
@@ -31,7 +32,6 @@ from support.sweep_files import written
 
 SETTINGS = load_settings(ENV_FILE, {"PROMETHEUS_PORT": "1"})
 """No Prometheus has this port, so none is asked."""
-CONDITIONING_TEXT = "flow: Conditioning\n"
 SIMULATED = simulation.closed_rows(2, 5, simulation.fixed(0.05))
 GONE = "the bridge cannot reach PartyA"
 
@@ -56,13 +56,14 @@ class Loads:
         self.changes = [{"throughput_per_second": value} for value in values]
 
 
-def leave_evidence(folder: Path) -> None:
+def leave_evidence(folder: Path, workload: str = "iou") -> None:
     """Leave what a load leaves whose lab ended: what was asked for, and the rows until then."""
-    options = Load(workload="iou")
-    subject = plan_of(options).subject
-    load = LoadFile(id="x", command="x", began_at=folders.now(), workload="iou", options=options, subject=subject)
-    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
-    simulation.write_rows(folder / evidence.ROWS / "x.ndjson", SIMULATED)
+    index, _, key = folder.name.partition("-")
+    plan = plan_of(Load(workload="iou"))
+    plan = plan.model_copy(update={"load": plan.load.updated(workload=workload)})
+    step = StepFile(index=int(index), key=key, state="failed", began_at=folders.now())
+    store.begin_step(folder, step, plan, ENVIRONMENT)
+    simulation.write_rows(folder / stored.EVIDENCE / "x.ndjson", SIMULATED)
 
 
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
@@ -78,7 +79,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
     loads = Loads()
 
     def measure(
-        run: PreparedRun, _: object, recorded: Recording, __: Environment, conditioned: Conditioned | None
+        run: PreparedRun, _: object, recorded: Recording, __: Environment, conditioned: ConditioningEntry | None
     ) -> Measured:
         loads.done.append(f"{run.options.users} users")
         loads.rates.append(run.options.rate)
@@ -87,16 +88,16 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loads:
             raise loads.errors.pop()
         step = changed(sample.step, loads.changes.pop(0)) if loads.changes else sample.step
         measured = sample.with_step(step)
-        return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
+        return measured if conditioned is None else measured.after(conditioned)
 
-    def condition(run: PreparedRun, _: object, folder: Path, __: Environment) -> Conditioned:
+    def condition(run: PreparedRun, _: object, folder: Path, __: Environment, ___: int) -> ConditioningEntry:
         loads.done.append("condition")
         loads.options.append(run.options)
-        leave_evidence(folder)
+        leave_evidence(folder, run.workload.name)
         if loads.conditioning_errors:
             raise loads.conditioning_errors.pop()
         entry = sweeps.conditioning_before(sample.step, steady=True)
-        return Conditioned(entry.model_copy(update={"workload": run.workload.name}), CONDITIONING_TEXT)
+        return entry.model_copy(update={"workload": run.workload.name})
 
     def start(*_: object) -> None:
         loads.done.append("start")
@@ -132,13 +133,12 @@ exit 0"""
 def begin(folder: Path, text: str) -> Runner:
     """Begin a sweep, of which no step has run."""
     sweep = written(folder, text)
-    return runner_of(store.begin(sweep, SETTINGS, results_folder=folder / "results"))
+    return runner_of(sweeps_store.begin(sweep, SETTINGS, results_folder=folder / "results"))
 
 
-def runner_of(kept: store.Unfinished) -> Runner:
+def runner_of(kept: sweeps_store.Unfinished) -> Runner:
     """A runner as one that resumes the sweep has it."""
-    sweep = kept.sweep()
-    return Runner(sweep, kept, Lab(SETTINGS, Machine(None), fresh=sweep.fields.fresh))
+    return Runner(kept, Lab(SETTINGS, Machine(None), fresh=kept.sweep.fields.fresh))
 
 
 def heap_exhausted(folder: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ import yaml
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.paths import WORKLOADS
-from corda_lab.results import files, folders
-from corda_lab.results.files import Measured
+from corda_lab.results import folders, store
 from corda_lab.results.manifest import Environment
+from corda_lab.results.store import Measured
 from corda_lab.results.sweep import QUICK_REPEATS_MIN, SearchOutcome, SweepFields
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
@@ -439,7 +439,7 @@ class Simulator:
         found = build(self.sweep, self.file.fields, planned, self.origin)
         if planned.index in self.sweep.conditioned:
             steady = self.sweep.conditioned[planned.index]
-            found = found.after(conditioning_before(found.step, steady=steady), "")
+            found = found.after(conditioning_before(found.step, steady=steady))
         self.measured.append(found)
         self.origin = found.step.window.load_ended_at + GAP_SECONDS
         return found
@@ -493,14 +493,7 @@ def store_file(
     """
     simulator = Simulator(sweep, file, origin)
     outcomes = run_all(simulator)
-    manifest = files.run_manifest(
-        sweep.identity,
-        simulator.measured,
-        sweep=file.entry(outcomes),
-        phases={"Checking the sweep": 1.0},
-        command=f"scripts/lab sweep configs/sweeps/{file.name}.yaml",
-    )
-    with folders.new_run(sweep.identity, results=results_folder) as run_folder:
-        (run_folder / "sweep.yaml").write_text(file.text, encoding="utf-8")
-        files.write_run(run_folder, manifest, simulator.measured)
-    return results_folder / sweep.identity
+    command = f"scripts/lab sweep configs/sweeps/{file.name}.yaml"
+    manifest = store.manifest(sweep.identity, sweep=file.entry(outcomes), command=command)
+    manifest = manifest.model_copy(update={"phases_seconds": {"Checking the sweep": 1.0}})
+    return store.write_run(manifest, simulator.measured, {"sweep.yaml": file.text}, results=results_folder)

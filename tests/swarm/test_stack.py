@@ -315,7 +315,7 @@ def test_a_host_that_is_lost_during_a_load_ends_it_with_its_name(
     with pytest.raises(LabError, match="two: its engine does not answer"):
         measured("iou", settings)
     monkeypatch.undo()
-    assert any(file.stat().st_size for file in results.glob("unfinished/*/rows/*.ndjson")), "those of the others"
+    assert any(file.stat().st_size for file in results.glob("*/steps/*/evidence/*.ndjson")), "those of the others"
 
 
 def rows_are_written() -> bool:

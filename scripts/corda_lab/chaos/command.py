@@ -10,9 +10,7 @@ from corda_lab.errors import LabError, reason_of
 from corda_lab.faults import inject
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import LoadFile
-from corda_lab.results.manifest import Manifest
+from corda_lab.results import folders, stored
 from corda_lab.runs import preflight
 from corda_lab.runs.running import deployed
 from corda_lab.text import ui
@@ -35,17 +33,15 @@ def make(load: Load, settings: Settings, *, trials: int, faults: int, kinds: str
 
 def replay(identity: str, settings: Settings) -> bool:
     """Make the trial of a run again, with or without results. Returns whether it passed. Raises LabError."""
-    folder = evidence.find(identity) or folders.find_run(identity)
+    unfinished = folders.find_unfinished(identity)
+    folder = unfinished[-1] if unfinished else folders.find_run(identity)
     return run([load_of(folder)], deployed(settings))
 
 
 def load_of(folder: Path) -> Load:
     """The load of a run with faults. Raises LabError if it has none, or is a sweep."""
-    if (folder / evidence.LOAD).is_file():
-        load = folders.read_model(folder / evidence.LOAD, LoadFile).options
-    elif (of_run := folders.read_model(folder / "run.json", Manifest).load) is not None:
-        load = of_run
-    else:
+    load = stored.read_manifest(folder).load
+    if load is None:
         raise LabError(f"{folder.name} is a sweep, whose faults are in its file", "Repeat the sweep, or name a run.")
     if not load.faults:
         raise LabError(f"{folder.name}: the run has no faults", "Choose one that `scripts/lab chaos` has made.")

@@ -22,7 +22,7 @@ from corda_lab.faults.inject import TOO_LATE
 from corda_lab.faults.model import FaultEntries, FaultEntry
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.results import evidence, folders, stored
+from corda_lab.results import folders, store, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.manifest import CLOCKS_APART_SECONDS_MAX
 from corda_lab.runs import execute, faulty, unknown
@@ -153,11 +153,11 @@ def make(lab: Lab, subject: Subject, options: Load) -> Trial:
 
 def run_load(options: Load, settings: Settings) -> tuple[Path | None, str | None]:
     """Run a load. Returns the folder of its run; or that of its evidence, with the reason why there is no run."""
-    before = {path.name for path in folders.unfinished_folders()}
+    before = folders.unfinished_runs()
     try:
         folder, _ = execute.execute(options, settings)
     except LabError as error:
-        left = [path for path in folders.unfinished_folders() if path.name not in before]
+        left = [path for path in folders.unfinished_runs() if path not in before]
         return (left[-1] if left else None), " ".join(error.message.split())
     return folder, None
 
@@ -181,18 +181,20 @@ def judge_run(trial: Trial, folder: Path) -> None:
 
 def judge_rows(trial: Trial, folder: Path, lab: Lab, subject: Subject, users: int) -> None:
     """Enter what is known of a load without results: ask its nodes about open flows, and audit. Raises LabError."""
-    if (folder / folders.FAULTS).is_file():
+    place, step = list(stored.read_steps(folder).items())[-1]
+    made = place / stored.EVIDENCE / faulty.FAULTS
+    if made.is_file():
         # A load that has ended before its begin has none.
-        trial.faults = folders.read_model(folder / folders.FAULTS, FaultEntries).root
+        trial.faults = folders.read_model(made, FaultEntries).root
     with silent():
         settled = faulty.settle(lab)
     if not settled.is_at_rest:
         # Flows would be missing that nothing has lost.
         raise LabError("flows were still in flight when their nodes had been started again, so nothing was audited")
     trial.restarted = settled.restarted
-    if evidence.ended(folder).rows is None:
+    if step.rows is None:
         trial.problems.append("the rows of the run were not collected")
-    paths = evidence.rows_files(folder)
+    paths = store.rows_files(place)
     written = rows.read_rows(paths) if paths else pl.DataFrame(schema={**rows.ROW_SCHEMA, **COLUMNS})
     requests = with_answers(written, ask(written, lab.bridge, subject, users))
     if requests.height:

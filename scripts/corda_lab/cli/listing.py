@@ -8,10 +8,8 @@ from rich.table import Table
 from corda_lab.analysis import listing
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli.options import JsonOption
-from corda_lab.results import evidence
-from corda_lab.results import folders as results
-from corda_lab.results.evidence import UnfinishedRun
-from corda_lab.results.folders import UnfinishedSweep
+from corda_lab.results import stored
+from corda_lab.results.stored import UnfinishedRun
 from corda_lab.runs import by_hand
 from corda_lab.runs.by_hand import HandLoad
 from corda_lab.text import tables, ui
@@ -27,46 +25,38 @@ def list_runs(as_json: JsonOption = False) -> None:
     Example: `scripts/lab list`
     """
     summaries = listing.summaries()
-    runs, sweeps = evidence.unfinished_runs(), results.unfinished()
+    unfinished = stored.unfinished()
     found = by_hand.here()
     if as_json:
         loads = [load.listed(number) for number, load in enumerate(found, start=1)]
-        ui.print_json([*(one.model_dump() for one in (*summaries, *runs, *sweeps)), *loads])
+        ui.print_json([*(one.model_dump() for one in (*summaries, *unfinished)), *loads])
         return
-    if not summaries and not runs and not sweeps and not found:
+    if not summaries and not unfinished and not found:
         ui.say("There is no run yet. Start one with `scripts/lab run iou`.")
         return
     if summaries:
         tables.show(_table_of_runs(summaries))
     if any(isinstance(one, listing.RunSummary) and not one.valid for one in summaries):
         ui.say("* no step is valid, so the values show nothing about the system")
-    for run in runs:
+    for run in unfinished:
         style = {"in progress": None, "failed": "red", "interrupted": "yellow"}[run.state]
-        ui.say(_unfinished_words(run), style)
-    _show_unfinished_sweeps(sweeps)
+        ui.say(_unfinished_words(run), "red" if run.damaged else style)
     _show_loads(found)
 
 
-def _show_unfinished_sweeps(sweeps: Sequence[UnfinishedSweep]) -> None:
-    for sweep in sweeps:
-        if sweep.state == "in progress":
-            ui.say(f"in progress: {sweep.run}, {sweep.steps} steps are complete")
-            continue
-        if sweep.damaged:
-            ui.say(f"unfinished: {sweep.run}, cannot be resumed: {sweep.damaged}", "red")
-            continue
-        # A search does not know its steps in advance.
-        planned = f" of {sweep.steps_planned}" if sweep.steps_planned else ""
-        words = f"{sweep.run}, {sweep.steps}{planned} steps; continue with `scripts/lab sweep resume`"
-        ui.say(f"unfinished: {words}", "yellow")
-
-
 def _unfinished_words(run: UnfinishedRun) -> str:
-    """Describe a run without results in one line of ``lab list``."""
+    """Describe a run or a sweep without results in one line of ``lab list``."""
+    # A search does not know its steps in advance.
+    planned = f" of {run.steps_planned}" if run.steps_planned else ""
+    steps = f", {run.steps}{planned} steps are complete" if run.kind == "sweep" else ""
     if run.state == "in progress":
-        return f"in progress: {run.run}"
+        return f"in progress: {run.run}{steps}"
+    if run.damaged:
+        return f"{run.state}: {run.run}, cannot be read: {run.damaged}"
+    if run.kind == "sweep":
+        return f"{run.state}: {run.run}{steps}; continue with `scripts/lab sweep resume`"
     kept = "its rows may still be in the lab's volume" if run.rows is None else plural(run.rows, "row")
-    return f"{run.state}: {run.run}, {run.damaged or run.reason}; {kept}; see `scripts/lab report {run.run}`"
+    return f"{run.state}: {run.run}, {run.why}; {kept}; see `scripts/lab report {run.run}`"
 
 
 def _table_of_runs(summaries: Sequence[RunSummary | DamagedRun]) -> Table:

@@ -13,7 +13,7 @@ from corda_lab.lab import lock, project
 from corda_lab.lab.settings import load_settings
 from corda_lab.report import drawing, page, unfinished
 from corda_lab.results import folders, stored
-from corda_lab.runs import by_hand_run
+from corda_lab.runs import by_hand_run, execute
 from corda_lab.runs.by_hand_run import Made
 from corda_lab.text import ui
 from corda_lab.text.durations import parse_duration
@@ -42,8 +42,10 @@ def report(
     except LabError:
         if (found := unfinished.find(run_name)) is None:
             raise
-        _show_unfinished(found, as_json)
-        return
+        if not unfinished.lacks_report(found):
+            _show_unfinished(found, as_json)
+            return
+        folder = execute.finish(found, stored.read_manifest(found))
     path = page.render(folder)
     drawn = drawing.write(page.printed_charts(stored.read(folder)), charts) if charts else []
     if as_json:

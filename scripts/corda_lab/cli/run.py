@@ -111,7 +111,7 @@ def run(
     """Run a workload against the lab, and store its rows, metrics, values and report in results/.
 
     Exit status 0 if no request failed and the counts agree, otherwise 1. The rows of a run that fails or is interrupted
-    are kept in results/unfinished/; see `scripts/lab list`.
+    are kept in the folder of the run; see `scripts/lab list`.
 
     Nodes that have just been started become faster for some minutes. --condition waits for that.
 

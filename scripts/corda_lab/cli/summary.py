@@ -6,9 +6,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from corda_lab.cli.audit import verdict_words
-from corda_lab.results import audits, profiles
-from corda_lab.results.folders import read_model
-from corda_lab.results.manifest import Manifest
+from corda_lab.results import audits, profiles, stored
 from corda_lab.steps.build import conditioning_words, warm_up_words
 from corda_lab.steps.bursts import clocks_of
 from corda_lab.steps.entry import StepEntry
@@ -77,7 +75,7 @@ def _show_audit(folder: Path) -> None:
 
 def _show_profiles(folder: Path) -> None:
     """Print the largest components of each profile, and where its flame graph is."""
-    for entry in read_model(folder / "run.json", Manifest).profiles:
+    for entry in stored.read(folder).manifest.profiles:
         found = profiles.read(folder, entry)
         if found is None or entry.file is None:
             line("profile", escape(f"{entry.node}: failed: {entry.problem}"))

@@ -4,13 +4,12 @@ Both presets write the same lines: ``[LEVEL] time [thread] logger - message {con
 of an exception. The context is Log4j's thread context. While a flow runs on a thread, it has the id of the flow
 (``flow-id``), and the client id of the request (``client_id``) if there was one.
 
-A run of one step keeps logs in ``logs/``, a sweep in ``logs/<step>/``: files, and ``logs.json`` with their errors. A
-file has the time of the load only, at most ``BYTES_MAX`` of it, without secrets, and is compressed if it is large.
+A step keeps logs in ``logs/``: files, and ``logs.json`` with their errors. A file has only the time of the load,
+without secrets, at most ``BYTES_MAX`` of it, and is compressed if it is large.
 """
 
 import gzip
 import re
-import shutil
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 
 from corda_lab.errors import LabError
 from corda_lab.results import folders
+from corda_lab.text.words import plural
 from lab_workload.error_text import without_values
 
 FOLDER = "logs"
@@ -288,21 +288,11 @@ def read_index(folder: Path) -> KeptLogs | None:
     return folders.read_model(path, KeptLogs) if folders.has_file(path) else None
 
 
-def copy(source: Path, target: Path) -> None:
-    """Copy a folder with logs. That of a step that broke has been set aside with the rest of its evidence."""
-    if source.is_dir():
-        shutil.copytree(source, target)
-
-
 def of_run(folder: Path) -> Iterator[tuple[int, Path, KeptLogs]]:
     """The logs that are kept with a run: the index of the step, their folder, and what they are. Raises LabError."""
-    logs = folder / FOLDER
-    if (kept := read_index(logs)) is not None:
-        yield 1, logs, kept
-    steps = sorted(path for path in logs.iterdir() if path.name.isdecimal()) if folders.has_folder(logs) else []
-    for step in steps:
-        if (kept := read_index(step)) is not None:
-            yield int(step.name), step, kept
+    for logs in sorted(folder.glob(f"steps/*/{FOLDER}")):
+        if (kept := read_index(logs)) is not None:
+            yield int(logs.parent.name.partition("-")[0]), logs, kept
 
 
 @dataclass(frozen=True)
@@ -343,4 +333,4 @@ def lines(folder: Path) -> list[str]:
     if kept is None:
         return []
     most = [f"{kind.count:,} × {file.log.node} {kind.level} {kind.words}" for file, kind in kept.errors[:3]]
-    return [f"{len(kept.files)} in {folder / FOLDER}", *most]
+    return [f"{plural(len(kept.files), 'file')}: {', '.join(file.path for file in kept.files)}", *most]

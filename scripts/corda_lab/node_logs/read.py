@@ -34,8 +34,8 @@ from corda_lab.node_logs.model import (
     keep_log,
     write_index,
 )
-from corda_lab.results.files import Measured
 from corda_lab.steps import validity
+from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.text import ui
 from corda_lab.text.redaction import Redactor, values_in
@@ -213,21 +213,20 @@ def errors_since(lab: Lab, since: float, *, seconds_max: float) -> list[tuple[st
     return most_frequent
 
 
-def with_logs(measured: Measured, lab: Lab, folder: Path) -> Measured:
-    """A copy of a step with the nodes' logs in ``folder``/logs, if they may say why it failed. Raises nothing."""
-    step = measured.step
+def keep_if_failed(step: StepEntry, lab: Lab, folder: Path) -> None:
+    """Store the nodes' logs in ``folder``/logs, if they may say why a step failed. Raises nothing."""
     if not validity.has_node_trouble(step):
-        return measured
+        return
     why = "; ".join(sentences([*step.verdict.reasons, *step.validity.reasons]))
     since, rest = step.window.load_started_at, step.window.load_ended_at + step.counts.rest_seconds
     with ui.phase("Keeping the logs of the nodes"):
-        return replace(measured, logs=keep(lab, folder, why, since=since, until=rest))
+        keep(lab, folder, why, since=since, until=rest)
 
 
-def keep(lab: Lab, folder: Path, why: str, *, since: float, until: float | None = None) -> Path | None:
+def keep(lab: Lab, folder: Path, why: str, *, since: float, until: float | None = None) -> None:
     """Store the logs of all nodes from a time to another (unix seconds; None is now) in ``folder``/logs.
 
-    Returns that folder; None if no node has logged anything. Never raises: what failed is more important than its logs.
+    Never raises: what failed is more important than its logs.
     """
     end = time.time() if until is None else until
     try:
@@ -235,14 +234,12 @@ def keep(lab: Lab, folder: Path, why: str, *, since: float, until: float | None 
     except Exception as error:
         # No defect here may hide why the load failed.
         ui.warn(f"the nodes' logs were not kept: {type(error).__name__}: {error}")
-        return None
+        return
     for node, problem in kept.missing.items():
         ui.warn(f"no log of {node}: {problem}")
-    if not kept.logs:
-        return None
-    errors = sum(log.error_count for log in kept.logs)
-    ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
-    return folder / FOLDER
+    if kept.logs:
+        errors = sum(log.error_count for log in kept.logs)
+        ui.note(f"kept the logs of {plural(len(kept.logs), 'node')}, with {plural(errors, 'error')}")
 
 
 def _keep(lab: Lab, folder: Path, why: str, since: float, until: float) -> KeptLogs:

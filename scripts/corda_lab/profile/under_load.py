@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from corda_lab.errors import LabError
@@ -19,7 +19,7 @@ from corda_lab.profile import asprof, jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import Event, TakenProfile
+from corda_lab.results.profiles import Event
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import ALL, INITIATORS
 from corda_lab.steps.reasons import Reason, reason
@@ -132,7 +132,7 @@ class Profiling:
             words = error.message if isinstance(error, LabError) else str(error)
             self.problems[session.jvm.node] = " ".join(words.split()).removeprefix(f"{session.jvm.node}: ")
 
-    def store(self, folder: Path) -> tuple[TakenProfile, ...]:
+    def store(self, folder: Path) -> tuple[ProfileEntry, ...]:
         """Read what was sampled, and write the files into ``profiles`` in this folder. Never raises LabError."""
         if not self.sessions:
             return ()
@@ -141,7 +141,7 @@ class Profiling:
         with ui.phase("Reading the profiles"):
             return tuple(self._stored(session, target) for session in self.sessions)
 
-    def _stored(self, session: Session, target: Path) -> TakenProfile:
+    def _stored(self, session: Session, target: Path) -> ProfileEntry:
         node, name = session.jvm.node, f"{session.jvm.node.lower()}-{session.event.value}"
         # Files in the container must not be left there.
         with interrupts.held_back():
@@ -153,8 +153,7 @@ class Profiling:
             file = f"{profiles.FOLDER}/{name}.html"
             ui.note(f"{node}: {session.seconds:.0f} s of CPU samples")
         seconds = round(session.seconds, 1)
-        entry = ProfileEntry(node=node, file=file, began_at=session.began_at, seconds=seconds, problem=problem)
-        return TakenProfile(target.parent, entry)
+        return ProfileEntry(node=node, file=file, began_at=session.began_at, seconds=seconds, problem=problem)
 
     def close(self) -> None:
         """Stop whatever still runs, and leave nothing in the containers."""
@@ -187,22 +186,20 @@ def prepared(lab: Lab, plan: Plan) -> Iterator[Profiling]:
             profiling.close()
 
 
-def within(taken: Sequence[TakenProfile], step: StepEntry) -> tuple[TakenProfile, ...]:
+def within(entries: Sequence[ProfileEntry], step: StepEntry) -> tuple[ProfileEntry, ...]:
     """The profiles under the load of a step, each with how much of it was in the measuring window."""
     profiles_within = []
-    for one in taken:
-        began, seconds = one.entry.began_at, 0.0
+    for entry in entries:
+        began, seconds = entry.began_at, 0.0
         if began is not None:
-            ended = began + one.entry.seconds
+            ended = began + entry.seconds
             seconds = max(0.0, min(step.window.ended_at, ended) - max(step.window.started_at, began))
-        entry = one.entry.model_copy(update={"window_seconds": round(seconds, 1)})
-        profiles_within.append(replace(one, entry=entry))
+        profiles_within.append(entry.model_copy(update={"window_seconds": round(seconds, 1)}))
     return tuple(profiles_within)
 
 
-def warnings(taken: Sequence[TakenProfile]) -> list[Reason]:
+def warnings(entries: Sequence[ProfileEntry]) -> list[Reason]:
     """The warnings that a load was profiled, which costs it CPU time, and that a profile failed."""
-    entries = [one.entry for one in taken]
     failed = [reason("profile_failed", node=one.node, why=one.problem) for one in entries if one.problem]
     sampled = {one.node: one.window_seconds for one in entries if one.began_at is not None}
     if not sampled:

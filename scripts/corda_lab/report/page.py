@@ -89,7 +89,7 @@ def page(analysis: Analysis) -> str:
             "cost_titles": [METRICS[name].title for name in tables.COSTS],
             "environments": facts.environments(run),
             "facts": facts,
-            "files": [name for name in MORE_FILES if (run.folder / name).exists()],
+            "files": [name for name in MORE_FILES if any(run.folder.glob(f"steps/*/{name.rstrip('/')}"))],
             "logs": node_logs.section(run.folder),
             "stage_meanings": STAGE_MEANINGS,
             "trend_rows": {

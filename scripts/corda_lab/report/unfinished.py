@@ -8,12 +8,12 @@ import polars as pl
 from corda_lab import atomic, locks
 from corda_lab.errors import LabError
 from corda_lab.node_logs import model as node_logs
-from corda_lab.results import evidence, folders
-from corda_lab.results.files import iso
+from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import EVIDENCE, KILLED, RUN_STEP, iso
 from corda_lab.steps import rows
 from corda_lab.text.words import plural
 
-TABLE = "requests.parquet"
+TABLE = f"{EVIDENCE}/requests.parquet"
 
 
 @dataclass(frozen=True)
@@ -38,64 +38,68 @@ class UnfinishedReport:
 
 def find(name: str, *, results: Path | None = None) -> Path | None:
     """Return the only unfinished run or sweep with this id, beginning of an id, or name; None if there is none."""
-    found = folders.unfinished_folders(results=results)
-    matches = [path for path in found if path.name.startswith(name) or folders.name_of(path.name) == name]
+    matches = folders.find_unfinished(name, results=results)
     return matches[0] if len(matches) == 1 else None
+
+
+def lacks_report(folder: Path) -> bool:
+    """Whether a run of one load was measured, and lacks nothing but its report. Raises LabError."""
+    is_run = not locks.is_locked(folder) and stored.read_manifest(folder).kind == "run"
+    return is_run and any(step.is_measured for step in stored.read_steps(folder).values())
 
 
 def report(folder: Path) -> UnfinishedReport:
     """Report on an unfinished run, and store its rows as a table. Raises LabError if it is still in progress."""
     if locks.is_locked(folder):
         raise LabError(f"{folder.name} is in progress", "Its report is written when it has ended.", exit_code=1)
-    if not folders.is_run(folder):
+    manifest, steps = stored.read_manifest(folder), stored.read_steps(folder)
+    if manifest.kind == "sweep":
+        complete = sum(step.is_measured for step in steps.values())
         raise LabError(
-            f"{folder.name} is an unfinished sweep with {plural(len(folders.complete_steps(folder)), 'complete step')}",
+            f"{folder.name} is an unfinished sweep with {plural(complete, 'complete step')}",
             "Continue it with `scripts/lab sweep resume`, or report its steps with `scripts/lab sweep finish`.",
         )
-    ended = evidence.ended(folder)
-    frame = _rows(folder)
+    killed = RUN_STEP.model_copy(update={"state": "interrupted", "why": KILLED})
+    place, last = list(steps.items())[-1] if steps else (folder, killed)
+    if last.state == "done":
+        # The nodes were conditioned, and the load had not begun.
+        last = killed
+    frame = _rows(place)
     done = frame.filter(rows.is_done())["latency_ms"]
     values = rows.distribution(done)
     return UnfinishedReport(
         run=folder.name,
-        outcome=ended.outcome,
-        reason=ended.reason,
-        command=_command(folder),
+        outcome=last.state,
+        reason=last.why,
+        command=manifest.command or None,
         rows=frame.height,
         outcomes=dict(frame.group_by("outcome").len().sort("outcome").iter_rows()),
         first_started_at=iso(float(frame["started_at"].min())) if frame.height else None,  # type: ignore[arg-type]
         last_ended_at=iso(float(frame["ended_at"].max())) if frame.height else None,  # type: ignore[arg-type]
         p50_ms=values.p50,
         p99_ms=values.p99,
-        missing=_missing(folder, has_rows=frame.height > 0, were_fetched=ended.rows is not None),
-        table=str(folder / TABLE) if frame.height else None,
+        missing=_missing(place, has_rows=frame.height > 0, were_fetched=last.rows is not None),
+        table=str(place / TABLE) if frame.height else None,
         logs=node_logs.lines(folder),
     )
 
 
-def _command(folder: Path) -> str | None:
-    try:
-        return folders.read_model(folder / evidence.LOAD, evidence.LoadFile).command
-    except LabError:
-        return None
-
-
-def _rows(folder: Path) -> pl.DataFrame:
-    paths = evidence.rows_files(folder)
+def _rows(place: Path) -> pl.DataFrame:
+    paths = store.rows_files(place)
     frame = rows.read_rows(paths) if paths else pl.DataFrame(schema=rows.ROW_SCHEMA)
     if frame.height:
-        with atomic.whole_file(folder / TABLE) as partial:
+        with atomic.whole_file(place / TABLE) as partial:
             frame.write_parquet(partial)
     return frame
 
 
-def _missing(folder: Path, *, has_rows: bool, were_fetched: bool) -> list[str]:
+def _missing(place: Path, *, has_rows: bool, were_fetched: bool) -> list[str]:
     found = []
     if not were_fetched:
         found.append("its rows, which may still be in the lab's volume: the next `scripts/lab up` or run collects them")
     elif not has_rows:
         found.append("rows: no request had ended")
-    if not any((folder / evidence.ROWS).glob("*.end.json")):
+    if not any((place / EVIDENCE).glob("*.end.json")):
         found.append("the end of the load, so requests in flight have no row")
     return [*found, "the counts after the load, the metrics and the report"]
 

@@ -21,8 +21,7 @@ from rich.text import Text
 from corda_lab.analysis.conclusions import Analysis
 from corda_lab.report import palette, rendering
 from corda_lab.results.audits import Audit
-from corda_lab.results.files import iso
-from corda_lab.results.stored import StoredRun
+from corda_lab.results.stored import StoredRun, iso
 from corda_lab.steps import otlp
 from corda_lab.steps.chosen_requests import Chosen, chosen, find, slowest_of, usual_of
 from corda_lab.steps.rows import Window, is_done

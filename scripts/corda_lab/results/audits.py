@@ -1,4 +1,4 @@
-"""The audit of a run: what the ledgers prove about its transactions, as it is stored in ``audit.json``."""
+"""The audit of a step: what the ledgers prove about its transactions. It is stored as ``audit.json``."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -90,17 +90,7 @@ def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdi
     return "cannot tell" if any(True for _ in reasons) else "passed"
 
 
-class StoredAudits(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    audits: dict[int, Audit]
-
-
-def write(folder: Path, audits: Mapping[int, Audit]) -> None:
-    folders.write_json(folder / AUDIT_FILE, StoredAudits(audits=dict(audits)).model_dump(mode="json"))
-
-
-def read(folder: Path) -> dict[int, Audit]:
-    """Return the audits of a run by step; empty if it has none. Raises LabError if the file is damaged."""
-    path = folder / AUDIT_FILE
-    return folders.read_model(path, StoredAudits).audits if path.is_file() else {}
+def read(run: Path) -> dict[int, Audit]:
+    """Return the audits of a run by the index of the step; empty if it has none. Raises LabError if one is damaged."""
+    paths = sorted(run.glob(f"steps/*/{AUDIT_FILE}"))
+    return {int(path.parent.name.partition("-")[0]): folders.read_model(path, Audit) for path in paths}

@@ -1,4 +1,7 @@
-"""The folders in ``results/``, one per run. A folder is written under another name and moved when it is complete."""
+"""The folders in ``results/``, one per run: their names, which of them are finished, their locks, and JSON files.
+
+``results.store`` writes a run, ``results.stored`` reads it.
+"""
 
 import contextlib
 import json
@@ -9,29 +12,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from corda_lab import atomic, locks
-from corda_lab.atomic import whole_folder
 from corda_lab.errors import LabError
 from corda_lab.paths import RESULTS
 from corda_lab.text import ui
 
-SCHEMA = 8
-"""Version of the format of ``steps.json`` and ``run.json``. No other can be read."""
+SCHEMA = 9
+"""Version of the format of ``run.json`` and ``step.json``. No other can be read."""
 
-FAULTS = "faults.json"
-"""In the evidence of a load."""
-
+RUN = "run.json"
 RUN_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9][a-z0-9-]*")
 NAME_LENGTH_MAX = 60
-UNFINISHED = "unfinished"
-"""Folder of the runs and sweeps that are in progress, failed or were interrupted."""
-
-FINISHED = ".finished-"
-"""Name prefix of the folder of an unfinished run or sweep that is being deleted."""
+REMOVED = ".removed-"
+"""Name prefix of a folder that is being deleted."""
 
 DAMAGED = "The run is damaged; choose another."
 
@@ -102,9 +99,13 @@ def name_of(identity: str) -> str:
     return identity.partition("-")[2]
 
 
+def run_folder(identity: str, *, results: Path | None = None) -> Path:
+    return (results or RESULTS) / identity
+
+
 def require_free(identity: str, *, results: Path | None = None) -> None:
     """Raise LabError if a run with this id already exists."""
-    final = (results or RESULTS) / identity
+    final = run_folder(identity, results=results)
     if final.exists():
         raise LabError(f"{final} already exists", "Start again a second later, or give another --name.")
 
@@ -119,36 +120,22 @@ def unwritable(folder: Path, error: OSError) -> LabError:
 
 def require_writable(*, results: Path | None = None) -> None:
     """Check, before anything is measured, that results can be stored. Raises LabError that names the folder."""
-    results = results or RESULTS
-    for folder in (results, unfinished_folder(results=results)):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder) as probe:
-                # A full disk or a used-up quota often still takes an empty file.
-                probe.write(bytes(1024**2))
-                probe.flush()
-            free = shutil.disk_usage(folder).free
-        except OSError as error:
-            raise unwritable(folder, error) from None
-        if free < FREE_BYTES_MIN:
-            raise LabError(
-                f"{folder}: only {free / 1024**2:.0f} MiB of disk space are free; a run may need"
-                f" {FREE_BYTES_MIN / 1024**2:.0f} MiB",
-                "Free some disk space, or set LAB_RESULTS_DIR to a folder on another disk.",
-            )
-
-
-@contextmanager
-def new_run(identity: str, *, results: Path | None = None) -> Iterator[Path]:
-    """A folder to fill. It becomes ``results/<identity>`` and ``latest`` if the block succeeds, or else is deleted.
-
-    Raises LabError if a run with this id already exists.
-    """
-    results = results or RESULTS
-    require_free(identity, results=results)
-    with whole_folder(results / identity) as partial:
-        yield partial
-    point_latest(results / identity)
+    folder = results or RESULTS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            # A full disk or a used-up quota often still takes an empty file.
+            probe.write(bytes(1024**2))
+            probe.flush()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    if free < FREE_BYTES_MIN:
+        raise LabError(
+            f"{folder}: only {free / 1024**2:.0f} MiB of disk space are free; a run may need"
+            f" {FREE_BYTES_MIN / 1024**2:.0f} MiB",
+            "Free some disk space, or set LAB_RESULTS_DIR to a folder on another disk.",
+        )
 
 
 def point_latest(run: Path) -> None:
@@ -164,8 +151,26 @@ def point_latest(run: Path) -> None:
         staged.replace(run.parent / "latest")
 
 
+def is_finished(run: Path) -> bool:
+    """Whether all steps of a run are there. A run that cannot be read counts as finished: it cannot go on."""
+    try:
+        return read_object(run / RUN).get("finished_at") is not None
+    except LabError:
+        return True
+
+
 def all_runs(*, results: Path | None = None) -> list[Path]:
-    return _folders_of_runs(results or RESULTS)
+    """The folders of the finished runs, oldest first."""
+    return [run for run in _folders_of_runs(results or RESULTS) if is_finished(run)]
+
+
+def unfinished_runs(*, results: Path | None = None) -> list[Path]:
+    """The folders of the runs that are in progress, failed or were interrupted, oldest first."""
+    return [run for run in _folders_of_runs(results or RESULTS) if not is_finished(run)]
+
+
+def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
+    return [run for run in unfinished_runs(results=results) if read_object(run / RUN).get("kind") == "sweep"]
 
 
 def _folders_of_runs(parent: Path) -> list[Path]:
@@ -181,7 +186,7 @@ def _folders_of_runs(parent: Path) -> list[Path]:
 
 
 def find_run(name: str, *, results: Path | None = None) -> Path:
-    """The folder of a run, given as ``latest``, an id or its beginning, a name, or a path.
+    """The folder of a finished run, given as ``latest``, an id or its beginning, a name, or a path.
 
     ``latest`` passes over folders whose files are no JSON, and names them. Raises LabError if no run or more than one
     matches.
@@ -191,7 +196,7 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
     if name == "latest":
         return _latest(results, runs)
     for path in (results / name, Path(name)):
-        if (path / "run.json").is_file():
+        if (path / RUN).is_file() and is_finished(path):
             return path.resolve()
     matches = [run for run in runs if run.name.startswith(name) or run.name.endswith(f"-{name}")]
     if len(matches) == 1:
@@ -201,23 +206,28 @@ def find_run(name: str, *, results: Path | None = None) -> Path:
             f"{name!r} matches {len(matches)} runs: {', '.join(run.name for run in matches)}",
             "Give the full name of one of them.",
         )
-    if any(path.name.startswith(name) or name_of(path.name) == name for path in unfinished_folders(results=results)):
+    if find_unfinished(name, results=results):
         raise LabError(f"{name!r} has no results, because it did not finish", f"See `scripts/lab report {name}`.")
     raise LabError(f"There is no run {name!r} in {results}", "`scripts/lab list` shows all runs.")
 
 
+def find_unfinished(name: str, *, results: Path | None = None) -> list[Path]:
+    """The folders of the unfinished runs with this id, beginning of an id, or name."""
+    runs = unfinished_runs(results=results)
+    return [run for run in runs if run.name.startswith(name) or name_of(run.name) == name]
+
+
 def _latest(results: Path, runs: Sequence[Path]) -> Path:
     """The newest run whose files can be read; else the newest. Raises LabError if there is no run."""
-    link = results / "latest"
-    newest = [link.resolve()] if has_folder(link) else []
-    candidates = list(dict.fromkeys([*newest, *reversed(runs)]))
+    linked = (results / "latest").resolve()
+    candidates = list(dict.fromkeys([*(run for run in runs if run.resolve() == linked), *reversed(runs)]))
     if not candidates:
         raise LabError("There is no run yet", "Start one with `scripts/lab run iou`.")
     skipped = []
     for folder in candidates:
         try:
-            for name in ("run.json", "steps.json"):
-                read_object(folder / name)
+            for file in (folder / RUN, *folder.glob("steps/*/step.json")):
+                read_object(file)
         except LabError as error:
             skipped.append(error.message)
             continue
@@ -225,37 +235,6 @@ def _latest(results: Path, runs: Sequence[Path]) -> Path:
             ui.warn(f"skipped a damaged run: {text}")
         return folder
     return candidates[0]
-
-
-class UnfinishedSweep(BaseModel):
-    """A sweep that is in progress or was interrupted. ``steps`` is the number of complete steps.
-
-    It can be resumed unless it is ``damaged``, or was started by another version of the lab; then that has the reason.
-    """
-
-    run: str
-    kind: str = "sweep"
-    steps: int
-    steps_planned: int
-    state: Literal["in progress", "interrupted"] = "interrupted"
-    finished: bool = False
-    damaged: str | None = None
-
-
-def unfinished(*, results: Path | None = None) -> list[UnfinishedSweep]:
-    """The sweeps in progress or interrupted, oldest first."""
-    return [_unfinished_sweep(folder) for folder in unfinished_sweeps(results=results)]
-
-
-def _unfinished_sweep(folder: Path) -> UnfinishedSweep:
-    done = 0
-    try:
-        done = len(complete_steps(folder))
-        planned = len(read_plan(folder)["steps"])
-        state: Literal["in progress", "interrupted"] = "in progress" if locks.is_locked(folder) else "interrupted"
-    except (LabError, OSError) as error:
-        return UnfinishedSweep(run=folder.name, steps=done, steps_planned=0, damaged=str(error))
-    return UnfinishedSweep(run=folder.name, steps=done, steps_planned=planned, state=state)
 
 
 def has_file(path: Path) -> bool:
@@ -274,69 +253,31 @@ def has_folder(path: Path) -> bool:
         return False
 
 
-def unfinished_folder(*, results: Path | None = None) -> Path:
-    return (results or RESULTS) / UNFINISHED
-
-
-def unfinished_folders(*, results: Path | None = None) -> list[Path]:
-    return _folders_of_runs(unfinished_folder(results=results))
-
-
-def is_run(folder: Path) -> bool:
-    """Return whether an unfinished folder is that of a run, with the evidence of one load, and not of a sweep."""
-    return has_file(folder / "load.json") or has_folder(folder / "rows")
-
-
-def unfinished_sweeps(*, results: Path | None = None) -> list[Path]:
-    return [folder for folder in unfinished_folders(results=results) if not is_run(folder)]
-
-
 @contextmanager
-def in_progress(unfinished: Path) -> Iterator[None]:
-    """Hold the lock of an unfinished run or sweep. Raises LabError if another command works on it, or it is gone."""
+def in_progress(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run or a step. Raises LabError if another command works on it, or it is gone."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locks.locked(unfinished))
+            stack.enter_context(locks.locked(folder))
         except BlockingIOError:
-            raise LabError(f"{unfinished.name} is in progress in another command", "Wait for it or stop it.") from None
+            raise LabError(f"{folder.name} is in progress in another command", "Wait for it or stop it.") from None
         except OSError as error:
-            raise LabError(
-                f"{unfinished}: cannot be read ({error.strerror})", "`scripts/lab list` shows all."
-            ) from None
+            raise LabError(f"{folder}: cannot be read ({error.strerror})", "`scripts/lab list` shows all.") from None
         yield
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Delete an unfinished run or sweep. It is renamed first: half deleted, it would look unfinished."""
-    gone = folder.with_name(f"{FINISHED}{folder.name}")
-    folder.rename(gone)
-    shutil.rmtree(gone)
+def remove(folder: Path) -> None:
+    """Delete the folder of a run or a step. It is renamed first: half deleted, it would look damaged."""
+    removed = folder.with_name(f"{REMOVED}{folder.name}")
+    folder.rename(removed)
+    # Another command may tidy up meanwhile.
+    shutil.rmtree(removed, ignore_errors=True)
 
 
-def tidy_unfinished(*, results: Path | None = None) -> None:
-    """Delete what killed processes left half deleted."""
-    for path in unfinished_folder(results=results).glob(f"{FINISHED}*"):
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def complete_steps(sweep: Path) -> list[Path]:
-    """The folders of the complete steps of an interrupted sweep, in the order in which they ran. Raises LabError."""
-    try:
-        return sorted(path for path in (sweep / "steps").iterdir() if not path.name.startswith("."))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise LabError(f"{sweep / 'steps'}: cannot be read ({error.strerror})", DAMAGED) from None
-
-
-def read_plan(sweep: Path) -> dict[str, Any]:
-    """Read ``plan.json`` of an interrupted sweep. Raises LabError if it is damaged, or of another version."""
-    content = read_object(sweep / "plan.json")
-    if content.get("schema") != SCHEMA:
-        raise LabError(
-            f"{sweep.name} was started by another version of the lab",
-            f"Finish it with that version (environment.json of its steps has the commit), or delete {sweep}.",
-        )
-    if not isinstance(content.get("steps"), list):
-        raise LabError(f"{sweep / 'plan.json'}: steps: is not a list", f"The sweep is damaged; delete {sweep}.")
-    return content
+def tidy(parent: Path, *, partial_of: str = "") -> None:
+    """Delete what killed processes left half deleted in a folder, and half written under a name, or any."""
+    for path in [*parent.glob(f"{REMOVED}*"), *parent.glob(f"{atomic.PARTIAL}{partial_of}*")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""``run.json``: everything on which the values of a run depend, and the command to repeat it, as models of the file."""
+"""Everything on which the values of a run depend, and the command to repeat it: models of stored files."""
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from corda_lab.results.sweep import ManifestPart, SweepPlan
 from corda_lab.text.words import listed, plural
@@ -122,13 +122,17 @@ class ProfileEntry(ManifestPart):
 
     node: str
     file: str | None = None
-    """Its flame graph in the folder of the run. Its other files have the same name. None if it failed."""
+    """Its flame graph, in the folder of the run. Its other files have the same name. None if it failed."""
     began_at: float | None = None
     """When the first sample was taken, in unix seconds; None if none was."""
     seconds: float = 0.0
     window_seconds: float = 0.0
     """How much of that time was in the measuring window of the load."""
     problem: str | None = None
+
+
+class ProfileEntries(RootModel[list[ProfileEntry]]):
+    """The content of ``profiles.json``."""
 
 
 class Rerun(ManifestPart):
@@ -139,7 +143,10 @@ class Rerun(ManifestPart):
 
 
 class Manifest(ManifestPart):
-    """The content of ``run.json``."""
+    """What is known of a run as a whole. ``run.json`` is written before its first load, and again when it is finished.
+
+    The fields from ``started_at`` on are not in the file: they are read from the folders of the steps.
+    """
 
     schema_: int = Field(alias="schema")
     kind: Literal["run", "sweep"]
@@ -150,15 +157,18 @@ class Manifest(ManifestPart):
     """The command that was typed. Of a load that was started in the web UI: the one that repeats it."""
     web_ui: str | None = None
     """The id of the load that was started in the web UI; None if the command line has started it."""
-    started_at: str
-    ended_at: str
-    phases_seconds: dict[str, float]
-    workload_files: dict[str, str]
-    environments: list[Environment]
-    sweep: SweepPlan | None
+    sweep: SweepPlan | None = None
     load: Load | None = None
     """The options of a run of one step, with which it can be repeated; None of a sweep."""
     rerun: Rerun | None = None
-    profiles: list[ProfileEntry] = Field(default_factory=list)
-    grafana: str | None
+    phases_seconds: dict[str, float] = Field(default_factory=dict)
+    grafana: str | None = None
     """The link to the steps in Grafana, if it was running."""
+    finished_at: str | None = None
+    """None until all steps are there and the report is written."""
+
+    started_at: str = Field(default="", exclude=True)
+    ended_at: str = Field(default="", exclude=True)
+    workload_files: dict[str, str] = Field(default_factory=dict, exclude=True)
+    environments: list[Environment] = Field(default_factory=list, exclude=True)
+    profiles: list[ProfileEntry] = Field(default_factory=list, exclude=True)

@@ -4,9 +4,7 @@ The files of a profile share a name: the flame graph (``.html``), the stacks tha
 components (``.json``).
 """
 
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -106,25 +104,6 @@ class Profile(Totals):
     unit: Unit
     versions: dict[str, str]
     """Of Corda, Java and the shape of the lab."""
-
-
-@dataclass(frozen=True)
-class TakenProfile:
-    """A profile that was taken under a load, or that failed, and the folder in which its files are for now."""
-
-    folder: Path
-    """``entry.file`` is relative to it."""
-    entry: ProfileEntry
-
-    def copied_to(self, folder: Path) -> "TakenProfile":
-        """Copy the files to another folder, such as that of a run, and return the profile there."""
-        if self.entry.file is not None:
-            source = self.folder / self.entry.file
-            target = folder / self.entry.file
-            target.parent.mkdir(exist_ok=True)
-            for path in sorted(source.parent.glob(f"{source.stem}.*")):
-                shutil.copyfile(path, target.with_suffix(path.suffix))
-        return replace(self, folder=folder)
 
 
 def write(folder: Path, profile: Profile, page: str, collapsed: str) -> Path:

@@ -151,7 +151,10 @@ class SearchOutcome(ManifestPart):
 
 
 class SweepPlan(SweepFields):
-    """A sweep as ``run.json`` has it: its fields, its file, and what came of it. A run of one step has the defaults."""
+    """A sweep as ``run.json`` has it: its fields, its file, what resuming it needs, and what came of it.
+
+    A run of one step has the defaults.
+    """
 
     description: str = ""
     fresh: Fresh = "shape"
@@ -164,6 +167,14 @@ class SweepPlan(SweepFields):
     """Whether the fields are those of the short form."""
     left_out: list[LeftOut] = Field(default_factory=list)
     """The points that the machine could not have. The sweep says that they may be left out."""
+    fingerprint: dict[str, str] = Field(default_factory=dict)
+    """Everything that must not change before the sweep is resumed: name → hash or value."""
+    images: dict[str, str] = Field(default_factory=dict)
+    """The images that the steps must have, because the sweep repeats another: name → id."""
+    placement: str | None = None
+    """What runs on which host, as it was given; None if the sweep runs on one machine."""
+    steps_planned: int = 0
+    """0 of a search, which plans one step at a time."""
     outcomes: dict[str, SearchOutcome] = Field(default_factory=dict)
     """The outcomes of searches by the label of the point."""
 

@@ -16,10 +16,10 @@ from corda_lab.errors import LabError
 from corda_lab.lab.endings import endings
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import PARTIES
-from corda_lab.results import evidence, folders
-from corda_lab.results.evidence import LoadFile
-from corda_lab.results.files import Measured, iso
+from corda_lab.results import store, stored
 from corda_lab.results.manifest import Environment
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import iso
 from corda_lab.steps import resolutions, rows
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.entry import SetupEntry
@@ -30,6 +30,8 @@ from lab_workload.names import canonical
 from lab_workload.schema import Workload
 from lab_workload.subject import LoadPart, Subject
 
+SETUP = "setup.json"
+"""What the set-up has prepared, in the evidence of a load."""
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\n\"]{0,100})?")
 
 
@@ -74,7 +76,7 @@ def measured(
 ) -> Measured:
     """Return the step of a load that a node did not survive, with the rows until then. Raises LabError.
 
-    ``folder`` has the evidence of the load; None if there is none. The load ``began_at`` a time in unix seconds.
+    ``folder`` is that of its step; None if it had not begun. The load ``began_at`` a time in unix seconds.
     """
     workload = read_workload(options.workload, options.overrides)
     requests = _rows(folder)
@@ -95,21 +97,20 @@ def measured(
 
 
 def _rows(folder: Path | None) -> pl.DataFrame:
-    if folder is not None and (files := evidence.rows_files(folder)):
+    if folder is not None and (files := store.rows_files(folder)):
         return rows.read_rows(files)
     return pl.DataFrame(schema={**rows.ROW_SCHEMA, **resolutions.COLUMNS})
 
 
 def _setup(folder: Path | None) -> list[SetupEntry]:
-    if folder is None or not (folder / "setup.json").is_file():
-        return []
-    return TypeAdapter(list[SetupEntry]).validate_json((folder / "setup.json").read_bytes())
+    path = folder / stored.EVIDENCE / SETUP if folder else None
+    return TypeAdapter(list[SetupEntry]).validate_json(path.read_bytes()) if path and path.is_file() else []
 
 
 def _subject(options: Load, folder: Path | None, workload: Workload) -> Subject:
     """Return what the load started: as resolved before it or, if a node ended earlier, as the workload file says."""
-    if folder is not None and (folder / evidence.LOAD).is_file():
-        return folders.read_model(folder / evidence.LOAD, LoadFile).subject
+    if folder is not None and (folder / stored.PLAN).is_file():
+        return store.read_plan(folder).subject
     parts = tuple(
         LoadPart(
             part.name,

@@ -8,17 +8,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import httpx
 
+from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.host import engine
 from corda_lab.lab import project
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.results import evidence, folders
+from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.text import ui
 from corda_lab.text.words import plural
@@ -141,7 +144,7 @@ def uncollected(volume: RowsVolume, in_progress: str | None = None) -> list[Hand
 
 
 def _is_rows(name: str, identity: str) -> bool:
-    return name.startswith(f"{identity}.") and evidence.ROWS_FILE.fullmatch(name) is not None
+    return name.startswith(f"{identity}.") and store.ROWS_FILE.fullmatch(name) is not None
 
 
 def _parsed(text: str | None, parse: Callable[[str], Content]) -> Content | None:
@@ -166,32 +169,28 @@ def here() -> list[HandLoad]:
         return []
 
 
-def keep_rows(volume: RowsVolume, load: HandLoad, reason: str) -> str:
-    """Move a load of which no run is made to ``results/unfinished/``, and return its id there. Raises LabError."""
-    identity = load.run_id()
-    folder = folders.unfinished_folder() / identity
-    volume.fetch(load.identity, folder / evidence.ROWS)
-    evidence.sync_rows(folder)
+def keep_rows(volume: RowsVolume, load: HandLoad, reason: str) -> Path:
+    """Move a load of which no run is made to a run without results, and return its step's folder. Raises LabError."""
+    options = load.plan.load if load.plan else None
+    manifest = store.manifest(load.run_id(), load=options, command=f"the Locust web UI ({load.identity})")
+    run = store.begin(manifest.model_copy(update={"web_ui": load.identity}))
+    folder = store.new_step(run, RUN_STEP.index, RUN_STEP.key)
+    began = load.began_at.isoformat(timespec="seconds")
+    step = RUN_STEP.model_copy(update={"state": "interrupted", "why": reason, "began_at": began})
+    store.end_step(folder, step)
     if load.plan is not None:
-        (folder / "workload.yaml").write_text(load.plan.workload_text, encoding="utf-8")
-        about = evidence.LoadFile(
-            id=load.identity,
-            command=f"the Locust web UI ({load.identity})",
-            began_at=load.began_at.isoformat(timespec="seconds"),
-            workload=load.plan.load.workload,
-            options=load.plan.load,
-            subject=load.plan.subject,
-        )
-        folders.write_json(folder / evidence.LOAD, about.model_dump(mode="json", by_alias=True))
-    rows = evidence.count_rows(evidence.rows_files(folder))
-    evidence.end(folder, "interrupted", reason, rows=rows)
+        atomic.write_text(folder / stored.PLAN, load.plan.model_dump_json(indent=2) + "\n")
+    volume.fetch(load.identity, folder / stored.EVIDENCE)
+    store.sync_rows(folder)
+    rows = store.count_rows(folder)
+    store.end_step(folder, step.model_copy(update={"rows": rows}))
     volume.delete(load.identity)
     ui.note(f"kept {plural(rows, 'row')} of {load.identity} in {folder}: {reason}")
-    return identity
+    return folder
 
 
 def keep_all(settings: Settings) -> None:
-    """End and move all loads to ``results/unfinished/`` before their volume is deleted. Failures are warnings."""
+    """End and move all loads to ``results/`` before their volume is deleted. Failures are warnings."""
     compose = Compose(settings)
     try:
         status = ask_status(settings.url("LOCUST_PORT"))

@@ -23,10 +23,10 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.node_logs import read as node_logs
 from corda_lab.report import commands
-from corda_lab.results import evidence, files, folders, stored
-from corda_lab.results.files import Measured
+from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Environment, Manifest
-from corda_lab.runs import by_hand, collect, counters, leftovers, recording, spans, unknown
+from corda_lab.results.store import Measured
+from corda_lab.runs import by_hand, collect, counters, execute, leftovers, recording, spans, unknown
 from corda_lab.runs.by_hand import HandLoad
 from corda_lab.runs.counters import LabSamples
 from corda_lab.runs.preflight import check_lab_is_up, check_no_other_load
@@ -123,17 +123,18 @@ class Maker:
         if load.end is None:
             by_hand.require_ended(self.lab, load.identity)
         if load.plan is None or load.end is None:
-            kept = folders.unfinished_folder() / by_hand.keep_rows(self.volume, load, by_hand.CUT_OFF)
-            leftovers.keep_logs(self.lab, kept, by_hand.CUT_OFF)
-            return Made(kept, None)
+            kept = by_hand.keep_rows(self.volume, load, by_hand.CUT_OFF)
+            leftovers.keep_logs(self.lab, kept, stored.read_step(kept))
+            return Made(kept.parent.parent, None)
         identity = load.run_id(wanted.name)
-        if leftovers.is_stored(identity):
-            earlier = stored.read(folders.find_run(identity))
-            if earlier.manifest.web_ui == load.identity:
+        run = folders.run_folder(identity)
+        if run.exists() and stored.read_manifest(run).web_ui == load.identity:
+            if folders.is_finished(run):
                 # The command that made it was killed before it deleted the files.
                 self.volume.delete(load.identity)
                 ui.note(f"{identity} was made of {load.identity} before")
-                return Made(earlier.folder, earlier.steps[0])
+                return Made(run, stored.read(run).steps[0])
+            folders.remove(run)
         folders.require_free(identity)
         with tempfile.TemporaryDirectory(prefix="corda-lab-") as scratch:
             folder = Path(scratch)
@@ -145,9 +146,14 @@ class Maker:
                 stateful = stateful_parts(measured.step)
                 found = audit_load(self.lab, measured.requests, at_rest=at_rest_at, stateful=stateful)
                 ui.note(found.summary)
-            measured = node_logs.with_logs(measured.with_audit(found), self.lab, folder)
-            with ui.phase("Storing the results"):
-                run = recording.store(manifest_of(identity, measured, load.identity), measured)
+            measured = measured.with_audit(found)
+            manifest = manifest_of(identity, measured, load.identity)
+            with recording.begun(manifest) as run:
+                place = store.new_step(run, measured.step.index, measured.step.key)
+                store.end_step(place, stored.RUN_STEP)
+                node_logs.keep_if_failed(measured.step, self.lab, place)
+                recording.keep(place, measured)
+                execute.finish(run, manifest)
         self.volume.delete(load.identity)
         for node in plan.subject.nodes:
             unknown.forget(self.lab.bridge, node, load.identity)
@@ -155,10 +161,10 @@ class Maker:
 
     def _rows(self, plan: Plan, end: RunEnd, folder: Path) -> tuple[pl.DataFrame, pl.Series]:
         """Fetch the rows and drops of a load, and ask what became of unknown outcomes. Raises LabError."""
-        self.volume.fetch(plan.identity, folder / evidence.ROWS)
-        requests = rows.read_rows(evidence.rows_files(folder))
+        self.volume.fetch(plan.identity, folder / stored.EVIDENCE)
+        requests = rows.read_rows(store.rows_files(folder))
         collect.check_row_counts(requests, end)
-        drops = rows.read_drops(sorted((folder / evidence.ROWS).glob("*.drops.ndjson")))
+        drops = rows.read_drops(sorted((folder / stored.EVIDENCE).glob("*.drops.ndjson")))
         collect.check_drop_count(drops, end)
         ui.note(f"{requests.height:,} requests of {plan.load.workload}, {end.stop_at - end.started_at:.0f} s")
         kept_seconds = float(self.lab.settings["BRIDGE_OUTCOME_RETENTION_SECONDS"])
@@ -317,5 +323,5 @@ def manifest_of(identity: str, measured: Measured, load: str) -> Manifest:
     times = {"warm_up_seconds": step.window.warm_up_seconds, "duration_seconds": max(1.0, step.window.seconds)}
     whole = {} if step.load.is_counted else {name: float(round(seconds)) for name, seconds in times.items()}
     repeat = step.load.updated(**whole, stopping=None)
-    manifest = files.single(identity, measured, repeat)
+    manifest = store.manifest(identity, load=repeat)
     return manifest.model_copy(update={"command": commands.run(step), "web_ui": load})

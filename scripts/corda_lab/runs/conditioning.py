@@ -6,7 +6,7 @@ a sweep is part of its result. The load that conditions the nodes is like any ot
 
 import math
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from corda_lab.clients.prometheus import Prometheus
@@ -16,10 +16,11 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.results.folders import NAME_LENGTH_MAX
 from corda_lab.results.manifest import Environment
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import containers, counters, unknown
 from corda_lab.runs.collect import Collected, collect
 from corda_lab.runs.preflight import PreparedRun, describe, plan
-from corda_lab.runs.recording import recorded
+from corda_lab.runs.recording import CONDITION, recorded
 from corda_lab.runs.running import deployed
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import rows
@@ -32,14 +33,6 @@ from corda_lab.text import ui
 from lab_workload.load import Load
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
-
-
-@dataclass(frozen=True)
-class Conditioned:
-    """What a load that conditioned the nodes came to."""
-
-    entry: ConditioningEntry
-    workload_text: str
 
 
 def before_run(options: Load, seconds_max: float = SECONDS_MAX) -> Conditioning:
@@ -56,15 +49,15 @@ def again(options: Load, entry: ConditioningEntry | None) -> Conditioning | None
 
 
 def condition(
-    run: PreparedRun, settings: Settings, folder: Path, environment: Environment | None = None
-) -> Conditioned:
+    run: PreparedRun, settings: Settings, folder: Path, environment: Environment | None = None, index: int = 1
+) -> ConditioningEntry:
     """Put the load of ``Conditioning.until_steady`` on the lab, and wait until the lab is at rest. Raises LabError.
 
-    Its evidence is in ``folder``, which is left. ``environment`` is that of the lab; it is read if it is None.
+    It is a step in ``folder``. ``environment`` is that of the lab; it is read if it is None.
     """
     with (
         ui.phase("Conditioning the nodes"),
-        recorded(folder) as recording,
+        recorded(folder, StepFile(index=index, key=CONDITION, kind="condition")) as recording,
         closing(deployed(settings)) as lab,
     ):
         planned = plan(run, lab.settings, lab, lab.bridge)
@@ -79,7 +72,8 @@ def condition(
         entry = entry_of(run, collected, load.warm_up)
         how = "steady" if entry.steady else "not steady yet"
         ui.note(f"{entry.flows} flows in {entry.seconds:.0f} s, then {how}")
-    return Conditioned(entry, run.workload.text)
+        recording.done()
+    return entry
 
 
 def await_rest(lab: Lab, subject: Subject, identity: str) -> None:

@@ -21,24 +21,24 @@ from corda_lab.lab.settings import Settings
 from corda_lab.node_logs import read as node_logs
 from corda_lab.profile import under_load
 from corda_lab.profile.under_load import Profiling
-from corda_lab.results import files, folders
-from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.results.profiles import TakenProfile
-from corda_lab.runs import conditioning, containers, counters, faulty, sampling, unknown
+from corda_lab.report import page
+from corda_lab.results import folders, store
+from corda_lab.results.manifest import Environment, Manifest, ProfileEntry, Rerun
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import RUN_STEP
+from corda_lab.runs import conditioning, containers, counters, faulty, recording, sampling, unknown
 from corda_lab.runs.collect import collect
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
 from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
-from corda_lab.runs.recording import Recording, recorded, store
+from corda_lab.runs.recording import CONDITION, Recording, recorded
 from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import CalibrationEntry, HostUse, SetupEntry, StepEntry
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
 from corda_lab.steps.load import Conditioning
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -60,7 +60,7 @@ class Observation:
     environment: Environment
     faults: tuple[FaultEntry, ...] = ()
     settled: Settled = field(default_factory=Settled)
-    profiles: tuple[TakenProfile, ...] = ()
+    profiles: tuple[ProfileEntry, ...] = ()
 
     def measured(self) -> Measured:
         """The step with its values and tables. Raises LabError if the load stopped before the end of the warm-up."""
@@ -88,9 +88,9 @@ class Observation:
 def measure(
     run: PreparedRun,
     settings: Settings,
-    recording: Recording,
+    record: Recording,
     environment: Environment | None = None,
-    conditioned: Conditioned | None = None,
+    conditioned: ConditioningEntry | None = None,
     *,
     warns_of_cold_nodes: bool = False,
 ) -> Measured:
@@ -107,54 +107,56 @@ def measure(
             environment = environment or read_environment(lab)
             inject.check(planned.load.faults, lab.settings, lab.hosts)
             ui.note(describe(planned))
-            recording.begin(lab, planned, environment)
+            record.begin(lab, planned, environment)
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
         for warning in cold:
             ui.warn(str(warning))
-        measured = audited(lab, planned, environment, recording).with_warnings(cold)
-    return measured if conditioned is None else measured.after(conditioned.entry, conditioned.workload_text)
+        measured = audited(lab, planned, environment, record).with_warnings(cold)
+    return measured if conditioned is None else measured.after(conditioned)
 
 
-def audited(lab: Lab, plan: Plan, environment: Environment, recording: Recording) -> Measured:
+def audited(lab: Lab, plan: Plan, environment: Environment, record: Recording) -> Measured:
     """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
-    measured = observe(lab, plan, environment, recording).measured()
+    measured = observe(lab, plan, environment, record).measured()
     with ui.phase("Auditing the ledgers"):
         stateful = stateful_parts(measured.step)
         slack = measured.environment.clocks_apart_seconds_max
         found = audit_load(lab, measured.requests, stateful=stateful, slack_seconds=slack)
         ui.note(found.summary)
-    return node_logs.with_logs(measured.with_audit(found), lab, recording.folder)
+    measured = measured.with_audit(found)
+    node_logs.keep_if_failed(measured.step, lab, record.folder)
+    return measured
 
 
-def observe(lab: Lab, plan: Plan, environment: Environment, recording: Recording) -> Observation:
+def observe(lab: Lab, plan: Plan, environment: Environment, record: Recording) -> Observation:
     """Run a planned load, and read everything that its values are computed from. Raises LabError."""
     with under_load.prepared(lab, plan) as profiling, sampling.sampling() as sampler:
-        observation = _observe(lab, plan, environment, recording, sampler, profiling)
-        return replace(observation, profiles=profiling.store(recording.folder))
+        observation = _observe(lab, plan, environment, record, sampler, profiling)
+        return replace(observation, profiles=profiling.store(record.folder))
 
 
 def _observe(
     lab: Lab,
     plan: Plan,
     environment: Environment,
-    recording: Recording,
+    record: Recording,
     sampler: sampling.Sampler,
     profiling: Profiling,
 ) -> Observation:
     with containers.generating(lab, plan) as names:
         with ui.phase("Running the set-up, reading the counters"):
             environment = containers.with_load_images(environment, names, lab)
-            recording.note("environment.json", Environment, environment)
-            observer = set_up_and_read(lab, plan, names, recording)
+            record.note_environment(environment)
+            observer = set_up_and_read(lab, plan, names, record)
             before = calibrate() if lab.is_here else None
             sampler.watch(lab, names.all)
         with ui.phase(title_of(plan.load)):
             containers.let_go(lab, plan)
             profiling.begin()
-            with faulty.injecting(lab, plan, names.driver, recording) as injection:
+            with faulty.injecting(lab, plan, names.driver, record) as injection:
                 load = containers.generate_load(lab, plan, lab.bridge, names)
                 profiling.end()
-                collected = collect(plan, names, recording.rows)
+                collected = collect(plan, names, record.rows)
             requests, end = collected.requests, collected.end
     with ui.phase("Waiting until the lab is at rest, comparing the counts"):
         settled = faulty.settle(lab) if plan.load.faults else Settled()
@@ -162,7 +164,7 @@ def _observe(
         requests = resolved(lab, plan, requests, rest)
         counted = observer.count(requests, rest)
         requests = limited(requests)
-        spans, tracing = observer.spans(recording.rows, requests)
+        spans, tracing = observer.spans(record.rows, requests)
         # Nothing that the lab does while it is watched at rest is a cost of the flows.
         read = observer.readings()
         if plan.load.idle_after_seconds:
@@ -198,26 +200,26 @@ def resolved(lab: Lab, plan: Plan, requests: pl.DataFrame, rest: counters.Rest) 
     return with_resolutions(requests, unknown.resolve_all(lab, plan.subject.nodes, requests))
 
 
-def set_up_and_read(lab: Lab, plan: Plan, names: LoadContainers, recording: Recording) -> Observer:
+def set_up_and_read(lab: Lab, plan: Plan, names: LoadContainers, record: Recording) -> Observer:
     """Wait for the end of the set-up, and read all counters at rest after it. Raises LabError.
 
     Without a set-up, the generator starts no flow before the load, so the counters are read while it starts.
     """
     if plan.workload.setup:
-        set_up(lab, plan, names, recording)
+        set_up(lab, plan, names, record)
     observer = Observer(lab, plan.subject, plan.load.database_size or "file")
-    recording.note("counters.json", Snapshot, observer.before)
+    record.note("counters.json", Snapshot, observer.before)
     if not plan.workload.setup:
-        set_up(lab, plan, names, recording)
+        set_up(lab, plan, names, record)
     return observer
 
 
-def set_up(compose: Lab, plan: Plan, names: LoadContainers, recording: Recording) -> None:
+def set_up(compose: Lab, plan: Plan, names: LoadContainers, record: Recording) -> None:
     """Wait for the end of the set-up, and show and store what each of its steps has prepared. Raises LabError."""
     prepared = containers.await_setup(compose, plan, names)
     for one in prepared:
         ui.note(f"{one.name}: {one.items} items in {one.seconds:.1f} s")
-    recording.note("setup.json", list[SetupEntry], prepared)
+    record.note("setup.json", list[SetupEntry], prepared)
 
 
 def execute(
@@ -225,30 +227,38 @@ def execute(
 ) -> tuple[Path, StepEntry]:
     """Run a load, measure it and store the results. Returns the run's folder and its step. Raises LabError.
 
-    ``before`` is the load that conditions the nodes first; without one, cold nodes are a warning.
-
-    From before the load on, its evidence is in ``results/unfinished/<id>/``. It is deleted when the run's folder is
-    complete, and stays if the run fails or is interrupted. So every other folder in ``results/`` is a complete run.
+    ``before`` is the load that conditions the nodes first; without one, cold nodes are a warning. What is known of a
+    load that fails or is interrupted stays in the folder of the run.
     """
     run = prepare(options)
+    first = prepare(before.until_steady) if before else None
     if options.profile:
         lifecycle.require_engine()
         under_load.check(options, deployed(settings))
     folders.require_writable()
-    folders.require_free(run.identity)
-    conditioned = condition_first(before, settings) if before else None
-    with recorded(folders.unfinished_folder() / run.identity) as recording:
-        measured = measure(run, settings, recording, conditioned=conditioned, warns_of_cold_nodes=conditioned is None)
-        with ui.phase("Storing the results"):
-            folder = store(files.single(run.identity, measured, options, rerun), measured)
-    folders.remove_unfinished(recording.folder)
+    manifest = store.manifest(run.identity, load=options, rerun=rerun)
+    with recording.begun(manifest) as folder:
+        conditioned = None
+        if first is not None:
+            place = store.new_step(folder, RUN_STEP.index, CONDITION)
+            conditioned = conditioning.condition(first, settings, place)
+        place = store.new_step(folder, RUN_STEP.index, RUN_STEP.key)
+        with recorded(place) as recorded_step:
+            is_cold = conditioned is None
+            measured = measure(run, settings, recorded_step, conditioned=conditioned, warns_of_cold_nodes=is_cold)
+            recording.keep(place, measured)
+        finish(folder, manifest)
     return folder, measured.step
 
 
-def condition_first(before: Conditioning, settings: Settings) -> Conditioned:
-    """Condition the nodes before a run. Its evidence stays in ``results/unfinished/`` if it fails. Raises LabError."""
-    run = prepare(before.until_steady)
-    folder = folders.unfinished_folder() / run.identity
-    found = conditioning.condition(run, settings, folder)
-    folders.remove_unfinished(folder)
-    return found
+def finish(folder: Path, run: Manifest) -> Path:
+    """Write the report of a run whose steps are all kept, and mark it as finished. Raises LabError."""
+    run = run.model_copy(update={"phases_seconds": dict(ui.phase_seconds)})
+    try:
+        store.write_manifest(folder, run)
+        with ui.phase("Writing the report"):
+            page.render(folder)
+        store.seal(folder, run)
+    except OSError as error:
+        raise folders.unwritable(folder, error) from None
+    return folder

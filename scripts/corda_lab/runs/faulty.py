@@ -13,13 +13,14 @@ from corda_lab.faults.model import FaultEntries
 from corda_lab.lab.docker import Container
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import BOOTSTRAP, GRAFANA
-from corda_lab.results import folders
 from corda_lab.runs import counters, node_metrics
 from corda_lab.runs.recording import Recording
 from corda_lab.text import ui
 from corda_lab.text.words import listed
 from lab_workload.plan import Plan
 
+FAULTS = "faults.json"
+"""In the evidence of a load."""
 BACK_SECONDS = 120.0
 """How long all parts of the lab may take to be ready after the last fault is healed, before nodes are started again."""
 BACK_SECONDS_MAX = 300.0
@@ -44,7 +45,7 @@ def injecting(lab: Lab, plan: Plan, generator: Container, recording: Recording) 
     planned = plan.load.faults
 
     def note(injection: Injection) -> None:
-        recording.note(folders.FAULTS, FaultEntries, FaultEntries(injection.entries))
+        recording.note(FAULTS, FaultEntries, FaultEntries(injection.entries))
 
     if planned:
         note(Injection(lab, planned, generator))

@@ -3,13 +3,12 @@
 The caller holds the lock of the lab, so the command that started these loads no longer exists.
 """
 
-import shutil
 import time
 from datetime import datetime
 from pathlib import Path
 
 from bare.commands import last_words
-from corda_lab import atomic, locks
+from corda_lab import locks
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
 from corda_lab.host import engine
@@ -20,7 +19,8 @@ from corda_lab.lab.lab import RUN_LABEL, Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.node_logs import read as node_logs
 from corda_lab.node_logs.model import FOLDER as LOGS
-from corda_lab.results import evidence, folders
+from corda_lab.results import store, stored
+from corda_lab.results.stored import RUN_STEP, StepFile
 from corda_lab.runs import rows_volume
 from corda_lab.runs.containers import FLUSH_SECONDS
 from corda_lab.runs.rows_volume import RowsVolume
@@ -43,7 +43,7 @@ def start_lab(settings: Settings, images: lifecycle.ImageChoice | None, *, recov
 
 
 def collect(compose: Lab) -> list[str]:
-    """Stop orphaned loads, and move their rows to ``results/unfinished``. What is impossible is a warning.
+    """Stop orphaned loads, and move their rows to the folders of their runs. What is impossible is a warning.
 
     Returns the ids of the runs whose rows could not be moved. Raises LabError if the lab is that of another checkout.
     """
@@ -60,12 +60,6 @@ def collect(compose: Lab) -> list[str]:
                 left.append(identity)
     except (LabError, OSError) as error:
         ui.warn(f"rows of an earlier run may still be in the lab's volume: {error}")
-    try:
-        for folder in folders.unfinished_folders():
-            if folders.is_run(folder) and not locks.is_locked(folder) and is_stored(folder.name):
-                remove_stored(folder)
-    except (LabError, OSError) as error:
-        ui.warn(f"the evidence of a stored run could not be deleted: {error}")
     return left
 
 
@@ -115,7 +109,7 @@ def _stop_on(context: str, label: str) -> None:
         raise LabError(f"{where}the engine did not list the containers: {last_words(done.stderr)}")
     for line in done.stdout.splitlines():
         container, _, identity = line.partition(" ")
-        folder = evidence.find(identity)
+        folder = store.find_step(identity)
         if folder is None or not locks.is_locked(folder):
             ui.warn(f"removed a container of {identity}, whose command has ended")
             docker("stop", "-t", str(FLUSH_SECONDS), container, on=context)
@@ -123,50 +117,43 @@ def _stop_on(context: str, label: str) -> None:
 
 
 def collect_one(compose: Lab, volume: RowsVolume, identity: str) -> None:
-    """Move the rows of one run to its evidence, which is created if it does not exist, with the logs of the nodes."""
-    if is_stored(identity):
-        volume.delete(identity)
-        return
-    folder = evidence.find(identity) or folders.unfinished_folder() / identity
+    """Move the rows of a load to the folder of its step, which is created if it is gone, with the logs of the nodes."""
+    folder = store.find_step(identity)
+    if folder is None:
+        run = store.begin(store.manifest(identity, command=""))
+        folder = store.new_step(run, RUN_STEP.index, RUN_STEP.key)
+        store.end_step(folder, RUN_STEP)
     if locks.is_locked(folder):
         return
-    volume.fetch(identity, folder / evidence.ROWS)
-    evidence.sync_rows(folder)
-    count = evidence.count_rows(evidence.rows_files(folder))
-    ended = evidence.ended(folder)
-    evidence.end(folder, ended.outcome, ended.reason, rows=count)
+    step = stored.read_step(folder)
+    if step.is_measured or step.state == "done":
+        volume.delete(identity)
+        return
+    volume.fetch(identity, folder / stored.EVIDENCE)
+    store.sync_rows(folder)
+    count = store.count_rows(folder)
+    store.end_step(folder, step.model_copy(update={"rows": count}))
     volume.delete(identity)
     ui.note(f"collected {plural(count, 'row')} of {identity}, which has no results: {folder}")
-    keep_logs(compose, folder, ended.reason)
+    keep_logs(compose, folder, step)
 
 
-def keep_logs(compose: Lab, folder: Path, why: str) -> None:
+def keep_logs(compose: Lab, folder: Path, step: StepFile) -> None:
     """Keep what the nodes have logged during a load whose command was killed, as far as they still have it."""
-    if (folder / LOGS).is_dir() or evidence.identity_of(folder) is None:
+    if (folder / LOGS).is_dir() or step.began_at is None:
         return
-    load = folders.read_model(folder / evidence.LOAD, evidence.LoadFile)
-    began_at = datetime.fromisoformat(load.began_at).timestamp()
+    began_at = datetime.fromisoformat(step.began_at).timestamp()
     until = last_answer(folder)
     if until is None:
         timeout = float(compose.settings["BRIDGE_FLOW_TIMEOUT_SECONDS"])
-        until = min(time.time(), began_at + load.options.total_seconds + timeout)
-    node_logs.keep(compose, folder, why, since=began_at, until=until)
+        until = min(time.time(), began_at + store.read_plan(folder).load.total_seconds + timeout)
+    node_logs.keep(compose, folder, step.why, since=began_at, until=until)
 
 
 def last_answer(folder: Path) -> float | None:
     """When the last request of a load was answered, in unix seconds; None if no row says so."""
     try:
-        found = rows.read_rows(evidence.rows_files(folder))["ended_at"].max()
+        found = rows.read_rows(store.rows_files(folder))["ended_at"].max()
     except (LabError, ValueError):
         return None
     return found if isinstance(found, float) else None
-
-
-def is_stored(identity: str) -> bool:
-    return (folders.unfinished_folder().parent / identity / "run.json").is_file()
-
-
-def remove_stored(unfinished: Path) -> None:
-    folders.remove_unfinished(unfinished)
-    for partial in unfinished.parent.parent.glob(f"{atomic.PARTIAL}{unfinished.name}-*"):
-        shutil.rmtree(partial, ignore_errors=True)

@@ -69,8 +69,8 @@ def why_overloaded(step: StepEntry) -> str | None:
 def as_broken(step: StepEntry, reason: str) -> StepEntry:
     """Return a step that broke the lab: valid, with nothing to complain about, and on a lab that is not used again."""
     return step.updated(
-        outcome="broke",
-        broke=reason,
+        state="broke",
+        why=reason,
         flags=[],
         unsteady=[],
         counts=step.counts.model_copy(update={"at_rest": False}),

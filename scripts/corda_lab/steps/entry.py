@@ -1,4 +1,4 @@
-"""The entry of a step in ``steps.json``: one load on one lab, with all measured values.
+"""The entry of a step, which is its ``step.json``: one load on one lab, with all measured values.
 
 The models are the file format. ``docs/methodology.md`` defines the values; the name of a field ends with its unit.
 ``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a field here, and the function
@@ -17,11 +17,9 @@ from lab_workload.load import Load
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
 
-Phase = Literal["measure", "probe", "confirm"]
-"""The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
-
-StepOutcome = Literal["passed", "broke"]
-"""How a step ended. broke: a node ended, or was left overloaded, which the sweep allows. It is valid without values."""
+Kind = Literal["measure", "condition", "probe", "confirm"]
+"""The purpose of a step: a measurement, the load that conditions the nodes for one, which has no values, or in a search
+the probe or the confirmation of a rate."""
 
 
 class Entry(BaseModel):
@@ -544,15 +542,28 @@ class StepEntry(RequestValues):
     label: str = ""
     point: dict[str, ParameterValue] = {}
     repeat: int = 1
-    phase: Phase = "measure"
-    outcome: StepOutcome = "passed"
-    broke: str | None = None
+    kind: Kind = "measure"
+    state: Literal["done", "broke"] = "done"
+    """broke: a node ended, or was left overloaded, which the sweep allows. It is valid without values."""
+    why: str = ""
     """Which node ended under the load, and why, or what it left, if the step broke."""
     thresholds: VerdictEntry = VerdictEntry()
     measured_again: list[Reason] = []
     """Why the host made earlier attempts invalid, at least one reason for each attempt. The step was then rerun."""
     environment: int = 0
-    """The index of the step's environment in ``run.json``."""
+    """The index of the step's environment among those of its run."""
+
+    @property
+    def outcome(self) -> Literal["passed", "broke"]:
+        return "broke" if self.state == "broke" else "passed"
+
+    @property
+    def broke(self) -> str | None:
+        return self.why if self.state == "broke" else None
+
+    @property
+    def phase(self) -> Kind:
+        return self.kind
 
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:

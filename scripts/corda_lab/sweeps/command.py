@@ -15,6 +15,7 @@ from corda_lab.lab.settings import Settings
 from corda_lab.paths import CONFIGS
 from corda_lab.report import facts
 from corda_lab.results import folders
+from corda_lab.results import store as results_store
 from corda_lab.results.manifest import Rerun
 from corda_lab.results.sweep import Fresh
 from corda_lab.steps.load import flows_words
@@ -88,7 +89,7 @@ def begin(
         lab = _free_lab(sweep, request, settings)
         kept = store.begin(sweep, settings, rerun=rerun, images=images, placement=request.placement)
         with folders.in_progress(kept.folder):
-            return _run(sweep, kept, lab)
+            return _run(kept, lab)
 
 
 def resume(request: SweepRequest, settings: Settings) -> Path:
@@ -96,11 +97,11 @@ def resume(request: SweepRequest, settings: Settings) -> Path:
     kept = store.find(request.file)
     with lock.held(settings.project), folders.in_progress(kept.folder):
         folders.require_writable()
-        sweep = kept.sweep()
+        sweep = kept.sweep
         kept.require_unchanged(sweep, settings)
         ui.note(f"{kept.identity}: {len(kept.done)} steps are complete")
         lab = _free_lab(sweep, replace(request, placement=kept.plan.placement), settings)
-        return _run(sweep, kept, lab)
+        return _run(kept, lab)
 
 
 def finish(request: SweepRequest) -> Path:
@@ -108,8 +109,8 @@ def finish(request: SweepRequest) -> Path:
     kept = store.find(request.file)
     with folders.in_progress(kept.folder):
         folders.require_writable()
-        kept.tidy()
-        return kept.finish(kept.sweep())
+        results_store.tidy(kept.folder)
+        return run.finish(kept)
 
 
 def _free_lab(sweep: SweepFile, request: SweepRequest, settings: Settings) -> Lab:
@@ -122,10 +123,10 @@ def _free_lab(sweep: SweepFile, request: SweepRequest, settings: Settings) -> La
     return Lab(settings, site, fresh=sweep.fields.fresh)
 
 
-def _run(sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> Path:
+def _run(kept: store.Unfinished, lab: Lab) -> Path:
     """Run the missing steps. If that ends early, say how to continue."""
     try:
-        return run.run(sweep, kept, lab)
+        return run.run(kept, lab)
     except KeyboardInterrupt:
         ui.console.print()
         ui.console.print(f"{_stored_words(kept)} They are in {kept.folder}.", style="yellow", markup=False)

@@ -40,7 +40,7 @@ class SweepFile:
         path = self.source.path.resolve()
         return SweepPlan.model_construct(
             **{**dict(self.fields), "quick": None},
-            file=str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name,
+            file=str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path),
             text=self.text,
             name=self.name,
             is_quick=self.is_quick,

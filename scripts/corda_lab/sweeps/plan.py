@@ -25,7 +25,7 @@ from corda_lab.results.sweep_parts import (
     StepFields,
     peak_factor,
 )
-from corda_lab.steps.entry import ParameterValue, Phase
+from corda_lab.steps.entry import Kind, ParameterValue
 from corda_lab.steps.load import Conditioning, read_load
 from corda_lab.steps.parameters import AT, value_words
 from corda_lab.sweeps.file import SweepFile
@@ -53,7 +53,7 @@ Given = dict[str, ParameterValue]
 
 
 class PlannedStep(ManifestPart):
-    """One load on one shape. It is stored in ``plan.json``."""
+    """One load on one shape."""
 
     index: int = 0
     """Position in the order of execution, from 1; 0 of a point, which is no step yet."""
@@ -62,7 +62,7 @@ class PlannedStep(ManifestPart):
     point: dict[str, ParameterValue]
     """The values of the fields in ``vary``, the same for all repeats."""
     repeat: int = 1
-    phase: Phase = "measure"
+    kind: Kind = "measure"
     load: Load
     """Without a rate, if that is a multiple of the peak."""
     condition: Conditioning | None

@@ -10,21 +10,20 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.lab import lifecycle
 from corda_lab.lab.settings import Settings
 from corda_lab.results import folders
-from corda_lab.results.files import Measured
+from corda_lab.results import store as results_store
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Environment
-from corda_lab.results.stored import StoredRun
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import STEP, StepFile, StoredRun, read_step
 from corda_lab.runs import broken, conditioning, execute, preflight, recording
-from corda_lab.runs.conditioning import Conditioned
 from corda_lab.runs.preflight import PreparedRun
 from corda_lab.runs.running import deployed
 from corda_lab.steps import validity
 from corda_lab.steps.broken import as_broken, why_overloaded
-from corda_lab.steps.entry import StepEntry, VerdictEntry
+from corda_lab.steps.entry import ConditioningEntry, StepEntry, VerdictEntry
 from corda_lab.steps.reasons import Reason, sentences
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, grouped_errors, unwanted_words
 from corda_lab.sweeps import search, store
-from corda_lab.sweeps.file import SweepFile
 from corda_lab.sweeps.lab import Lab
 from corda_lab.sweeps.plan import PlannedStep, points_of, run_time
 from corda_lab.text import ui
@@ -36,20 +35,19 @@ from lab_workload.problems import Problem
 
 LOG_LINES = 2000
 """Last lines of each container that are kept of a failed attempt."""
-RERUNS_MAX = 1
-"""How often a step that failed runs again at most, on a fresh lab. A sweep with fewer ``retries`` has none."""
+LOGS = "logs.txt"
 
 
 class StepFailedError(Exception):
     """A step failed in every attempt."""
 
 
-def run(sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> Path:
-    """Run the missing steps, store all as a run, and return its folder. Raises LabError if a step has failed."""
-    kept.tidy()
-    runner = Runner(sweep, kept, lab)
+def run(kept: store.Unfinished, lab: Lab) -> Path:
+    """Run the missing steps, make the report, and return the run's folder. Raises LabError if a step has failed."""
+    results_store.tidy(kept.folder)
+    runner = Runner(kept, lab)
     began_at = time.time()
-    if sweep.fields.find_max is None:
+    if kept.plan.find_max is None:
         runner.run_missing()
     else:
         runner.search_all()
@@ -58,10 +56,28 @@ def run(sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> Path:
         raise LabError(problems=problems, exit_code=1)
     # Prometheus has data of the last lab only: that of earlier labs was deleted with them.
     link = lifecycle.dashboard_link(lab.settings, max(began_at, lab.started_at), time.time())
-    folder = kept.finish(sweep, grafana=link)
+    folder = finish(kept, grafana=link)
     if link:
         ui.note(f"Grafana, since the last start of the lab: {link}")
     return folder
+
+
+def finish(kept: store.Unfinished, *, grafana: str | None = None) -> Path:
+    """Make a report of all complete steps and finish the run, and return its folder.
+
+    Searches have what they found so far. Raises LabError if no step is complete.
+    """
+    if not kept.done:
+        raise LabError(f"{kept.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
+    most = store.attempts_max(kept.sweep)
+    points = enumerate(points_of(kept.sweep) if kept.plan.find_max else ())
+    outcomes = {
+        point.label: search.find_max(kept.sweep, point, number, lambda step: kept.sustained(step, most))
+        for number, point in points
+    }
+    begun = {label: outcome for label, outcome in outcomes.items() if outcome.answers}
+    plan = kept.plan.model_copy(update={"outcomes": begun})
+    return execute.finish(kept.folder, kept.manifest.model_copy(update={"sweep": plan, "grafana": grafana}))
 
 
 def problems_of(run: StoredRun) -> list[str]:
@@ -91,19 +107,21 @@ def placed(entry: StepEntry, step: PlannedStep, problems: list[Reason]) -> StepE
         label=step.label,
         point=step.point,
         repeat=step.repeat,
-        phase=step.phase,
+        kind=step.kind,
         thresholds=VerdictEntry(passed=not problems, reasons=problems),
     )
 
 
 class Runner:
-    def __init__(self, sweep: SweepFile, kept: store.Unfinished, lab: Lab) -> None:
-        self._sweep = sweep
+    def __init__(self, kept: store.Unfinished, lab: Lab) -> None:
+        self._sweep = kept.sweep
         self.kept = kept
         self._lab = lab
-        self._attempts_max = 1 + min(RERUNS_MAX, sweep.fields.retries)
+        self._attempts_max = store.attempts_max(kept.sweep)
         self._images = kept.image_ids()
-        self._conditioned: Conditioned | None = None
+        self._folder = kept.folder
+        """The folder of the step in progress. Until its load is about to begin, it does not exist."""
+        self._conditioned: ConditioningEntry | None = None
         """The load that conditioned the nodes for the step in progress, if there was one."""
         self._is_conditioning = False
         """Whether the load that conditions the nodes for the step in progress has begun and has not succeeded."""
@@ -113,7 +131,7 @@ class Runner:
     def run_missing(self) -> None:
         """Run all planned steps that are missing. One that fails is left out, and those that follow still run."""
         steps, fresh = self.kept.steps, self._sweep.fields.fresh
-        missing = [step for step in steps if not self.kept.has(step)]
+        missing = [step for step in steps if self.kept.entry(step) is None]
         done = len(steps) - len(missing)
         if done:
             ui.note(f"{done} of {len(steps)} steps are already complete")
@@ -141,27 +159,27 @@ class Runner:
 
         None if no step has succeeded yet, because then the rate is not what breaks the lab.
         """
-        if (known := self.kept.sustained(step)) is not None:
+        if (known := self.kept.sustained(step, self._attempts_max)) is not None:
             return known
         try:
-            sustained = self.step(step, f"{step.label}: {step.phase} {step.load.rate:g}/s").step.thresholds.passed
+            sustained = self.step(step, f"{step.label}: {step.kind} {step.load.rate:g}/s").thresholds.passed
         except StepFailedError:
             if not self.kept.done:
                 return None
-            self.kept.give_up(step, self.failed.pop(step.key))
+            self.failed.pop(step.key)
             ui.note(f"the step failed {plural(self._attempts_max, 'time')}")
             sustained = False
         ui.note("sustained" if sustained else "not sustained")
         return sustained
 
-    def step(self, step: PlannedStep, heading: str) -> Measured:
+    def step(self, step: PlannedStep, heading: str) -> StepEntry:
         """Return a step: the stored one if it is complete, otherwise run it.
 
         It is rerun on a fresh lab if it fails, or if the machine made it invalid; the reasons of the machine are stored
         with it. Raises StepFailedError if it fails in every attempt, and FinalError if all other steps would fail too.
         """
-        if self.kept.has(step):
-            return self.kept.read(step)
+        if (entry := self.kept.entry(step)) is not None:
+            return entry
         ui.console.print()
         ui.console.print(heading, style="bold cyan", markup=False)
         step = self._at_peak(step)
@@ -169,6 +187,7 @@ class Runner:
         all_causes: list[Reason] = []
         while True:
             began_at = time.time()
+            self._folder = self.kept.new_step(step)
             try:
                 measured = self.measure(step)
             except FinalError:
@@ -188,21 +207,21 @@ class Runner:
                 break
             all_causes, reruns = [*all_causes, *causes], reruns + 1
             ui.note(f"invalid: {'; '.join(sentences(causes))}: rerun {reruns} of at most {retries}")
-            self.kept.drop_attempt(step)
+            if self._folder.exists():
+                folders.remove(self._folder)
             # On the same lab, a rerun would have warmer nodes and a longer ledger than the other repeats.
             self._lab.forget()
         measured = measured.with_step(measured.step.updated(measured_again=all_causes))
         self._store(step, measured)
-        return measured
+        return measured.step
 
     def _store(self, step: PlannedStep, measured: Measured) -> None:
-        if measured.step.outcome == "broke":
-            self._keep_evidence(step, store.BROKE, "reason.txt", f"{measured.step.broke}\n")
         try:
-            self.kept.keep(step, measured)
+            results_store.keep(self._folder, measured)
         except OSError as error:
             raise FinalError(problems=folders.unwritable(self.kept.folder, error).problems) from None
-        self.kept.drop_attempt(step)
+        if measured.step.state == "broke":
+            self._keep_container_logs(step)
         self.failed.pop(step.key, None)
         if not measured.step.counts.at_rest:
             # The next step would not start on a lab with flows in flight.
@@ -217,9 +236,9 @@ class Runner:
         if step.peak_factor is None:
             return step
         sources = step.peaks(self.kept.steps)
-        missing = [source.label for source in sources if not self.kept.has(source)]
-        entries = [self.kept.entry(source) for source in sources if self.kept.has(source)]
-        passed = [entry for entry in entries if entry.validity.valid and entry.outcome == "passed"]
+        entries = {source.label: self.kept.entry(source) for source in sources}
+        missing = [label for label, entry in entries.items() if entry is None]
+        passed = [entry for entry in entries.values() if entry and entry.validity.valid and entry.state == "done"]
         peak = max((entry.throughput_per_second for entry in passed), default=0.0)
         if missing or not peak:
             why = f"{listed(missing)} not measured yet" if missing else "no valid step shows a throughput"
@@ -239,7 +258,7 @@ class Runner:
         if self._lab.is_new:
             self._conditioned = self._condition(step, settings, environment)
         prepared = _prepared(step.load, step)
-        with recording.recorded(self.kept.attempt_folder(step)) as recorded:
+        with recording.recorded(self._folder, self._begun(step)) as recorded:
             measured = execute.measure(prepared, settings, recorded, environment, self._conditioned)
         # The image of the load generator is only known now.
         self._require_same_images(measured.environment)
@@ -252,26 +271,26 @@ class Runner:
         if step.may_break and (why := why or why_overloaded(entry)) is not None:
             return measured.with_step(placed(as_broken(entry, why), step, []))
         if done := self.kept.done:
-            slower = validity.slower_than(read_model(done[0] / "step.json", StepEntry), entry)
+            slower = validity.slower_than(read_model(done[0] / STEP, StepEntry), entry)
             entry = entry.updated(flags=[*entry.flags, *slower])
         return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
-    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> Conditioned | None:
+    def _condition(self, step: PlannedStep, settings: Settings, environment: Environment) -> ConditioningEntry | None:
         """Condition the nodes of a new lab for a step; None if nothing conditions them. Raises LabError."""
         if step.condition is None:
             return None
         prepared = _prepared(step.condition.until_steady, step)
         self._is_conditioning = True
-        conditioned = conditioning.condition(prepared, settings, self.kept.attempt_folder(step), environment)
+        folder = results_store.new_step(self.kept.folder, step.index, recording.CONDITION)
+        conditioned = conditioning.condition(prepared, settings, folder, environment, step.index)
         self._is_conditioning = False
-        self.kept.drop_attempt(step)
         return conditioned
 
     def _require_same_images(self, environment: Environment) -> None:
         for image in environment.images.values():
             before = self._images.setdefault(image.name, image.id)
             if before != image.id:
-                repeated = self.kept.plan.rerun
+                repeated = self.kept.manifest.rerun
                 raise FinalError(
                     f"The image {image.name} has changed since "
                     + (repeated.run if repeated else "earlier steps of this sweep"),
@@ -288,35 +307,41 @@ class Runner:
                 why = broken.why_broken(lab, began_at)
                 if why is None:
                     return None
-                # The evidence of a load that conditions the nodes is not that of the step, which has not begun.
-                folder = None if self._is_conditioning else self.kept.attempt_folder(step)
+                # The rows of a load that conditions the nodes are not those of the step, which has not begun.
+                folder = None if self._is_conditioning else self._folder
                 why += ", while the nodes were conditioned" if self._is_conditioning else ""
                 broke = broken.measured(lab, step.load, environment, folder, began_at=began_at, reason=why)
         except LabError as error:
             ui.warn(f"whether a node ended cannot be told: {error.message}")
             return None
         if self._conditioned is not None:
-            broke = broke.after(self._conditioned.entry, self._conditioned.workload_text)
+            broke = broke.after(self._conditioned)
         return broke.with_step(placed(broke.step, step, []))
 
     def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
-        """Store the evidence, the error and the nodes' logs of a failed attempt, before the lab is started again."""
+        """Store the error and the logs of a failed attempt, before the lab is started again."""
         ui.warn(f"step {step.key}, attempt {attempt} of {self._attempts_max}: {error.message}")
         self.failed[step.key] = error.message
-        self._keep_evidence(step, store.FAILED, "error.txt", f"{error.message}\n{error.remedy}\n")
+        try:
+            failed = self._begun(step) if not self._folder.exists() else read_step(self._folder)
+            outcome: dict[str, object] = {"state": "failed", "why": f"{error.message}\n{error.remedy}".strip()}
+            if results_store.rows_files(self._folder):
+                outcome["rows"] = results_store.count_rows(self._folder)
+            results_store.end_step(self._folder, failed.model_copy(update=outcome))
+            self._keep_container_logs(step)
+        except OSError as problem:
+            raise FinalError(problems=folders.unwritable(self.kept.folder, problem).problems) from None
 
-    def _keep_evidence(self, step: PlannedStep, kind: str, name: str, text: str) -> None:
-        """Set the evidence of a step aside, with a text and what all containers have printed last, without secrets.
+    def _begun(self, step: PlannedStep) -> StepFile:
+        return StepFile(index=step.index, key=step.key, label=step.label, repeat=step.repeat, kind=step.kind)
 
-        What the nodes have logged is in ``logs/``.
-        """
-        folder: Path = self.kept.set_aside(self.kept.attempt_folder(step), kind)
-        (folder / name).write_text(text, encoding="utf-8")
+    def _keep_container_logs(self, step: PlannedStep) -> None:
+        """Store what all containers have printed last, without secrets. What the nodes have logged is in ``logs/``."""
         # If the engine does not answer, there are no logs.
         with contextlib.suppress(LabError):
             lab = deployed(step.settings(self._lab.settings))
             text = redacted(lab.log_tails(LOG_LINES), lab.settings.secrets())
-            (folder / "logs.txt").write_text(text, encoding="utf-8")
+            (self._folder / LOGS).write_text(text, encoding="utf-8")
 
 
 def _prepared(options: Load, step: PlannedStep) -> PreparedRun:
@@ -326,8 +351,8 @@ def _prepared(options: Load, step: PlannedStep) -> PreparedRun:
 
 def tell(step: StepEntry) -> None:
     """Print the values of a step in one line, then its warnings and most frequent errors."""
-    if step.outcome == "broke":
-        ui.note(f"broke, which is a result: {step.broke}; {plural(step.requests.ok, 'flow')} succeeded before")
+    if step.state == "broke":
+        ui.note(f"broke, which is a result: {step.why}; {plural(step.requests.ok, 'flow')} succeeded before")
         return
     ui.note(
         f"{step.throughput_per_second:.2f} flows/s, p95 {milliseconds(step.judged_latency.p95)}, "

@@ -42,7 +42,7 @@ def find_max(sweep: SweepFile, point: PlannedStep, number: int, sustains: Sustai
     while not isinstance(following := question(asked, answers), str):
         (rate, phase), count = following, len(answers) + 1
         # If a rate is offered again, its arrivals must differ.
-        step = point.at_rate(rate).numbered(number * 100 + count, point.load.seed + count - 1, phase=phase)
+        step = point.at_rate(rate).numbered(number * 100 + count, point.load.seed + count - 1, kind=phase)
         load = step.load.updated(duration_seconds=asked.confirm) if phase == "confirm" else step.load
         key = f"{point.key}_{count:02d}-{phase}"
         sustained = sustains(step.model_copy(update={"key": key, "load": load}))

@@ -1,44 +1,34 @@
-"""Stores an unfinished sweep in ``results/unfinished/<id>/``.
+"""A sweep as it runs: which of its steps are there, and what must not change before it is resumed.
 
-``plan.json`` and ``sweep.yaml`` are written before the first step. Each step becomes a folder in ``steps/`` atomically,
-when it ends. ``finish`` turns the steps into a run. If the process ends for any reason, another can continue.
+``run.json`` and ``sweep.yaml`` are written before the first step. If the process ends for any reason, another can
+continue.
 """
 
 import hashlib
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
-from pydantic import Field
-
-from corda_lab import atomic
 from corda_lab.errors import LabError
 from corda_lab.knobs.shape import KNOBS, Kind
 from corda_lab.lab.settings import Settings
-from corda_lab.paths import CONFIGS, WORKLOADS
-from corda_lab.report import page
-from corda_lab.results import files, folders
-from corda_lab.results.files import Measured
-from corda_lab.results.manifest import Environment, Rerun
-from corda_lab.results.sweep import LeftOut, ManifestPart
+from corda_lab.paths import CONFIGS, ROOT, WORKLOADS
+from corda_lab.results import folders, store, stored
+from corda_lab.results.manifest import Environment, Manifest, Rerun
+from corda_lab.results.stored import StepFile
+from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps.entry import StepEntry
 from corda_lab.sweeps.file import QUICK_SUFFIX, SweepFile, quick, read_sweep, with_repeats
 from corda_lab.sweeps.plan import PlannedStep, points_of, steps_of
-from corda_lab.sweeps.search import find_max
-from corda_lab.text import ui
 
+RERUNS_MAX = 1
+"""How often a step that failed runs again at most, on a fresh lab. A sweep with fewer ``retries`` has none."""
 SHAPE_FOLDERS = tuple(knob.folder for knob in KNOBS if knob.kind is Kind.FILE)
 """Folders of configs/ with the files of which shapes are composed."""
 
 SWEEP_FILE = "sweep.yaml"
 """The text of the sweep file when the sweep began."""
-FAILED = "failed"
-"""Folder of failed attempts, each with its error and the nodes' logs."""
-BROKE = "broke"
-"""Folder of the steps that broke the lab, each with the evidence of its load and the nodes' logs."""
-ATTEMPTS = "attempts"
-"""Folder of the attempts in progress, each with the evidence of its load."""
 
 
 def fingerprint(sweep: SweepFile, text: str, settings: Settings) -> dict[str, str]:
@@ -71,112 +61,70 @@ def _digest(paths: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-class PlanFile(ManifestPart):
-    """The content of ``plan.json``, which has everything that a sweep needs to be resumed."""
-
-    schema_: int = Field(alias="schema", default=folders.SCHEMA)
-    file: Path
-    command: str
-    fingerprint: dict[str, str]
-    """Everything that must not change before the sweep is resumed: name → hash or value."""
-    quick: bool
-    repeats: int
-    """The number of repeats, which need not be that of the file."""
-    seed: int
-    """The seed of the first repeat, which need not be that of the file."""
-    steps: list[PlannedStep]
-    """Empty for a search, which plans one step at a time."""
-    rerun: Rerun | None
-    left_out: list[LeftOut]
-    """The points that this machine cannot have, if the sweep leaves them out."""
-    images: dict[str, str]
-    """The images that the steps must have, because the sweep repeats another: name → id."""
-    placement: str | None
-    """What runs on which host, as it was given; None if the sweep runs on one machine."""
-
-
 @dataclass(frozen=True)
 class Unfinished:
+    """A sweep that is not finished, in its folder."""
+
     folder: Path
-    plan: PlanFile
+    manifest: Manifest
 
     @property
     def identity(self) -> str:
-        """The id of the future run."""
         return self.folder.name
 
     @property
+    def plan(self) -> SweepPlan:
+        assert self.manifest.sweep is not None
+        return self.manifest.sweep
+
+    @cached_property
     def steps(self) -> list[PlannedStep]:
-        return self.plan.steps
+        """The planned steps; none of a search."""
+        return steps_of(self.sweep)
 
-    def _step_folder(self, step: PlannedStep) -> Path:
-        return self.folder / "steps" / f"{step.index:04d}-{step.key}"
+    @cached_property
+    def sweep(self) -> SweepFile:
+        """The sweep as it began: the text of its file, its form and its points. Raises LabError."""
+        plan, sweep = self.plan, read_sweep(self.folder / SWEEP_FILE)
+        sweep = with_repeats(quick(sweep) if plan.is_quick else sweep, plan.repeats, plan.seed)
+        source = replace(sweep.source, path=ROOT / plan.file)
+        return replace(sweep, name=plan.name, source=source, left_out=plan.left_out)
 
-    def has(self, step: PlannedStep) -> bool:
-        return self._step_folder(step).is_dir()
+    def attempts(self, step: PlannedStep) -> dict[Path, StepFile]:
+        paths = store.attempts(self.folder, step.index, step.key)
+        return {path: stored.read_step(path) for path in paths}
 
-    def read(self, step: PlannedStep) -> Measured:
-        return files.read_step(self._step_folder(step))
+    def entry(self, step: PlannedStep) -> StepEntry | None:
+        """A step that is complete; None if it is missing. Raises LabError if it is damaged."""
+        complete = [path for path, attempt in self.attempts(step).items() if attempt.is_measured]
+        return folders.read_model(complete[-1] / stored.STEP, StepEntry) if complete else None
 
-    def entry(self, step: PlannedStep) -> StepEntry:
-        return folders.read_model(self._step_folder(step) / "step.json", StepEntry)
+    def new_step(self, step: PlannedStep) -> Path:
+        return store.new_step(self.folder, step.index, step.key)
 
-    def attempt_folder(self, step: PlannedStep) -> Path:
-        return self.folder / ATTEMPTS / self._step_folder(step).name
+    def sustained(self, step: PlannedStep, attempts_max: int) -> bool | None:
+        """Return whether a step of a search sustained its rate; None if it has not run.
 
-    def drop_attempt(self, step: PlannedStep) -> None:
-        """Delete the evidence of an attempt whose step is stored, or is measured again because of the machine."""
-        if (folder := self.attempt_folder(step)).exists():
-            shutil.rmtree(folder)
-
-    def set_aside(self, attempt: Path, kind: str = FAILED) -> Path:
-        """Move the evidence of an attempt to ``failed`` or ``broke``. Returns its folder there, which may be empty."""
-        number = 1
-        while (folder := self.folder / kind / f"{attempt.name}-{number}").exists():
-            number += 1
-        folder.parent.mkdir(exist_ok=True)
-        if attempt.exists():
-            attempt.rename(folder)
-        else:
-            folder.mkdir()
-        return folder
-
-    def _given_up_file(self, step: PlannedStep) -> Path:
-        return self.folder / "given-up" / f"{step.index:04d}-{step.key}.txt"
-
-    def give_up(self, step: PlannedStep, why: str) -> None:
-        """Record that a step of a search failed in every attempt, which means that its rate is not sustained."""
-        atomic.write_text(self._given_up_file(step), f"{why}\n")
-
-    def sustained(self, step: PlannedStep) -> bool | None:
-        """Return whether a stored step of a search sustained its rate; None if it has not run."""
-        if self.has(step):
-            return self.entry(step).thresholds.passed
-        return False if self._given_up_file(step).is_file() else None
+        If it failed in every attempt, its rate is not sustained. Before anything was measured, the rate is not what
+        breaks the lab.
+        """
+        if (entry := self.entry(step)) is not None:
+            return entry.thresholds.passed
+        failed = sum(attempt.state == "failed" for attempt in self.attempts(step).values())
+        return False if failed >= attempts_max and self.done else None
 
     @property
     def done(self) -> list[Path]:
-        return folders.complete_steps(self.folder)
-
-    def keep(self, step: PlannedStep, measured: Measured) -> None:
-        """Store a step atomically."""
-        with atomic.whole_folder(self._step_folder(step)) as folder:
-            files.write_step(folder, measured)
+        """The folders of the complete steps, in the order in which they ran. Raises LabError if one is damaged."""
+        return [path for path, step in stored.read_steps(self.folder).items() if step.is_measured]
 
     def image_ids(self) -> dict[str, str]:
         """Return the images that the next steps must have: those of the plan and of the complete steps, name → id."""
         ids = dict(self.plan.images)
         for folder in self.done:
-            images = folders.read_model(folder / "environment.json", Environment).images
+            images = folders.read_model(folder / stored.ENVIRONMENT, Environment).images
             ids |= {image.name: image.id for image in images.values()}
         return ids
-
-    def sweep(self) -> SweepFile:
-        """Read the sweep as it began: the text of its file, its form and its points. Raises LabError."""
-        plan, sweep = self.plan, read_sweep(self.folder / SWEEP_FILE)
-        sweep = with_repeats(quick(sweep) if plan.quick else sweep, plan.repeats, plan.seed)
-        source = replace(sweep.source, path=plan.file)
-        return replace(sweep, name=plan.file.stem, source=source, left_out=plan.left_out)
 
     def require_unchanged(self, sweep: SweepFile, settings: Settings) -> None:
         """Raise LabError if anything that the steps depend on has changed since the sweep began.
@@ -193,58 +141,10 @@ class Unfinished:
                 "Undo the changes, store the complete steps with `scripts/lab sweep finish`, or start a new sweep.",
             )
 
-    def finish(self, sweep: SweepFile, *, grafana: str | None = None) -> Path:
-        """Store all complete steps as a run with a report, and delete the unfinished sweep. Returns the run's folder.
 
-        Searches have what they found so far. Raises LabError if no step is complete.
-        """
-        results_folder = self.folder.parent.parent
-        final = results_folder / self.identity
-        # An earlier process may have been killed between any two of these operations.
-        if final.exists():
-            folders.point_latest(final)
-        else:
-            with ui.phase("Storing the run and its report"):
-                self._write_run(sweep, results_folder, grafana)
-        folders.remove_unfinished(self.folder)
-        return final
-
-    def _write_run(self, sweep: SweepFile, results_folder: Path, grafana: str | None) -> None:
-        steps = [files.read_step(folder) for folder in self.done]
-        if not steps:
-            raise LabError(f"{self.identity}: no step is complete", "Continue it with `scripts/lab sweep resume`.")
-        points = enumerate(points_of(sweep) if sweep.fields.find_max else ())
-        outcomes = {point.label: find_max(sweep, point, number, self.sustained) for number, point in points}
-        begun = {label: outcome for label, outcome in outcomes.items() if outcome.answers}
-        manifest = files.run_manifest(
-            self.identity,
-            steps,
-            sweep=sweep.entry(begun),
-            phases=dict(ui.phase_seconds),
-            command=self.plan.command,
-            rerun=self.plan.rerun,
-            grafana=grafana,
-        )
-        with folders.new_run(self.identity, results=results_folder) as folder:
-            (folder / SWEEP_FILE).write_text(sweep.text, encoding="utf-8")
-            files.write_run(folder, manifest, steps)
-            page.render(folder)
-            for kind in (FAILED, BROKE):
-                if (self.folder / kind).is_dir():
-                    shutil.copytree(self.folder / kind, folder / kind)
-
-    def tidy(self) -> None:
-        """Delete what a killed process left half-written or half-deleted, and set the attempts aside that it began."""
-        results_folder = self.folder.parent.parent
-        folders.tidy_unfinished(results=results_folder)
-        for attempt in sorted((self.folder / ATTEMPTS).glob("*")):
-            if (self.folder / "steps" / attempt.name).is_dir():
-                shutil.rmtree(attempt)
-            else:
-                self.set_aside(attempt)
-        partial = (self.folder / "steps").glob(f"{atomic.PARTIAL}*")
-        for path in [*partial, *results_folder.glob(f"{atomic.PARTIAL}{self.identity}-*")]:
-            shutil.rmtree(path)
+def attempts_max(sweep: SweepFile) -> int:
+    """How often a step is tried at most, each time on a fresh lab, if it fails."""
+    return 1 + min(RERUNS_MAX, sweep.fields.retries)
 
 
 def begin(
@@ -261,28 +161,16 @@ def begin(
     ``rerun`` names the sweep that it repeats, and ``images`` has the images that all steps must have: name → id.
     ``placement`` says what runs on which host, None that all runs on this machine.
     """
-    identity = folders.run_id(sweep.run_name)
-    folders.require_free(identity, results=results_folder)
-    final = folders.unfinished_folder(results=results_folder) / identity
-    if final.exists():
-        raise LabError(f"{final} already exists", "Start again a second later.")
-    plan = PlanFile(
-        file=sweep.source.path.resolve(),
-        command=files.command_line(),
-        fingerprint=fingerprint(sweep, sweep.text, settings),
-        quick=sweep.is_quick,
-        repeats=sweep.fields.repeats,
-        seed=sweep.fields.seed,
-        steps=steps_of(sweep),
-        rerun=rerun,
-        left_out=list(sweep.left_out),
-        images=dict(images or {}),
-        placement=placement,
+    plan = sweep.entry({}).model_copy(
+        update={
+            "fingerprint": fingerprint(sweep, sweep.text, settings),
+            "images": dict(images or {}),
+            "placement": placement,
+            "steps_planned": len(steps_of(sweep)),
+        }
     )
-    with atomic.whole_folder(final) as folder:
-        (folder / SWEEP_FILE).write_text(sweep.text, encoding="utf-8")
-        folders.write_json(folder / "plan.json", plan.model_dump(mode="json", by_alias=True))
-    return Unfinished(final, plan)
+    manifest = store.manifest(folders.run_id(sweep.run_name), sweep=plan, rerun=rerun)
+    return Unfinished(store.begin(manifest, {SWEEP_FILE: sweep.text}, results=results_folder), manifest)
 
 
 def find(file: str | None, *, results_folder: Path | None = None) -> Unfinished:
@@ -304,4 +192,4 @@ def find(file: str | None, *, results_folder: Path | None = None) -> Unfinished:
 
 def read(folder: Path) -> Unfinished:
     """Read the plan of an unfinished sweep. Raises LabError if it is damaged, or by another version of the lab."""
-    return Unfinished(folder, folders.as_model(folder / "plan.json", folders.read_plan(folder), PlanFile))
+    return Unfinished(folder, stored.read_manifest(folder))

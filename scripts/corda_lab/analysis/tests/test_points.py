@@ -89,10 +89,10 @@ def test_named_steps_with_different_numbers_form_a_curve(
 
 def test_a_point_that_broke_has_no_values_and_is_not_invalid(tmp_path: Path) -> None:
     run = stored.read(store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [1, 2]}, repeats=2)))
-    broke = [step.updated(outcome="broke", broke="PartyA ended") if step.repeat == 2 else step for step in run.steps]
+    broke = [step.updated(state="broke", why="PartyA ended") if step.repeat == 2 else step for step in run.steps]
     for point in points.points(stored.StoredRun(run.folder, run.manifest, broke)):
         assert (len(point.valid), len(point.broken), point.estimate("throughput").n) == (1, 1, 1)
-    ended = [step.updated(outcome="broke", broke="PartyA ended") for step in run.steps]
+    ended = [step.updated(state="broke", why="PartyA ended") for step in run.steps]
     for point in points.points(stored.StoredRun(run.folder, run.manifest, ended)):
         assert (point.estimate("throughput").value, values.interval_words(point, "throughput")) == (None, "broke")
     assert points.best(points.points(stored.StoredRun(run.folder, run.manifest, ended))) is None

@@ -14,6 +14,7 @@ from corda_lab.report import page, summaries
 from corda_lab.results import folders, stored
 from lab_workload.load import Load
 from support import runs, simulation
+from support.runs import step_file
 
 SECONDS = 1200
 MIB = 1024**2
@@ -57,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     table = pl.concat(samples).with_columns(pl.lit(1, pl.Int32).alias("step"))
     columns = stored.read(folder).table("metrics").columns
-    table.select(columns).write_parquet(folder / "metrics.parquet")
+    table.select(columns).write_parquet(step_file(folder).with_name("metrics.parquet"))
     return folder
 
 

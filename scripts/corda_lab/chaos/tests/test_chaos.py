@@ -13,12 +13,10 @@ from corda_lab.errors import LabError
 from corda_lab.faults.model import KINDS, FaultEntry, known_targets, problems
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE, ROOT
-from corda_lab.results import evidence, folders
+from corda_lab.results import store
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.evidence import LoadFile
 from lab_workload.faults import PARAMETERS, Fault, FaultKind
 from lab_workload.load import Load
-from lab_workload.subject import Subject
 from support import runs, simulation
 
 OPTIONS = Load(workload="iou", users=8, pacing_seconds=0.25, seed=100)
@@ -155,23 +153,11 @@ def test_what_the_lab_cannot_have_is_refused(asked: dict[str, str], says: str) -
 
 
 def test_a_run_without_results_can_be_replayed(tmp_path: Path) -> None:
-    def store(load: Load) -> None:
-        stored = LoadFile(
-            id="20260102T030405Z-chaos",
-            command="scripts/lab chaos",
-            began_at="2026-01-02T03:04:05+00:00",
-            workload="iou",
-            options=load,
-            subject=Subject("PartyA", ()),
-        )
-        folders.write_json(tmp_path / evidence.LOAD, stored.model_dump(mode="json", by_alias=True))
-
-    store(OPTIONS)
+    without = store.begin(store.manifest("20260102T030405Z-chaos", load=OPTIONS), results=tmp_path)
     with pytest.raises(LabError, match="the run has no faults"):
-        command.load_of(tmp_path)
+        command.load_of(without)
     load = OPTIONS.updated(faults=(Fault(kind="kill", target="generator", at_seconds=3.5, for_seconds=0.0),))
-    store(load)
-    assert command.load_of(tmp_path) == load
+    assert command.load_of(store.begin(store.manifest("20260102T030406Z-chaos", load=load), results=tmp_path)) == load
 
 
 def test_a_stored_run_can_be_replayed(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from corda_lab.node_logs.model import KeptLogs, LogEntry
 from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.steps.reasons import Reason, reason
 
+LOGS = f"steps/0001-run/{node_logs.FOLDER}"
+
 CLIENT = "20261127T143052Z-chaos-f6d84fe4-343"
 ISSUED, PAID = "5E02A17D", "36A164F0"
 ERROR = "An error occurred while attempting to query the vault: could not extract ResultSet"
@@ -60,11 +62,11 @@ def trial_of(flows: Sequence[FailedFlow], audit: Audit = AUDIT) -> Trial:
 def failed(folder: Path, of_party: Sequence[str], *, outcome: str = "failed", left_out: int = 0) -> list[FailedFlow]:
     """The flows that failed, by logs that a load has kept in a folder."""
     rows = pl.DataFrame({"client_id": [CLIENT], "outcome": [outcome], "error": [TOLD]})
-    log = node_logs.keep_log(folder / node_logs.FOLDER, "PartyA", [LogEntry(tuple(of_party))])
+    log = node_logs.keep_log(folder / LOGS, "PartyA", [LogEntry(tuple(of_party))])
     assert log is not None
     log = log.model_copy(update={"lines_left_out": left_out})
     index = KeptLogs(why="75 of 576 requests failed", since=0.0, until=1.0, logs=[log])
-    node_logs.write_index(folder / node_logs.FOLDER, index)
+    node_logs.write_index(folder / LOGS, index)
     return failed_flows(folder, rows)
 
 
@@ -103,7 +105,7 @@ def test_without_each_part_of_the_evidence_it_stays_a_violation(
 @pytest.mark.parametrize("damage", [None, b"\xff\xfe no text"])
 def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, damage: bytes | None) -> None:
     failed(tmp_path, PAY)
-    path = tmp_path / node_logs.FOLDER / "PartyA.log"
+    path = tmp_path / LOGS / "PartyA.log"
     path.unlink() if damage is None else path.write_bytes(damage)
     with pytest.raises(LabError, match=r"PartyA\.log: cannot be read"):
         failed_flows(tmp_path, pl.DataFrame())

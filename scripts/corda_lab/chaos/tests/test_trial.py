@@ -25,15 +25,17 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.node_logs import model as node_logs
 from corda_lab.node_logs.model import KeptLogs, LogEntry
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import audits, evidence, folders
+from corda_lab.results import audits, folders, store
+from corda_lab.results import stored as results
 from corda_lab.results.audits import Audit, Violation, ViolationKind
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
 from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
 from support.labs import lab_with
-from support.runs import ENVIRONMENT, RUN_IDENTITY, part, plan_of
+from support.runs import ENVIRONMENT, RUN_IDENTITY, change_steps, part, plan_of, step_file, write_audits
 
 OPTIONS = Load(workload="iou", users=2, duration_seconds=18.0, warm_up_seconds=2.0, seed=7)
 SUBJECT = Subject("PartyA", (part("Iou"),))
@@ -78,12 +80,12 @@ def make(answers: Answers | None = None) -> Trial:
 def note_faults(folder: Path, *entries: FaultEntry) -> None:
     """Enter faults in the step of a run, or in the evidence of a load."""
     faults = FaultEntries(entries).model_dump(mode="json")
-    if not (folder / "steps.json").is_file():
-        folders.write_json(folder / folders.FAULTS, faults)
+    step = step_file(folder)
+    if (evidence := step.with_name(results.EVIDENCE)).is_dir():
+        folders.write_json(evidence / faulty.FAULTS, faults)
         return
-    content = folders.read_object(folder / "steps.json")
-    content["steps"][0] |= {"faults": faults, "restarted_after_faults": ["PartyB"]}
-    folders.write_json(folder / "steps.json", content)
+    changes = {"faults": faults, "restarted_after_faults": ["PartyB"]}
+    folders.write_json(step, folders.read_object(step) | changes)
 
 
 End = Callable[..., None]
@@ -104,7 +106,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> End:
 @pytest.fixture
 def stored(tmp_path: Path, ended: End) -> Path:
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20))
-    audits.write(folder, {1: PASSED})
+    write_audits(folder, {1: PASSED})
     note_faults(folder, KILLED)
     ended(folder)
     return folder
@@ -113,20 +115,15 @@ def stored(tmp_path: Path, ended: End) -> Path:
 @pytest.fixture
 def unfinished(tmp_path: Path, ended: End) -> Path:
     """The evidence of a load whose generator was killed. Of its last two rows, one is unknown, and one is missing."""
-    folder = folders.unfinished_folder() / RUN_IDENTITY
-    load = evidence.LoadFile(
-        id=RUN_IDENTITY,
-        command="lab chaos",
-        began_at="now",
-        workload="iou",
-        options=OPTIONS,
-        subject=plan_of(OPTIONS).subject,
-    )
-    evidence.begin(folder, load, "workload: iou\n", ENVIRONMENT)
+    folder = store.begin(store.manifest(RUN_IDENTITY, load=OPTIONS, command="lab chaos"))
+    place = store.new_step(folder, 1, "run")
+    step = StepFile(index=1, key="run")
+    store.begin_step(place, step, plan_of(OPTIONS), ENVIRONMENT)
     *first, last, _ = SIMULATED
     kept: list[dict[str, Any]] = [*first, {**last, "outcome": "unknown", "tx_id": None}]
-    simulation.write_rows(folder / evidence.ROWS / f"{RUN_IDENTITY}.ndjson", kept)
-    evidence.end(folder, "failed", "the generator was killed", rows=len(kept))
+    simulation.write_rows(place / results.EVIDENCE / f"{RUN_IDENTITY}.ndjson", kept)
+    ended_step = {"state": "failed", "why": "the generator was killed", "rows": len(kept)}
+    store.end_step(place, step.model_copy(update=ended_step))
     note_faults(folder, GENERATOR)
     ended(folder, "the generator was killed")
     return folder
@@ -156,9 +153,9 @@ def test_a_trial_has_the_faults_of_its_run_its_outcomes_and_its_audit(stored: Pa
 
 
 def test_what_the_audit_of_the_run_found_fails_the_trial(stored: Path) -> None:
-    audits.write(stored, {1: VIOLATED})
+    write_audits(stored, {1: VIOLATED})
     assert make().problems == [ALONE.text]
-    (stored / audits.AUDIT_FILE).unlink()
+    step_file(stored).with_name(audits.AUDIT_FILE).unlink()
     assert make().problems == ["the ledgers were not audited"]
 
 
@@ -167,7 +164,7 @@ def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: End) -> None:
     (one, other) = counts.vaults
     wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": (other.counted or 0) + 1})))
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20), counted=wrong)
-    audits.write(folder, {1: PASSED})
+    write_audits(folder, {1: PASSED})
     note_faults(folder, KILLED)
     ended(folder)
     (problem,) = make().problems
@@ -184,7 +181,7 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: En
     )
     end = simulation.end_words(rows, 2, 20)
     folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
-    audits.write(folder, {1: VIOLATED})
+    write_audits(folder, {1: VIOLATED})
     note_faults(folder, KILLED)
     ended(folder)
     without = make()
@@ -198,9 +195,10 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: En
         ("Flow error allowed to propagate", "AB"),
     ):
         lines.append(f"[INFO ] 2026-01-02T03:04:05,000Z [t] corda.flow. - {message} {{{context}, tx_id={transaction}}}")
-    log = node_logs.keep_log(folder / "logs", "PartyA", [LogEntry(tuple(lines))])
+    logs = step_file(folder).with_name("logs")
+    log = node_logs.keep_log(logs, "PartyA", [LogEntry(tuple(lines))])
     assert log is not None
-    node_logs.write_index(folder / "logs", KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
+    node_logs.write_index(logs, KeptLogs(why="a flow failed", since=0.0, until=1.0, logs=[log]))
     found = make()
     assert found.problems == []
     assert found.stranded_ids == {"AB"}
@@ -240,8 +238,7 @@ def test_a_flow_of_which_the_node_cannot_tell_fails_the_trial(
 
 
 def test_rows_that_were_not_collected_fail_the_trial(unfinished: Path, audited: list[pl.DataFrame]) -> None:
-    (unfinished / evidence.END).unlink()
-    evidence.end(unfinished, "failed", "the generator was killed", rows=None)
+    change_steps(unfinished, lambda step: step.update(rows=None))
     assert "the rows of the run were not collected" in make().problems
 
 
@@ -274,8 +271,8 @@ def test_a_lab_that_does_not_come_to_rest_is_a_trial_that_failed(
     assert found.audit is None
     assert "still in flight" in found.problems[0]
 
-    (unfinished / folders.FAULTS).write_text("{", encoding="utf-8")
-    assert folders.FAULTS in make().problems[0]
+    (step_file(unfinished).parent / results.EVIDENCE / faulty.FAULTS).write_text("{", encoding="utf-8")
+    assert faulty.FAULTS in make().problems[0]
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ import typer
 
 from corda_lab.cli import audit as verb
 from corda_lab.cli import summary as run_summary
-from corda_lab.results import audits, stored
+from corda_lab.results import stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
+from support.runs import write_audits
 
 LOST = Violation(
     kind=ViolationKind.MISSING_AT_PARTICIPANT, node="PartyB", ids=("AB12",), text="PartyB [x] does not have AB12"
@@ -51,7 +52,7 @@ def test_a_program_gets_every_violation(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def summary(run: Path, found: Audit, capsys: pytest.CaptureFixture[str]) -> str:
-    audits.write(run, {1: found})
+    write_audits(run, {1: found})
     step = stored.read(run).steps[0]
     capsys.readouterr()
     run_summary.show_run(run, step)

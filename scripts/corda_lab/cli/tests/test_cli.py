@@ -18,6 +18,7 @@ from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
 from support.commands import PYTHONPATH
+from support.runs import step_file
 
 VERBS_MAX, OPTIONS_MAX = 18, 90
 COMMANDS = verbs.Commands(verbs.VERBS)
@@ -286,11 +287,13 @@ def test_a_damaged_run_is_one_error_that_names_the_field(
     stored_run: Callable[..., Path], lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = stored_run()
-    (run / "steps.json").write_text(json.dumps({"schema": folders.SCHEMA, "steps": [{}]}), encoding="utf-8")
+    content = folders.read_object(step_file(run))
+    del content["throughput_per_second"]
+    folders.write_json(step_file(run), content)
     monkeypatch.setattr(folders, "RESULTS", run.parent)
     done = lab("report")
     assert done.returncode == 2
-    assert "steps.json: throughput_per_second: " in done.stderr.splitlines()[0]
+    assert "step.json: throughput_per_second: " in done.stderr.splitlines()[0]
 
 
 def test_a_defect_is_said_to_be_one_and_leaves_its_trace_in_a_file() -> None:

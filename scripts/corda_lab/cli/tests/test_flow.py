@@ -11,6 +11,7 @@ import pytest
 
 from corda_lab.cli.flow import flow
 from corda_lab.errors import LabError
+from corda_lab.results import stored
 
 
 def test_the_spans_stand_one_below_the_other_with_their_times(
@@ -20,7 +21,7 @@ def test_the_spans_stand_one_below_the_other_with_their_times(
     capsys.readouterr()
     flow("client-200", str(run))
     text = capsys.readouterr().out
-    row = pl.read_parquet(run / "requests.parquet").filter(pl.col("client_id") == "client-200").row(0, named=True)
+    row = stored.read(run).table("requests").filter(pl.col("client_id") == "client-200").row(0, named=True)
     assert f"Iou on PartyA: ok after {row['latency_ms']:,.1f} ms  ({run.name})" in text
     for words in ("client: request", "bridge: request", "PartyA: Iou", "collect_signatures", "PartyB: IouResponder"):
         assert words in text

@@ -16,11 +16,13 @@ from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import listing as verb
 from corda_lab.cli import report
 from corda_lab.errors import LabError
-from corda_lab.results import evidence, folders, stored
+from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import StepFile
 from corda_lab.runs import by_hand
 from corda_lab.runs.by_hand import HandLoad
 from support import simulation
 from support.by_hand import IDENTITY, plan
+from support.runs import change_steps, step_file, steps_of
 from support.sweeps import SimulatedSweep, store_sweep
 
 
@@ -48,9 +50,8 @@ def shown(table: Table) -> str:
 
 def test_a_sweep_is_listed_with_its_best_point_and_not_its_best_step(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}))
-    steps = folders.read_json(folder / "steps.json")["steps"]
-    steps[0]["throughput_per_second"] *= 1.5
-    folders.write_json(folder / "steps.json", {"schema": folders.SCHEMA, "steps": steps})
+    first = folders.read_object(step_file(folder))
+    folders.write_json(step_file(folder), first | {"throughput_per_second": 1.5 * first["throughput_per_second"]})
     found = only(tmp_path)
     best = points.best(points.points(stored.read(folder)))
     assert best is not None
@@ -74,11 +75,10 @@ def test_a_run_of_bursts_is_listed_with_their_size(stored_burst_run: Callable[..
 
 def test_the_values_of_a_run_without_a_valid_step_are_shown_and_marked(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    content = folders.read_json(run / "steps.json")
-    content["steps"][0]["validity"]["valid"] = False
-    folders.write_json(run / "steps.json", content)
+    change_steps(run, lambda step: step["validity"].update(valid=False))
+    (content,) = steps_of(run)
     found = only(run.parent)
-    assert (found.valid, found.throughput_per_second) == (False, content["steps"][0]["throughput_per_second"])
+    assert (found.valid, found.throughput_per_second) == (False, content["throughput_per_second"])
     assert f"{found.throughput_per_second:.2f}*" in shown(verb._table_of_runs([found]))
 
 
@@ -96,16 +96,10 @@ def test_open_load_is_listed_with_its_latency_from_the_intended_start(stored_ope
     assert found.p99_ms == step.latency_intended_ms.p99 != step.latency_ms.p99
 
 
-CURRENT, OLD = f'{{"schema": {folders.SCHEMA}, "steps": ', f'{{"schema": {folders.SCHEMA - 1}, "steps": '
-
-
-@pytest.mark.parametrize("text", ["{", CURRENT + "[]}", CURRENT + "5}", OLD + "[{}]}", CURRENT + "[{}]}"])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"index": 1, "key": "run", "state": "done"}'])
 def test_a_damaged_run_is_marked_and_hides_no_other(stored_run: Callable[..., Path], text: str) -> None:
     run = stored_run()
-    broken = run.parent / "20260101T000000Z-broken"
-    broken.mkdir()
-    (broken / "run.json").write_text((run / "run.json").read_text(encoding="utf-8"), encoding="utf-8")
-    (broken / "steps.json").write_text(text, encoding="utf-8")
+    step_file(beside(run)).write_text(text, encoding="utf-8")
     first, second = listing.summaries(results_folder=run.parent)
     assert isinstance(first, DamagedRun)
     assert first.damaged
@@ -119,8 +113,8 @@ def beside(run: Path) -> Path:
 
 
 def delete_all(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
+    shutil.rmtree(folder)
+    folder.mkdir()
 
 
 def put_a_folder(folder: Path) -> None:
@@ -129,18 +123,19 @@ def put_a_folder(folder: Path) -> None:
 
 
 def nest_deeply(folder: Path) -> None:
-    (folder / "steps.json").write_text("[" * 100_000, encoding="utf-8")
+    step_file(folder).write_text("[" * 100_000, encoding="utf-8")
 
 
 def cut_off(folder: Path) -> None:
-    content = (folder / "steps.json").read_bytes()
-    (folder / "steps.json").write_bytes(content[: len(content) // 2])
+    content = step_file(folder).read_bytes()
+    step_file(folder).write_bytes(content[: len(content) // 2])
 
 
 def name_in_brackets(folder: Path) -> None:
-    content = folders.read_json(folder / "run.json")
-    content["environments"][0]["shape"]["[/red]"] = 5
-    folders.write_json(folder / "run.json", content)
+    path = step_file(folder).with_name("environment.json")
+    content = folders.read_json(path)
+    content["shape"]["[/red]"] = 5
+    folders.write_json(path, content)
 
 
 @pytest.mark.parametrize("damage", [delete_all, put_a_folder, nest_deeply, cut_off, name_in_brackets])
@@ -187,61 +182,38 @@ def test_the_latest_run_is_the_newest_that_can_be_read(
     folders.point_latest(newer)
     cut_off(newer)
     assert folders.find_run("latest", results=run.parent) == run
-    assert f"skipped a damaged run: {newer / 'steps.json'}" in capsys.readouterr().out
+    assert f"skipped a damaged run: {step_file(newer)}" in capsys.readouterr().out
 
 
-def test_an_unfinished_folder_of_another_form_hides_no_run(
-    stored_run: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("damage", [nest_deeply, cut_off, name_in_brackets])
+def test_a_damaged_unfinished_run_is_marked_and_hides_no_run(
+    stored_run: Callable[..., Path],
+    damage: Callable[[Path], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = stored_run()
     monkeypatch.setattr(folders, "RESULTS", run.parent)
-    unfinished = folders.unfinished_folder()
-    (unfinished / "20260101T000000Z-sweep").mkdir(parents=True)
-    (unfinished / "20260101T000000Z-sweep" / "steps").write_text("no folder", encoding="utf-8")
-    (unfinished / "20260101T000001Z-file").write_text("no folder", encoding="utf-8")
-    (unfinished / "20260101T000002Z-run" / "rows").mkdir(parents=True)
-    (unfinished / "20260101T000002Z-run" / evidence.END).write_bytes(b"\xff\xfe")
+    broken = beside(run)
+    folders.write_json(broken / "run.json", {**folders.read_object(broken / "run.json"), "finished_at": None})
+    damage(broken)
     verb.list_runs()
     said = capsys.readouterr().out
+    assert f"interrupted: {broken.name}, " in said
     assert re.search(rf"{run.name} +run ", said)
-    assert "unfinished: 20260101T000000Z-sweep, cannot be resumed: " in said
-    assert "interrupted: 20260101T000002Z-run, " in said
-    assert "20260101T000001Z-file" not in said
 
 
-def plan_text(schema: int) -> str:
-    return f'{{"schema": {schema}, "steps": [1, 2]}}'
-
-
-@pytest.mark.parametrize(
-    ("text", "damaged"),
-    [
-        (plan_text(folders.SCHEMA), None),
-        (plan_text(folders.SCHEMA - 1), "was started by another version of the lab"),
-        ("{", "cannot be read"),
-        (None, "cannot be read"),
-        (f'{{"schema": {folders.SCHEMA}, "steps": 5}}', "steps: is not a list"),
-    ],
-)
-def test_a_damaged_unfinished_sweep_is_marked_and_hides_no_run(
-    stored_run: Callable[..., Path], text: str | None, damaged: str | None
-) -> None:
+def test_an_unfinished_run_of_another_version_says_so(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    sweep = run.parent / folders.UNFINISHED / "20260101T000000Z-sweep"
-    (sweep / "steps" / "0001-first").mkdir(parents=True)
-    if text is not None:
-        (sweep / "plan.json").write_text(text, encoding="utf-8")
-    assert len(listing.summaries(results_folder=run.parent)) == 1
-    (found,) = folders.unfinished(results=run.parent)
-    assert (found.run, found.steps) == (sweep.name, 1)
-    assert (found.damaged is None) == (damaged is None)
-    assert damaged is None or damaged in (found.damaged or "")
+    content = {**folders.read_object(run / "run.json"), "finished_at": None, "schema": folders.SCHEMA - 1}
+    folders.write_json(run / "run.json", content)
+    (line,) = stored.unfinished(results=run.parent)
+    assert "by another version of the lab" in (line.damaged or "")
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("environment", 7, "has no environment 7 of step 1"),
         ("flags", [{"code": "swapped", "values": {}}], "the values of 'swapped' do not fit its sentence"),
         ("flags", [{"code": "swapped", "values": {"pages": "x"}}], "the values of 'swapped' do not fit its sentence"),
     ],
@@ -250,9 +222,7 @@ def test_a_step_that_contradicts_the_run_is_an_error_with_its_folder(
     stored_run: Callable[..., Path], field: str, value: object, message: str
 ) -> None:
     run = stored_run()
-    content = folders.read_json(run / "steps.json")
-    content["steps"][0][field] = value
-    folders.write_json(run / "steps.json", content)
+    change_steps(run, lambda step: step.update({field: value}))
     with pytest.raises(LabError, match=message) as caught:
         stored.read(run)
     assert str(run) in caught.value.message
@@ -262,14 +232,13 @@ def test_runs_without_results_are_listed_with_their_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
-    unfinished = folders.unfinished_folder()
-    names = ("failed", "interrupted", "killed", "running")
-    for second, name in enumerate(names):
-        (unfinished / f"20260102T03040{second}Z-{name}" / "rows").mkdir(parents=True)
-    found = {folders.name_of(path.name): path for path in unfinished.iterdir()}
-    evidence.end(found["failed"], "failed", "The bridge is gone", rows=1)
-    evidence.end(found["interrupted"], "interrupted", evidence.INTERRUPTED, rows=0)
-    with folders.in_progress(found["running"]):
+    begun = {}
+    for second, name in enumerate(("failed", "interrupted", "killed", "running")):
+        begun[name] = store.begin(store.manifest(f"20260102T03040{second}Z-{name}"))
+    for name, why, rows in (("failed", "The bridge is gone", 1), ("interrupted", stored.INTERRUPTED, 0)):
+        step = StepFile.model_validate({"index": 1, "key": "run", "state": name, "why": why, "rows": rows})
+        store.end_step(store.new_step(begun[name], 1, "run"), step)
+    with folders.in_progress(begun["running"]):
         verb.list_runs()
     lines = capsys.readouterr().out.splitlines()
     assert lines == [

@@ -10,13 +10,13 @@ from corda_lab.cli import run as verb
 from corda_lab.cli import summary
 from corda_lab.cli.options import load_options
 from corda_lab.report import page
-from corda_lab.results import folders, stored
+from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
 from corda_lab.steps.entry import ConditioningEntry
-from support.profiler import taken_in
-from support.runs import part
+from support.profiler import taken_in, write_profiles
+from support.runs import change_steps, part, step_file
 
 
 def printed(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -147,9 +147,7 @@ def test_a_warm_up_that_was_to_end_by_itself_is_told(
     words: str,
 ) -> None:
     run = stored_run()
-    content = folders.read_json(run / "steps.json")
-    content["steps"][0]["warm_up"].update(warm_up)
-    folders.write_json(run / "steps.json", content)
+    change_steps(run, lambda step: step["warm_up"].update(warm_up))
     assert f"warm-up      {words}\n" in printed(run, capsys)
     assert f"<td>{words}</td>" in page.render(run).read_text(encoding="utf-8")
 
@@ -193,15 +191,13 @@ def test_all_counts_are_in_the_same_format(stored_run: Callable[..., Path], caps
 
 
 def test_a_profile_is_told_by_its_largest_components(
-    stored_run: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored_run()
-    content = folders.read_object(run / "run.json")
     failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
-    entries = [taken_in(tmp_path / "evidence").copied_to(run).entry, failed]
-    content["profiles"] = [one.model_dump(mode="json") for one in entries]
-    folders.write_json(run / "run.json", content)
+    step = step_file(run).parent
+    write_profiles(step, [taken_in(step), failed])
     text = printed(run, capsys)
     assert "profile      PartyA: 50 % component 0, 25 % component 1, 12 % component 2" in text
-    assert str(run / "profiles" / "partya-cpu.html") in text
+    assert str(step / "profiles" / "partya-cpu.html") in text
     assert "profile      PartyB: failed: another profile of it is running" in text

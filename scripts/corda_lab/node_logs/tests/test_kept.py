@@ -52,12 +52,9 @@ def test_the_index_is_read_again_and_a_damaged_one_is_one_error(tmp_path: Path) 
         model.read_index(tmp_path)
 
 
-def test_a_run_has_its_logs_and_a_sweep_those_of_each_step(tmp_path: Path) -> None:
+def test_a_run_has_the_logs_of_each_step(tmp_path: Path) -> None:
     assert list(model.of_run(tmp_path)) == []
-    model.copy(tmp_path / "gone", tmp_path / "run/logs")
-    assert not (tmp_path / "run/logs").exists()
-    model.write_index(tmp_path / "run/logs", KEPT)
-    assert list(model.of_run(tmp_path / "run")) == [(1, tmp_path / "run/logs", KEPT)]
-    for step in (12, 2):
-        model.copy(tmp_path / "run/logs", tmp_path / f"sweep/logs/{step:04d}")
-    assert [(step, path.name) for step, path, _ in model.of_run(tmp_path / "sweep")] == [(2, "0002"), (12, "0012")]
+    for step in ("0012-users-8_r1", "0002-users-2_r1"):
+        model.write_index(tmp_path / "steps" / step / "logs", KEPT)
+    kept = [(step, path.parent.name) for step, path, _ in model.of_run(tmp_path)]
+    assert kept == [(2, "0002-users-2_r1"), (12, "0012-users-8_r1")]

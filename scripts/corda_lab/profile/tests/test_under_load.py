@@ -16,7 +16,7 @@ from corda_lab.profile.session import Session
 from corda_lab.profile.under_load import Profiling, Span, prepared, span_of, targets, within
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import Event, TakenProfile
+from corda_lab.results.profiles import Event
 from corda_lab.steps.load import Conditioning, until_steady
 from lab_workload.load import Load, Stopping
 from support.profiler import JVM, commands, jvm_client, taken_in
@@ -106,9 +106,9 @@ def test_samples_are_taken_while_the_load_runs_and_stored_after_it(
     found.end()
     assert not any("flamegraph" in command for command in commands(log)), "it is read when all has been counted"
     (taken,) = found.store(tmp_path)
-    assert (taken.entry.node, taken.entry.file, taken.entry.problem) == ("PartyA", "profiles/partya-cpu.html", None)
-    assert 0 < taken.entry.seconds < 60
-    assert profiles.read(tmp_path, taken.entry) is not None
+    assert (taken.node, taken.file, taken.problem) == ("PartyA", "profiles/partya-cpu.html", None)
+    assert 0 < taken.seconds < 60
+    assert profiles.read(tmp_path, taken) is not None
     seen = len(commands(log))
     found.close()
     assert len(commands(log)) == seen
@@ -131,8 +131,8 @@ def test_a_load_that_ends_early_ends_its_profile(
     await_command(log, "dev/tcp")
     found.end()
     (taken,) = found.store(tmp_path)
-    assert taken.entry.problem is None
-    assert taken.entry.seconds < 60
+    assert taken.problem is None
+    assert taken.seconds < 60
 
 
 def test_a_load_that_ends_before_its_window_has_no_profile_and_says_so(settings: Settings, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_load_that_ends_before_its_window_has_no_profile_and_says_so(settings:
     found.begin()
     found.end()
     (taken,) = found.store(tmp_path)
-    assert taken.entry.file is None
-    assert taken.entry.problem == "the load ended before its measuring window could be profiled"
+    assert taken.file is None
+    assert taken.problem == "the load ended before its measuring window could be profiled"
 
 
 def test_a_profile_that_fails_is_a_problem_and_no_error(
@@ -155,8 +155,8 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
     found.end()
     good, bad = found.store(tmp_path)
     found.close()
-    assert (good.entry.file, good.entry.problem) == ("profiles/partya-cpu.html", None)
-    assert (bad.entry.file, bad.entry.problem) == (None, PROBLEM)
+    assert (good.file, good.problem) == ("profiles/partya-cpu.html", None)
+    assert (bad.file, bad.problem) == (None, PROBLEM)
     assert f"warning: Notary: {PROBLEM}" in capsys.readouterr().out
 
 
@@ -209,13 +209,13 @@ def test_a_profile_is_in_the_window_as_far_as_it_was_taken_there(
     early = taken_in(tmp_path / "early", began_at=step.window.started_at - 10)
     late = taken_in(tmp_path / "late", began_at=step.window.ended_at + 1)
     found = within([early, late], step)
-    assert [one.entry.window_seconds for one in found] == [20.0, 0.0]
+    assert [one.window_seconds for one in found] == [20.0, 0.0]
 
 
 def test_a_profile_is_a_warning_and_one_that_failed_is_another(tmp_path: Path) -> None:
     taken = [taken_in(tmp_path, node) for node in INITIATORS]
-    failed = TakenProfile(tmp_path, ProfileEntry(node="Notary", problem=PROBLEM))
-    sampled = [TakenProfile(one.folder, one.entry.model_copy(update={"window_seconds": 28.4})) for one in taken]
+    failed = ProfileEntry(node="Notary", problem=PROBLEM)
+    sampled = [one.model_copy(update={"window_seconds": 28.4}) for one in taken]
     first, second = map(str, under_load.warnings([*sampled, failed]))
     assert first.startswith("a profiler sampled PartyA and PartyB for 28 s of the measuring window, which costs CPU")
     assert second == f"Notary could not be profiled: {PROBLEM}"

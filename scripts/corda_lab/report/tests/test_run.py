@@ -11,7 +11,7 @@ from corda_lab.errors import LabError
 from corda_lab.report import page, tables
 from corda_lab.results import folders, stored
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
-from support.runs import part
+from support.runs import change_steps, part, step_file
 
 
 def article(folder: Path, heading: str) -> str:
@@ -22,9 +22,7 @@ def article(folder: Path, heading: str) -> str:
 
 def change_step(folder: Path, **fields: object) -> None:
     """Change fields of the only step of a stored run."""
-    content = folders.read_json(folder / "steps.json")
-    content["steps"][0] |= fields
-    folders.write_json(folder / "steps.json", content)
+    change_steps(folder, lambda step: step.update(fields))
 
 
 def test_says_what_was_achieved_and_measured(stored_run: Callable[..., Path]) -> None:
@@ -68,7 +66,7 @@ def test_the_chart_of_throughput_adds_up_to_the_rows(stored_run: Callable[..., P
     run = stored_run()
     completed = report_charts(run)["throughput"].of("completed (achieved)")
     width = completed["x"][1] - completed["x"][0]
-    assert completed["y"].sum() * width == pytest.approx(pl.read_parquet(run / "requests.parquet").height, rel=0.03)
+    assert completed["y"].sum() * width == pytest.approx(stored.read(run).table("requests").height, rel=0.03)
 
 
 def test_names_the_most_frequent_errors_at_the_top_and_each_kind_once(stored_run: Callable[..., Path]) -> None:
@@ -104,8 +102,9 @@ def test_is_made_again_from_the_stored_files(stored_run: Callable[..., Path]) ->
     assert report_html(run) == first
     tables = {f"{name}.parquet" for name in ("metrics", "requests", "samples", "spans", "stages")}
     summaries = {f"summary.{kind}" for kind in ("csv", "json", "md")}
-    files = {path.name for path in run.iterdir()}
-    assert files == {"run.json", "steps.json", "report.html", *tables, *summaries}
+    assert {path.name for path in run.iterdir()} == {"run.json", "steps", "workloads", "report.html", *summaries}
+    files = {path.name for path in step_file(run).parent.iterdir()}
+    assert files == {"step.json", "environment.json", *tables}
     for name in (name.rstrip("/") for name in page.MORE_FILES):
         assert (f", {name}" in first) == (name in files), name
 
@@ -120,7 +119,7 @@ def test_a_run_without_an_answer_still_has_a_report(stored_run: Callable[..., Pa
 def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[..., Path], table: str) -> None:
     run = stored_run()
     before = page.render(run).read_bytes()
-    pl.DataFrame({"other": [1]}).write_parquet(run / f"{table}.parquet")
+    pl.DataFrame({"other": [1]}).write_parquet(step_file(run).with_name(f"{table}.parquet"))
     with pytest.raises(LabError, match=re.escape(str(run))):
         page.render(run)
     assert (run / "report.html").read_bytes() == before
@@ -128,7 +127,7 @@ def test_a_table_without_the_columns_of_a_run_is_one_error(stored_run: Callable[
 
 def test_a_run_of_another_version_is_refused_in_words(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    folders.write_json(run / "steps.json", {**folders.read_json(run / "steps.json"), "schema": 1})
+    folders.write_json(run / "run.json", {**folders.read_json(run / "run.json"), "schema": 1})
     with pytest.raises(LabError, match="measured by another version of the lab"):
         page.render(run)
 
@@ -151,7 +150,7 @@ def test_a_mix_shows_every_part_and_counts_each_flow(stored_run: Callable[..., P
 
 def test_the_counts_of_several_nodes_name_each(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    counts = folders.read_json(run / "steps.json")["steps"][0]["counts"]
+    counts = folders.read_object(step_file(run))["counts"]
     flow = {"flow": "x.Iou", "generator": 3, "bridge": None, "node": 2}
     change_step(run, counts={**counts, "flows": [{**flow, "started_by": node} for node in ("PartyA", "PartyB")]})
     table = article(run, "The four counts")

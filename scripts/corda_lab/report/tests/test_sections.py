@@ -14,19 +14,19 @@ from corda_lab.node_logs.model import ErrorKind, KeptLog, KeptLogs
 from corda_lab.report import drawing, facts, page, unfinished
 from corda_lab.report.chart import Chart, Shade
 from corda_lab.report.facts import conditioned_by, conditioning_plan
-from corda_lab.results import audits, evidence, files, folders, stored
+from corda_lab.results import folders, store, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind
-from corda_lab.results.files import Measured
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import TakenProfile
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import StepFile
 from corda_lab.results.sweep_parts import ConditionFields
 from corda_lab.stats.steady import STEADY_METHOD
 from corda_lab.steps.entry import ParameterValue
 from corda_lab.sweeps.plan import points_of, step_of
 from support import simulation, sweeps
 from support.pages import report_charts, report_file, report_html, report_text, without_scripts
-from support.profiler import taken_in
-from support.runs import ENVIRONMENT, ON_HOSTS
+from support.profiler import taken_in, write_profiles
+from support.runs import ENVIRONMENT, ON_HOSTS, step_file, write_audits
 from support.sweeps import SimulatedSweep, conditioning_before, store_sweep
 
 PLAIN = SimulatedSweep(vary={"load.users": [1, 4]}, with_stages=False, rows_per_step=200)
@@ -62,15 +62,12 @@ def test_what_conditioned_the_nodes_is_told_and_enters_no_value(tmp_path: Path) 
     assert "Conditioned by" not in report_text(plain)
 
 
-def test_conditioning_changes_no_value_of_a_step_and_is_kept(tmp_path: Path, measured: Measured) -> None:
+def test_conditioning_changes_no_value_of_a_step(measured: Measured) -> None:
     entry = conditioning_before(measured.step, steady=False)
-    after = measured.after(entry, "flow: Other\n")
+    after = measured.after(entry)
     changed = {name for name, value in dict(after.step).items() if value != dict(measured.step)[name]}
     assert changed == {"conditioning", "flags"}
     assert [flag.code for flag in after.step.flags if flag not in measured.step.flags] == ["conditioning_not_steady"]
-    files.write_step(tmp_path, after)
-    kept = files.read_step(tmp_path)
-    assert (kept.conditioning_text, kept.step.conditioning) == ("flow: Other\n", entry)
 
 
 def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Measured) -> None:
@@ -78,7 +75,7 @@ def test_a_step_that_warmed_up_until_it_was_steady_needs_no_warning(measured: Me
     for is_found, flags in ((True, 0), (False, 1)):
         warm_up = measured.step.warm_up.model_copy(update={"method": STEADY_METHOD, "found": is_found})
         step = measured.step.updated(warm_up=warm_up, flags=[])
-        assert len(measured.with_step(step).after(entry, "").step.flags) == flags
+        assert len(measured.with_step(step).after(entry).step.flags) == flags
 
 
 @pytest.mark.parametrize(
@@ -123,10 +120,9 @@ def with_faults(folder: Path) -> Path:
     rows = run.table("requests")
     rows = rows.filter(rows["step"] == step.index)
     effects = with_effects([killed, late], rows, window.load_started_at, window.load_ended_at)
-    content = folders.read_object(folder / "steps.json")
-    content["steps"][0]["faults"] = [effect.model_dump(mode="json") for effect in effects]
-    content["steps"][0]["restarted_after_faults"] = ["PartyB"]
-    folders.write_json(folder / "steps.json", content)
+    faults = [effect.model_dump(mode="json") for effect in effects]
+    path = step_file(folder, step.index)
+    folders.write_json(path, folders.read_object(path) | {"faults": faults, "restarted_after_faults": ["PartyB"]})
     page.render(folder)
     return folder
 
@@ -180,7 +176,7 @@ def test_a_run_says_what_its_ledgers_prove(
     stored_run: Callable[..., Path], audit: Audit, state: str, count: int, parts: list[str]
 ) -> None:
     run = stored_run()
-    audits.write(run, {1: audit})
+    write_audits(run, {1: audit})
     text = shown(run)
     assert f'<div class="tile {state}"><h2>ledgers</h2>' in text
     assert text.count('<td class="bad">missing_at_participant</td>') == count
@@ -189,7 +185,7 @@ def test_a_run_says_what_its_ledgers_prove(
 
 def test_the_report_of_a_sweep_has_the_verdict_of_each_step(tmp_path: Path) -> None:
     run = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}))
-    audits.write(run, {1: PASSED, 2: WRONG})
+    write_audits(run, {1: PASSED, 2: WRONG})
     text = shown(run)
     assert text.count('<td class="good">✓ passed</td>') == 1
     assert text.count('<td class="bad">✗ violations: 202 missing_at_participant</td>') == 1
@@ -226,50 +222,44 @@ def kept(*kinds: ErrorKind, lines_left_out: int = 0) -> KeptLogs:
 def test_errors_in_logs_are_listed_with_their_times_and_a_link_to_the_file(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
     assert "Errors in the logs of the nodes" not in report_html(run)
-    node_logs.write_index(run / "logs", kept(CLOSED, REFUSED, lines_left_out=12))
+    node_logs.write_index(step_file(run).with_name("logs"), kept(CLOSED, REFUSED, lines_left_out=12))
     text = shown(run).partition('id="logs"')[2].partition("</article>")[0]
     assert "Kept because 7 of 9 requests failed." in text
     assert text.index("1,200") < text.index("&lt;closed&gt;"), "the most frequent first"
     assert "<code>net.corda.core.flows.FlowException: below …</code>" in text
     assert '<td class="number">15:33:00.500</td><td class="number">15:33:10.250</td>' in text
-    assert '<a href="logs/PartyB.log.gz">logs/PartyB.log.gz</a>' in text
+    assert '<a href="steps/0001-run/logs/PartyB.log.gz">steps/0001-run/logs/PartyB.log.gz</a>' in text
     assert "9,000 entries, 1,205 errors; 12 lines between its beginning and its end are left out" in text
     assert text.count("&lt;closed&gt;") == 1, "a message without values is not repeated as its example"
 
 
 def test_the_logs_of_a_sweep_name_their_step(tmp_path: Path) -> None:
-    node_logs.write_index(tmp_path / "logs/0003", kept(REFUSED))
+    node_logs.write_index(tmp_path / "steps/0003-users-2/logs", kept(REFUSED))
     section = node_logs.section(tmp_path)
     assert section is not None
-    assert [(file.step, file.path) for file, _ in section.errors] == [(3, "logs/0003/PartyB.log.gz")]
+    assert [(file.step, file.path) for file, _ in section.errors] == [(3, "steps/0003-users-2/logs/PartyB.log.gz")]
 
 
 def test_a_run_without_results_names_its_logs_and_its_most_frequent_errors(tmp_path: Path) -> None:
-    folder = tmp_path / "20260102T030405Z-iou"
-    (folder / evidence.ROWS).mkdir(parents=True)
-    evidence.end(folder, "failed", "the bridge is gone", rows=0)
-    node_logs.write_index(folder / "logs", kept(REFUSED, CLOSED))
+    folder = store.begin(store.manifest("20260102T030405Z-iou"), results=tmp_path)
+    step = store.new_step(folder, 1, "run")
+    store.end_step(step, StepFile(index=1, key="run", state="failed", why="the bridge is gone", rows=0))
+    node_logs.write_index(step / "logs", kept(REFUSED, CLOSED))
     words = [text for name, text in unfinished.lines(unfinished.report(folder)) if name in ("logs", "")]
-    assert words[0] == f"1 in {folder / 'logs'}"
+    assert words[0] == "1 file: steps/0001-run/logs/PartyB.log.gz"
     assert words[1].startswith("1,200 × PartyB INFO Error …: – net.corda.core.flows.FlowException: below …")
-    assert folders.is_run(folder)
 
 
 # Profiles.
 
 
-def test_a_profiled_run_says_where_the_cpu_time_went(stored_run: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_profiled_run_says_where_the_cpu_time_went(stored_run: Callable[..., Path]) -> None:
     folder = stored_run()
     assert "Where the CPU time went" not in report_text(folder)
-    taken = taken_in(tmp_path / "evidence", began_at=stored.read(folder).steps[0].window.started_at + 1)
-    entry = taken.entry.model_copy(update={"window_seconds": 30.0})
+    step = step_file(folder).parent
+    entry = taken_in(step, began_at=stored.read(folder).steps[0].window.started_at + 1)
     failed = ProfileEntry(node="PartyB", problem="another profile of it is running")
-    content = folders.read_object(folder / "run.json")
-    content["profiles"] = [
-        TakenProfile(tmp_path / "evidence", one).copied_to(folder).entry.model_dump(mode="json")
-        for one in (entry, failed)
-    ]
-    folders.write_json(folder / "run.json", content)
+    write_profiles(step, [entry.model_copy(update={"window_seconds": 30.0}), failed])
     page.render(folder)
     text = report_text(folder)
     assert "PartyA, cpu for 30 s by ctimer: 12 s of CPU time (0.4 cores). Load: 3.00 flows/s" in text
@@ -278,5 +268,5 @@ def test_a_profiled_run_says_where_the_cpu_time_went(stored_run: Callable[..., P
     assert "2 further components: 0.1 %." in text
     assert "PartyB Warning: another profile of it is running" in text
     assert "Profiled PartyA for 30 s of the measuring window; a profiler costs CPU time" in text
-    assert '<a href="profiles/partya-cpu.html">' in report_html(folder)
-    assert (folder / "profiles/partya-cpu.html").is_file()
+    assert '<a href="steps/0001-run/profiles/partya-cpu.html">' in report_html(folder)
+    assert (folder / "steps/0001-run/profiles/partya-cpu.html").is_file()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,13 +22,14 @@ from corda_lab.analysis.values import with_interval
 from corda_lab.paths import ROOT
 from corda_lab.report import charts_sweep, facts, page, tables
 from corda_lab.report.chart import Chart, Look
-from corda_lab.results import folders, stored
+from corda_lab.results import stored
 from corda_lab.results.manifest import MeasuredLink
 from corda_lab.results.stored import StoredRun
 from corda_lab.sweeps.run import problems_of
 from support.commands import PYTHONPATH
 from support.entries import changed
 from support.pages import places, report_charts, report_file, report_html, report_text, without_scripts
+from support.runs import change_steps
 from support.sweeps import INVALID, LARGEST, SimulatedSweep, store_sweep
 
 
@@ -57,11 +59,12 @@ def test_curves_have_a_series_per_group_with_an_interval_around_each_point(sweep
 def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callable[..., Path]) -> None:
     burst = stored.read(stored_burst_run()).steps[0].model_dump(mode="json")
     folder = store_sweep(tmp_path / "sweep", SimulatedSweep(vary={"load.users": [2, 8]}))
-    content = folders.read_json(folder / "steps.json")
-    for step in content["steps"]:
+
+    def with_bursts(step: dict[str, Any]) -> None:
         step["load"] = burst["load"] | {"users": step["load"]["users"]}
         step |= {"bursts": burst["bursts"], "latency_intended_ms": step["latency_ms"]}
-    folders.write_json(folder / "steps.json", content)
+
+    change_steps(folder, with_bursts)
     assert "--arrivals burst" in report_html(folder)
 
 
@@ -88,11 +91,8 @@ def test_an_interval_that_spans_more_than_a_factor_of_ten_is_not_shown_anywhere(
 
 def test_the_badge_says_whether_steps_are_valid_or_have_warnings(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2, 8]}, repeats=2, invalid=[4]))
-    content = folders.read_json(folder / "steps.json")
-    for step in content["steps"]:
-        warning = {"code": "others_busy", "values": {"cores": 1.5, "of": 2}}
-        step["flags"] = [] if step["index"] == 3 else [warning]
-    folders.write_json(folder / "steps.json", content)
+    warning = {"code": "others_busy", "values": {"cores": 1.5, "of": 2}}
+    change_steps(folder, lambda step: step.update(flags=[] if step["index"] == 3 else [warning]))
     run = stored.read(folder)
     assert page.badge(Analysis(run)) == ("warning", "3 of 4 steps are valid, 2 with warnings")
     valid = [changed(step, {"validity.valid": True, "validity.reasons": []}) for step in run.steps]
@@ -115,7 +115,7 @@ def test_one_time_axis_marks_every_step_and_its_phases(sweep: Path) -> None:
     assert completed["y"].null_count() == 18, "a line breaks after each step"
     assert completed["x"].is_sorted()
     width = completed["x"][1] - completed["x"][0]
-    assert completed["y"].sum() * width == pytest.approx(pl.read_parquet(sweep / "requests.parquet").height, rel=0.03)
+    assert completed["y"].sum() * width == pytest.approx(stored.read(sweep).table("requests").height, rel=0.03)
 
 
 def test_every_step_can_be_opened_and_made_again(sweep: Path) -> None:
@@ -220,10 +220,12 @@ def test_any_value_can_be_drawn_by_its_name(sweep: Path) -> None:
 
 def test_texts_of_others_are_shown_as_text(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, repeats=1, errors_every=50))
-    content = folders.read_json(folder / "steps.json")
-    content["steps"][0]["failures"][0]["error"] = "</script><b>bold"
-    content["steps"][0]["label"] = "</script><i>two"
-    folders.write_json(folder / "steps.json", content)
+
+    def with_markup(step: dict[str, Any]) -> None:
+        step["failures"][0]["error"] = "</script><b>bold"
+        step["label"] = "</script><i>two"
+
+    change_steps(folder, with_markup)
     html = report_html(folder)
     assert "<b>bold" not in html
     assert "<i>two" not in html

@@ -1,19 +1,15 @@
 """The audit of a run: its verdict, its file, and what it does to a step."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.node_logs import model as node_logs
-from corda_lab.node_logs.model import KeptLogs
-from corda_lab.results import audits, files, stored
+from corda_lab.results import audits, store, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind, verdict_of
-from corda_lab.results.files import Measured
-from corda_lab.results.sweep import SweepPlan
-from support.runs import ENVIRONMENT
+from corda_lab.results.store import Measured
+from support.runs import ENVIRONMENT, step_file, write_audits
 
 DOUBLED = Violation(kind=ViolationKind.DOUBLED, ids=("AB12", "run-1"), text="twice")
 LEFT = Violation(kind=ViolationKind.FLOW_SUSPENDED, node="PartyA", ids=("flow",), text="left")
@@ -34,21 +30,14 @@ def test_the_summary_counts_by_kind() -> None:
     assert untold.summary == "cannot tell: the notary's log was not read, and 2 more"
 
 
-def test_the_file_has_the_audit_of_each_step(tmp_path: Path) -> None:
-    audits.write(tmp_path, {0: WRONG, 3: Audit(verdict="passed")})
-    assert audits.read(tmp_path) == {0: WRONG, 3: Audit(verdict="passed")}
-    assert '"missing_at_participant"' not in (tmp_path / "audit.json").read_text(encoding="utf-8")
-
-
-def test_a_run_without_the_file_was_not_audited(tmp_path: Path) -> None:
-    assert audits.read(tmp_path) == {}
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"audits": {"0": {"verdict": "fine"}}}'])
-def test_a_damaged_file_is_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "audit.json").write_text(content, encoding="utf-8")
+def test_each_step_has_the_file_of_its_audit(stored_run: Callable[..., Path]) -> None:
+    run = stored_run()
+    assert audits.read(run) == {}, "it was not audited"
+    write_audits(run, {1: WRONG})
+    assert audits.read(run) == stored.read(run).audits() == {1: WRONG}
+    step_file(run).with_name("audit.json").write_text('{"verdict": "fine"}', encoding="utf-8")
     with pytest.raises(LabError, match=r"audit\.json"):
-        audits.read(tmp_path)
+        audits.read(run)
 
 
 @pytest.fixture
@@ -83,31 +72,7 @@ def test_ledgers_that_are_right_change_nothing(measured: Measured) -> None:
     assert measured.with_audit(Audit(verdict="passed")).step == measured.step
 
 
-def test_the_audit_of_a_step_stays_with_it_in_a_running_sweep(measured: Measured, tmp_path: Path) -> None:
-    audited = measured.with_audit(WRONG)
-    files.write_step(tmp_path, audited)
-    assert files.read_step(tmp_path).audit == WRONG
-    assert audits.read(tmp_path) == {measured.step.index: WRONG}
-
-
 def test_a_run_keeps_the_audits_of_its_steps(measured: Measured, tmp_path: Path) -> None:
     second = measured.with_step(measured.step.updated(index=2)).with_audit(Audit(verdict="passed"))
-    steps = [measured, second]
-    manifest = files.run_manifest("20260102T030405Z-two", steps, sweep=None, phases={})
-    files.write_run(tmp_path, manifest, steps)
-    assert audits.read(tmp_path) == {2: Audit(verdict="passed")}
-
-
-def test_the_logs_of_a_step_stay_with_it_and_get_into_the_run(measured: Measured, tmp_path: Path) -> None:
-    kept = KeptLogs(why="it failed", since=0, until=1, logs=[])
-    node_logs.write_index(tmp_path / "attempt/logs", kept)
-    (tmp_path / "step").mkdir()
-    files.write_step(tmp_path / "step", replace(measured, logs=tmp_path / "attempt/logs"))
-    again = files.read_step(tmp_path / "step")
-    assert again.logs == tmp_path / "step/logs"
-    for sweep, place in ((SweepPlan(), "logs/0001"), (None, "logs")):
-        run = tmp_path / place.replace("/", "-")
-        run.mkdir()
-        manifest = files.run_manifest("20260102T030405Z-one", [again], sweep=sweep, phases={})
-        files.write_run(run, manifest, [again])
-        assert list(node_logs.of_run(run)) == [(1, run / place, kept)]
+    run = store.write_run(store.manifest("20260102T030405Z-two"), [measured, second], results=tmp_path)
+    assert audits.read(run) == {2: Audit(verdict="passed")}

@@ -1,4 +1,4 @@
-"""Folders of runs: whole or not at all."""
+"""The folders of runs: their names, which are finished, and whether they can be written."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results import folders
+from corda_lab.results import folders, store
 
 
 def make_run(folder: Path, identity: str) -> Path:
-    with folders.new_run(identity, results=folder) as run:
-        folders.write_json(run / "run.json", {"id": identity})
-    return folder / identity
+    manifest = store.manifest(identity)
+    run = store.begin(manifest, results=folder)
+    store.seal(run, manifest)
+    return run
 
 
-def test_a_run_appears_whole_and_becomes_the_latest(tmp_path: Path) -> None:
+def test_a_run_becomes_the_latest(tmp_path: Path) -> None:
     first = make_run(tmp_path, "20260101T000000Z-iou")
     assert (tmp_path / "latest").resolve() == first
     second = make_run(tmp_path, "20260101T000100Z-iou")
@@ -24,19 +25,20 @@ def test_a_run_appears_whole_and_becomes_the_latest(tmp_path: Path) -> None:
     assert folders.all_runs(results=tmp_path) == [first, second]
 
 
-@pytest.mark.parametrize("reason", [KeyboardInterrupt(), LabError("no"), RuntimeError("defect")])
-def test_a_run_that_breaks_off_leaves_nothing(tmp_path: Path, reason: BaseException) -> None:
-    kept = make_run(tmp_path, "20260101T000000Z-iou")
+def test_the_latest_run_is_a_finished_one(tmp_path: Path) -> None:
+    first = make_run(tmp_path, "20260101T000000Z-iou")
+    begun = store.begin(store.manifest("20260101T000100Z-iou"), results=tmp_path)
+    # As a kill leaves it between the two operations that finish a run.
+    folders.point_latest(begun)
+    assert folders.find_run("latest", results=tmp_path) == first
 
-    def break_off() -> None:
-        with folders.new_run("20260101T000100Z-iou", results=tmp_path) as run:
-            (run / "requests.parquet").write_bytes(b"half")
-            raise reason
 
-    with pytest.raises(type(reason)):
-        break_off()
-    assert {path.name for path in tmp_path.iterdir()} == {kept.name, "latest"}
-    assert (tmp_path / "latest").resolve() == kept
+def test_a_run_without_results_cannot_be_compared_and_says_where_to_look(tmp_path: Path) -> None:
+    begun = store.begin(store.manifest("20260101T000100Z-iou"), results=tmp_path)
+    for name in (begun.name, "iou"):
+        with pytest.raises(LabError, match="has no results, because it did not finish") as caught:
+            folders.find_run(name, results=tmp_path)
+        assert caught.value.remedy == f"See `scripts/lab report {name}`."
 
 
 def test_a_run_never_overwrites_another(tmp_path: Path) -> None:
@@ -66,9 +68,9 @@ def test_says_what_there_is_when_a_run_is_not_found(tmp_path: Path) -> None:
 
 
 def test_names_a_damaged_file(tmp_path: Path) -> None:
-    broken = tmp_path / "steps.json"
+    broken = tmp_path / "step.json"
     broken.write_text("{", encoding="utf-8")
-    with pytest.raises(LabError, match=r"steps\.json: cannot be read"):
+    with pytest.raises(LabError, match=r"step\.json: cannot be read"):
         folders.read_json(broken)
 
 
@@ -84,11 +86,16 @@ def test_refuses_names_that_cannot_be_folders(name: str) -> None:
         folders.check_name(name, option="--name")
 
 
-def test_lists_sweeps_that_broke_off_with_their_whole_steps(tmp_path: Path) -> None:
-    sweep = tmp_path / folders.UNFINISHED / "20260103T000000Z-sweep"
-    for name in ("users-1_r1", "users-2_r1", ".partial-users-3_r1"):
-        (sweep / "steps" / name).mkdir(parents=True)
-    folders.write_json(sweep / "plan.json", {"schema": folders.SCHEMA, "steps": [{}, {}, {}, {}]})
-    (found,) = folders.unfinished(results=tmp_path)
-    assert (found.run, found.steps, found.steps_planned) == (sweep.name, 2, 4)
-    assert folders.all_runs(results=tmp_path) == []
+def test_a_folder_that_cannot_be_written_is_one_error_with_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LabError, match=r"file: results cannot be written there \(.+\)$") as caught:
+        folders.require_writable(results=tmp_path / "file")
+    assert "LAB_RESULTS_DIR" in caught.value.remedy
+
+
+def test_a_full_disk_is_found_before_the_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders.require_writable(results=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(folders, "FREE_BYTES_MIN", 1 << 62)
+    with pytest.raises(LabError, match="MiB of disk space are free"):
+        folders.require_writable(results=tmp_path)

@@ -9,21 +9,11 @@ from corda_lab.results import profiles
 from support.profiler import profile_of, taken_in
 
 
-def test_all_files_of_a_profile_are_copied_and_those_of_others_are_not(tmp_path: Path) -> None:
-    taken = taken_in(tmp_path / "evidence")
-    taken_in(tmp_path / "evidence", "Notary")
-    copied = taken.copied_to(tmp_path)
-    names = {path.name for path in (tmp_path / "profiles").iterdir()}
-    assert names == {f"partya-cpu.{suffix}" for suffix in ("html", "collapsed", "json")}
-    assert copied.entry == taken.entry
-    assert profiles.read(tmp_path, copied.entry) == profile_of()
-
-
 def test_a_damaged_profile_is_one_error_that_names_its_file(tmp_path: Path) -> None:
     taken = taken_in(tmp_path)
     (tmp_path / "profiles" / "partya-cpu.json").write_text("{}", encoding="utf-8")
     with pytest.raises(LabError, match=r"partya-cpu\.json: total: Field required"):
-        profiles.read(tmp_path, taken.entry)
+        profiles.read(tmp_path, taken)
 
 
 def test_what_is_not_among_the_first_ten_is_added_up() -> None:

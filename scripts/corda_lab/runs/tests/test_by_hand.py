@@ -12,7 +12,7 @@ from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
-from corda_lab.results import evidence, folders
+from corda_lab.results import folders, store, stored
 from corda_lab.runs import by_hand, rows_volume
 from corda_lab.runs.by_hand import HandLoad
 from corda_lab.runs.rows_volume import RowsVolume
@@ -114,15 +114,15 @@ def test_a_run_has_the_time_of_its_load_and_a_name() -> None:
 
 
 def test_rows_of_which_no_run_can_be_made_are_kept_with_the_reason(directory: Path, volume: RowsVolume) -> None:
-    identity = by_hand.keep_rows(volume, by_hand.uncollected(volume)[1], by_hand.CUT_OFF)
+    step = by_hand.keep_rows(volume, by_hand.uncollected(volume)[1], by_hand.CUT_OFF)
 
     assert not list(directory.glob(f"{KILLED}*"))
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.run, listed.state, listed.reason, listed.rows) == (identity, "interrupted", by_hand.CUT_OFF, 7)
-    folder = folders.unfinished_folder() / identity
-    assert (folder / "workload.yaml").read_text(encoding="utf-8") == WORKLOAD
-    seen = unfinished.report(folder)
-    assert (seen.rows, seen.command) == (7, f"the Locust web UI ({KILLED})")
+    (listed,) = stored.unfinished()
+    run = step.parent.parent
+    assert (listed.run, listed.state, listed.why, listed.rows) == (run.name, "interrupted", by_hand.CUT_OFF, 7)
+    assert store.read_plan(step).workload_text == WORKLOAD
+    report = unfinished.report(run)
+    assert (report.rows, report.command) == (7, f"the Locust web UI ({KILLED})")
 
 
 def test_before_the_volume_is_deleted_all_rows_that_can_be_are_kept(
@@ -133,14 +133,15 @@ def test_before_the_volume_is_deleted_all_rows_that_can_be_are_kept(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(by_hand, "ask_status", lambda _: WebUiStatus("running", DAMAGED))
-    folders.unfinished_folder().mkdir(parents=True)
-    (folders.unfinished_folder() / "20231114T221500Z-web-iou").write_text("in the way", encoding="utf-8")
+    in_the_way = folders.run_folder("20231114T221500Z-web-iou")
+    in_the_way.parent.mkdir(parents=True, exist_ok=True)
+    in_the_way.write_text("in the way", encoding="utf-8")
 
     by_hand.keep_all(load_settings(ENV_FILE, {}))
 
     assert (tmp_path / "bin" / "calls").read_text(encoding="utf-8") == "stopped\n", "the load ends first"
-    assert {run.run for run in evidence.unfinished_runs()} == {"20231114T221320Z-web-iou", "20231114T230000Z-web-load"}
-    assert {run.reason for run in evidence.unfinished_runs()} == {by_hand.DELETED}
+    assert {run.run for run in stored.unfinished()} == {"20231114T221320Z-web-iou", "20231114T230000Z-web-load"}
+    assert {run.why for run in stored.unfinished()} == {by_hand.DELETED}
     assert f"the rows of {KILLED} cannot be kept: " in capsys.readouterr().out
     assert (directory / "20260102T030405Z-iou.ndjson").exists()
 

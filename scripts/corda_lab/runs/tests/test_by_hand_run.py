@@ -19,7 +19,7 @@ from corda_lab.node_logs import model as results_logs
 from corda_lab.node_logs import read as node_logs
 from corda_lab.node_logs.model import KeptLogs
 from corda_lab.paths import ENV_FILE
-from corda_lab.results import evidence, folders, stored
+from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
 from corda_lab.runs import by_hand, by_hand_run, rows_volume, unknown
 from corda_lab.runs.by_hand_run import Made, Maker, Wanted
@@ -109,6 +109,7 @@ def test_a_load_becomes_a_whole_run_and_leaves_the_volume(lab: Lab) -> None:
 
     step = run.steps[0]
     assert run.identity == RUN_ID
+    assert {"requests.parquet", "stages.parquet", "audit.json"} <= {path.name for path in run.places[1].iterdir()}
     assert folders.find_run("latest") == run.folder
     assert run.table("requests").height == len(SIMULATED) == step.requests.total
     assert run.table("metrics").height
@@ -235,11 +236,11 @@ def test_of_a_load_that_was_cut_off_only_the_rows_and_the_logs_are_kept(
     made = lab.make()
 
     assert made.step is None
-    assert made.folder == folders.unfinished_folder() / RUN_ID
-    (listed,) = evidence.unfinished_runs()
-    assert listed.reason == by_hand.CUT_OFF
+    assert made.folder == folders.run_folder(RUN_ID)
+    (listed,) = stored.unfinished()
+    assert listed.why == by_hand.CUT_OFF
     last = max(row["ended_at"] for row in SIMULATED)
-    assert logs == [(made.folder, by_hand.CUT_OFF, simulation.ORIGIN, last)]
+    assert logs == [(made.folder / "steps/0001-run", by_hand.CUT_OFF, simulation.ORIGIN, last)]
     assert lab.files == []
 
 
@@ -258,6 +259,7 @@ def test_a_load_without_an_end_is_left_alone_while_it_may_go_on(
     with pytest.raises(LabError, match=words):
         lab.make()
     assert f"{IDENTITY}.ndjson" in lab.files
+    assert stored.unfinished() == []
 
 
 def test_without_its_container_a_load_has_ended(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 Docker is a small program here that runs the commands for the volume in a folder; tests/e2e uses the real one.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
@@ -16,7 +17,8 @@ from corda_lab.lab.settings import load_settings
 from corda_lab.node_logs import read as node_logs
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import unfinished
-from corda_lab.results import evidence, folders
+from corda_lab.results import folders, store, stored
+from corda_lab.results.stored import RUN_STEP
 from corda_lab.runs import leftovers, recording, rows_volume
 from corda_lab.runs.recording import Recording, recorded
 from lab_workload.load import Load
@@ -61,13 +63,23 @@ def compose() -> Compose:
     return Compose(load_settings(ENV_FILE, {}))
 
 
-def folder_of_run() -> Path:
-    return folders.unfinished_folder() / RUN_IDENTITY
+LOAD = Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)
+
+
+@contextmanager
+def running() -> Iterator[Recording]:
+    """A run of one load."""
+    with recording.begun(store.manifest(RUN_IDENTITY, load=LOAD)) as run, recorded(step_of(run)) as started:
+        yield started
+
+
+def step_of(run: Path) -> Path:
+    return run / "steps/0001-run"
 
 
 def begin(started: Recording, compose: Compose, volume: Path) -> None:
     """Begin a run, and write twenty seconds of its rows to the volume."""
-    started.begin(compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT)
+    started.begin(compose, plan_of(LOAD), ENVIRONMENT)
     write_rows(volume)
 
 
@@ -83,7 +95,7 @@ def names(volume: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("error", "outcome", "reason"),
     [
-        (KeyboardInterrupt(), "interrupted", evidence.INTERRUPTED),
+        (KeyboardInterrupt(), "interrupted", stored.INTERRUPTED),
         (LabError("The worker x ended\nearly"), "failed", "The worker x ended early"),
         (ZeroDivisionError("division by zero"), "failed", "a defect of the lab: ZeroDivisionError: division by zero"),
     ],
@@ -92,28 +104,30 @@ def test_a_run_that_does_not_finish_keeps_its_rows_and_says_why(
     volume: Path, compose: Compose, error: BaseException, outcome: str, reason: str
 ) -> None:
     def run() -> None:
-        with recorded(folder_of_run()) as started:
+        with running() as started:
             begin(started, compose, volume)
-            (listed,) = evidence.unfinished_runs()
+            (listed,) = stored.unfinished()
             assert listed.state == "in progress"
             raise error
 
     with pytest.raises(type(error)):
         run()
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.run, listed.state, listed.reason) == (RUN_IDENTITY, outcome, reason)
+    (listed,) = stored.unfinished()
+    assert (listed.run, listed.state, listed.why) == (RUN_IDENTITY, outcome, reason)
     assert names(volume) == {WEB_ROWS}
-    seen = unfinished.report(folder_of_run())
+    run_folder = folders.run_folder(RUN_IDENTITY)
+    seen = unfinished.report(run_folder)
     assert seen.rows == listed.rows == ROWS
     assert seen.outcomes == {"ok": ROWS}
     assert seen.p50_ms is not None
-    assert (folder_of_run() / "requests.parquet").is_file()
+    assert seen.table is not None
+    assert pl.read_parquet(seen.table).height == ROWS
     assert any("the end of the load" in text for text in seen.missing)
-    assert unfinished.find("iou") == folder_of_run()
+    assert unfinished.find("iou") == run_folder
 
 
 def test_rows_leave_the_volume_only_after_the_block_in_which_the_run_is_stored(volume: Path, compose: Compose) -> None:
-    with recorded(folder_of_run()) as started:
+    with running() as started:
         begin(started, compose, volume)
         assert f"{RUN_IDENTITY}.ndjson" in names(volume)
     assert names(volume) == {WEB_ROWS}
@@ -123,7 +137,7 @@ def test_without_an_engine_the_rows_stay_in_the_volume_until_the_next_command(
     volume: Path, compose: Compose, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run() -> None:
-        with recorded(folder_of_run()) as started:
+        with running() as started:
             begin(started, compose, volume)
             docker_client(tmp_path / "bin", monkeypatch, "exit 1")
             raise LabError("The engine is gone")
@@ -134,24 +148,22 @@ def test_without_an_engine_the_rows_stay_in_the_volume_until_the_next_command(
     docker_client(tmp_path / "bin", monkeypatch, DOCKER)
     leftovers.collect(compose)
     assert names(volume) == {WEB_ROWS}
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.state, listed.reason, listed.rows) == ("failed", "The engine is gone", ROWS)
+    (listed,) = stored.unfinished()
+    assert (listed.state, listed.why, listed.rows) == ("failed", "The engine is gone", ROWS)
 
 
 def test_rows_of_a_killed_command_are_collected_and_its_load_is_stopped(
     volume: Path, compose: Compose, tmp_path: Path
 ) -> None:
-    with recorded(folder_of_run()) as started:
-        started.begin(
-            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
-        )
+    with running() as started:
+        started.begin(compose, plan_of(LOAD), ENVIRONMENT)
     write_rows(volume)
     (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, None)
+    (listed,) = stored.unfinished()
+    assert (listed.state, listed.why, listed.rows) == ("interrupted", stored.KILLED, None)
     leftovers.collect(compose)
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.state, listed.reason, listed.rows) == ("interrupted", evidence.KILLED, ROWS)
+    (listed,) = stored.unfinished()
+    assert (listed.state, listed.why, listed.rows) == ("interrupted", stored.KILLED, ROWS)
     assert names(volume) == {WEB_ROWS}
     assert "rm --force --volumes c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
 
@@ -162,11 +174,11 @@ def test_the_logs_of_a_killed_command_are_those_of_the_time_of_its_load(
 ) -> None:
     spans: list[tuple[float, float]] = []
     monkeypatch.setattr(node_logs, "keep", lambda *_, since, until: spans.append((since, until)))
-    with recorded(folder_of_run()) as started:
-        started.begin(
-            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
-        )
-    began_at = datetime.fromisoformat(json.loads((folder_of_run() / evidence.LOAD).read_text())["began_at"]).timestamp()
+    with running() as started:
+        started.begin(compose, plan_of(LOAD), ENVIRONMENT)
+    step = stored.read_step(step_of(folders.run_folder(RUN_IDENTITY)))
+    assert step.began_at is not None
+    began_at = datetime.fromisoformat(step.began_at).timestamp()
     monkeypatch.setattr("corda_lab.runs.leftovers.time.time", lambda: began_at + 86_400)
     write_rows(volume)
     if not has_rows:
@@ -180,18 +192,20 @@ def test_the_logs_of_a_killed_command_are_those_of_the_time_of_its_load(
 def test_rows_that_cannot_be_moved_keep_no_others_in_the_volume_and_are_not_deleted_with_it(
     volume: Path, compose: Compose, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damaged = folders.unfinished_folder() / "20260101T000000Z-iou"
-    damaged.mkdir(parents=True)
-    (damaged / evidence.END).touch()
-    (volume / f"{damaged.name}.ndjson").write_text("{}\n", encoding="utf-8")
+    damaged = step_of(folders.run_folder("20260101T000000Z-iou"))
+    store.end_step(damaged, RUN_STEP)
+    plan = plan_of(LOAD).model_copy(update={"identity": damaged.parent.parent.name})
+    (damaged / stored.PLAN).write_text(plan.model_dump_json(), encoding="utf-8")
+    (damaged / stored.STEP).write_text("", encoding="utf-8")
+    (volume / f"{plan.identity}.ndjson").write_text("{}\n", encoding="utf-8")
     write_rows(volume)
-    with pytest.raises(LabError, match=f"Rows of {damaged.name} could not be moved to results") as raised:
+    with pytest.raises(LabError, match=f"Rows of {plan.identity} could not be moved to results") as raised:
         leftovers.collect_before_removal(compose)
     assert f"docker volume rm {compose.project}_locust-rows" in str(raised.value.remedy)
-    assert str(damaged / evidence.END) in " ".join(capsys.readouterr().out.split())
-    assert names(volume) == {WEB_ROWS, f"{damaged.name}.ndjson"}
-    assert evidence.ended(folder_of_run()).rows == ROWS
-    (damaged / evidence.END).unlink()
+    assert str(damaged / stored.STEP) in " ".join(capsys.readouterr().out.split())
+    assert names(volume) == {WEB_ROWS, f"{plan.identity}.ndjson"}
+    assert stored.read_step(step_of(folders.run_folder(RUN_IDENTITY))).rows == ROWS
+    store.end_step(damaged, RUN_STEP)
     leftovers.collect_before_removal(compose)
     assert names(volume) == {WEB_ROWS}
 
@@ -199,13 +213,13 @@ def test_rows_that_cannot_be_moved_keep_no_others_in_the_volume_and_are_not_dele
 def test_rows_whose_folder_was_deleted_get_one(volume: Path, compose: Compose) -> None:
     write_rows(volume)
     leftovers.collect(compose)
-    (listed,) = evidence.unfinished_runs()
+    (listed,) = stored.unfinished()
     assert (listed.run, listed.rows) == (RUN_IDENTITY, ROWS)
 
 
 def test_a_load_of_another_command_is_left_alone(volume: Path, compose: Compose, tmp_path: Path) -> None:
     (tmp_path / "bin" / "orphans").write_text(f"c0ffee {RUN_IDENTITY}\n", encoding="utf-8")
-    with recorded(folder_of_run()) as started:
+    with running() as started:
         begin(started, compose, volume)
         leftovers.collect(compose)
         assert f"{RUN_IDENTITY}.ndjson" in names(volume)
@@ -221,18 +235,14 @@ def test_a_load_whose_folder_is_gone_is_stopped(
     assert "rm --force --volumes c0ffee" in (tmp_path / "bin" / "calls").read_text(encoding="utf-8")
 
 
-def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: Compose, tmp_path: Path) -> None:
-    with recorded(folder_of_run()) as started:
-        started.begin(
-            compose, plan_of(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=15)), ENVIRONMENT
-        )
+def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: Compose) -> None:
+    with running() as started:
+        started.begin(compose, plan_of(LOAD), ENVIRONMENT)
+        started.done()
     write_rows(volume)
-    stored = tmp_path / "results" / RUN_IDENTITY
-    stored.mkdir()
-    (stored / "run.json").touch()
     leftovers.collect(compose)
     assert names(volume) == {WEB_ROWS}
-    assert not folder_of_run().exists()
+    assert stored.read_step(started.folder).state == "done"
 
 
 def test_a_reason_is_one_line() -> None:

@@ -17,8 +17,8 @@ from corda_lab.node_logs import model as node_logs
 from corda_lab.node_logs import read as reading_logs
 from corda_lab.node_logs.model import KeptLogs
 from corda_lab.paths import ENV_FILE
-from corda_lab.report import page
-from corda_lab.results import evidence, folders
+from corda_lab.report import page, unfinished
+from corda_lab.results import folders, store, stored
 from corda_lab.results.audits import Audit, Verdict, Violation, ViolationKind
 from corda_lab.runs import conditioning, counters, execute, leftovers, preflight, recording, unknown
 from corda_lab.runs.collect import Collected
@@ -111,15 +111,14 @@ def test_the_evidence_is_there_before_the_load_and_gone_when_the_run_is_stored(
     seen: list[set[str]] = []
 
     def let_go(_: object, plan: Plan) -> None:
-        seen.append({path.name for path in (folders.unfinished_folder() / plan.identity).iterdir()})
+        step = folders.run_folder(plan.identity) / "steps/0001-run"
+        seen.extend({path.name for path in folder.iterdir()} for folder in (step, step / stored.EVIDENCE))
 
     monkeypatch.setattr("corda_lab.runs.execute.containers.let_go", let_go)
-    execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
-    assert seen == [
-        {"load.json", "workload.yaml", "environment.json", "setup.json", "counters.json", "rows"},
-    ]
-    assert list(folders.unfinished_folder().iterdir()) == []
-    assert len(folders.all_runs()) == 1
+    run, _ = execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert seen == [{"step.json", "plan.json", "environment.json", "evidence"}, {"setup.json", "counters.json"}]
+    assert not any(run.glob(f"steps/*/{stored.EVIDENCE}"))
+    assert folders.all_runs() == [run]
 
 
 def test_a_load_conditions_the_nodes_first(plans: list[Plan]) -> None:
@@ -130,7 +129,12 @@ def test_a_load_conditions_the_nodes_first(plans: list[Plan]) -> None:
     assert step.conditioning is not None
     assert step.conditioning.flows > 0
     assert COLD not in step.flags
-    assert list(folders.unfinished_folder().iterdir()) == []
+    (run,) = folders.all_runs()
+    assert [(path.name, one.state) for path, one in stored.read_steps(run).items()] == [
+        ("0001-condition", "done"),
+        ("0001-run", "done"),
+    ]
+    assert len(stored.read(run).steps) == 1
 
 
 @pytest.mark.usefixtures("plans")
@@ -147,8 +151,8 @@ def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(
     monkeypatch.setattr(counters, "await_rest", lambda *_, **__: False)
     with pytest.raises(LabError, match="Flows are still in flight"):
         execute.execute(OPTIONS, load_settings(ENV_FILE, {}), before=conditioning.before_run(OPTIONS))
-    (found,) = evidence.unfinished_runs()
-    assert (found.run, found.state) == (plans[0].identity, "failed")
+    (listed,) = stored.unfinished()
+    assert (folders.name_of(listed.run), listed.state, listed.steps) == ("short", "failed", 0)
     assert len(plans) == 1
 
 
@@ -157,11 +161,10 @@ def test_a_load_before_that_fails_keeps_its_evidence_and_nothing_is_measured(
 def test_a_run_that_failed_keeps_the_logs_of_its_nodes(monkeypatch: pytest.MonkeyPatch, verdict: Verdict) -> None:
     spans: list[tuple[float, float]] = []
 
-    def keep(_: object, folder: Path, why: str, *, since: float, until: float) -> Path:
+    def keep(_: object, folder: Path, why: str, *, since: float, until: float) -> None:
         spans.append((since, until))
         kept = KeptLogs(why=why, since=since, until=until, logs=[])
         node_logs.write_index(folder / node_logs.FOLDER, kept)
-        return folder / node_logs.FOLDER
 
     wrong = Violation(kind=ViolationKind.DOUBLED, text="twice")
     found = Audit(verdict=verdict, violations=(wrong,) if verdict == "violations" else ())
@@ -183,19 +186,41 @@ def test_results_that_cannot_be_written_are_found_before_anything_starts(
     assert plans == []
 
 
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize(("full", "state"), [("keep", "failed"), ("write_manifest", "interrupted")])
 def test_a_disk_that_is_full_after_the_load_loses_no_evidence(
-    plans: list[Plan], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, full: str, state: str
 ) -> None:
-    def full(_: Path) -> None:
+    def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(page, "render", full)
+    def stop_writing(*_: object) -> None:
+        monkeypatch.setattr(store, full, fail)
+
+    monkeypatch.setattr("corda_lab.runs.execute.containers.let_go", stop_writing)
     with pytest.raises(LabError, match="No space left on device"):
         execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
-    (found,) = evidence.unfinished_runs()
-    assert found.state == "failed"
-    assert "No space left on device" in (found.reason or "")
+    (listed,) = stored.unfinished()
+    assert listed.state == state
     assert folders.all_runs() == []
+    run = folders.run_folder(listed.run)
+    if full == "keep":
+        assert "No space left on device" in listed.why
+        assert any(run.glob(f"steps/*/{stored.EVIDENCE}"))
+    else:
+        assert (listed.why, listed.steps) == (stored.NO_REPORT, 1)
+        assert unfinished.lacks_report(run)
+
+
+@pytest.mark.usefixtures("plans")
+def test_a_run_that_is_refused_before_its_load_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise LabError("The lab is not up")
+
+    monkeypatch.setattr(preflight, "check_lab_is_up", refuse)
+    with pytest.raises(LabError, match="not up"):
+        execute.execute(OPTIONS, load_settings(ENV_FILE, {}))
+    assert list(folders.run_folder("").iterdir()) == []
 
 
 def test_a_run_is_named_after_its_option_or_its_workload() -> None:

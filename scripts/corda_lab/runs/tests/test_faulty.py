@@ -20,6 +20,7 @@ from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.results import folders
+from corda_lab.results.stored import EVIDENCE, RUN_STEP
 from corda_lab.runs import faulty, node_metrics
 from corda_lab.runs.node_metrics import NodeMetrics
 from corda_lab.runs.recording import Recording
@@ -94,14 +95,14 @@ def test_the_faults_of_a_load_are_stored_however_it_ends(
     kill = Fault(kind="kill", target="bridge", at_seconds=0.0, for_seconds=60.0)
     late = Fault(kind="pause", target="partya", at_seconds=50.0, for_seconds=1.0)
     plan = plan_of(Load(workload="iou", duration_seconds=60, warm_up_seconds=0, seed=7, faults=(kill, late)))
-    folder = tmp_path / "evidence"
-    folder.mkdir()
+    folder = tmp_path / "step"
+    (folder / EVIDENCE).mkdir(parents=True)
 
     def noted() -> tuple[FaultEntry, ...]:
-        return folders.read_model(folder / folders.FAULTS, FaultEntries).root
+        return folders.read_model(folder / EVIDENCE / faulty.FAULTS, FaultEntries).root
 
     def failing_load() -> None:
-        with faulty.injecting(lab_of(), plan, Container(LOAD), Recording(folder, ExitStack())):
+        with faulty.injecting(lab_of(), plan, Container(LOAD), Recording(folder, RUN_STEP, ExitStack())):
             assert noted()[0].fault == kill, "known before anything is done"
             while engine.state("bridge") == "running":
                 pass

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from corda_lab.results import stored
@@ -169,4 +168,4 @@ def test_a_step_of_bursts_is_stored_and_read_as_it_was(stored_burst_run: Callabl
     assert StepEntry.model_validate(step.model_dump(mode="json")) == step
     assert step.bursts is not None
     assert (step.load.model, step.load.users, step.load.pool, step.bursts.pool) == ("burst", 20, 5, 5)
-    assert pl.read_parquet(run / "requests.parquet")["intended_at"].null_count() == 0
+    assert stored.read(run).table("requests")["intended_at"].null_count() == 0

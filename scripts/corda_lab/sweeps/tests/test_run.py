@@ -15,16 +15,15 @@ from corda_lab.lab import lifecycle
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.settings import Settings
 from corda_lab.report import page
-from corda_lab.results import folders, stored
+from corda_lab.results import folders, store, stored
 from corda_lab.results.manifest import Image
 from corda_lab.results.sweep import LeftOut
 from corda_lab.steps.reasons import reason
-from corda_lab.sweeps import lab, store
-from corda_lab.sweeps.run import StepFailedError, problems_of
+from corda_lab.sweeps import lab
+from corda_lab.sweeps.run import StepFailedError, finish, problems_of
 from corda_lab.text.redaction import REDACTED
 from support.runs import ENVIRONMENT
 from support.sweep_loads import (
-    CONDITIONING_TEXT,
     GONE,
     SIMULATED,
     Loads,
@@ -119,14 +118,12 @@ def test_a_sweep_that_is_resumed_conditions_the_lab_that_it_starts(
     loads.done.clear()
     runner_of(kept).run_missing()
     assert loads.done[:4] == ["start", "condition", "2 users", "start"]
-    folder = kept.finish(kept.sweep())
-    steps = folders.read_json(folder / "steps.json")["steps"]
-    assert [step["index"] for step in steps if step["conditioning"]] == [1, 2, 3, 5]
-    manifest = folders.read_json(folder / "run.json")
+    folder = finish(kept)
+    run = stored.read(folder)
+    assert [step.index for step in run.steps if step.conditioning] == [1, 2, 3, 5]
     planned = {"workload": "cash-issue", "load": {"users": 5}, "set": {}, "for": {"min": 10.0, "max": 20.0}}
-    assert manifest["sweep"]["condition"] == planned
-    assert manifest["workload_files"].keys() == {"iou", "cash-issue"}
-    assert manifest["workload_files"]["cash-issue"] == CONDITIONING_TEXT
+    assert folders.read_json(folder / "run.json")["sweep"]["condition"] == planned
+    assert run.manifest.workload_files.keys() == {"iou", "cash-issue"}
 
 
 def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, loads: Loads) -> None:
@@ -134,8 +131,8 @@ def test_a_conditioning_that_fails_is_tried_again_on_a_new_lab(tmp_path: Path, l
     loads.conditioning_errors.append(LabError("Flows are still in flight"))
     runner.step(runner.kept.steps[0], "")
     assert loads.done == ["start", "condition", "start", "condition", "1 users"]
-    (attempt,) = (runner.kept.folder / store.FAILED).iterdir()
-    assert "Flows are still in flight" in (attempt / "error.txt").read_text(encoding="utf-8")
+    failed, done = runner.kept.attempts(runner.kept.steps[0]).values()
+    assert (failed.state, failed.why, done.state) == ("failed", "Flows are still in flight", "done")
 
 
 # Steps that fail, and steps that the machine made invalid.
@@ -152,10 +149,10 @@ def test_a_step_that_fails_is_rerun_once_and_then_left_out(
     assert loads.done == ["start", "1 users", *["2 users", "start"] * attempts, "4 users"]
     assert runner.failed == {"step-large_r1": GONE}
     assert [folder.name for folder in runner.kept.done] == ["0001-step-small_r1", "0003-step-small-again_r1"]
-    folders_of = sorted((runner.kept.folder / store.FAILED).iterdir())
-    assert [folder.name for folder in folders_of] == [f"0002-step-large_r1-{n + 1}" for n in range(attempts)]
-    for folder in folders_of:
-        assert (folder / "error.txt").read_text(encoding="utf-8") == f"{GONE}\nLook.\n"
+    failed = runner.kept.attempts(runner.kept.steps[1])
+    assert [folder.name for folder in failed] == ["0002-step-large_r1", "0002-step-large_r1-attempt-2"][:attempts]
+    for folder, step in failed.items():
+        assert (step.state, step.why, step.rows) == ("failed", f"{GONE}\nLook.", len(SIMULATED))
         logs = (folder / "logs.txt").read_text(encoding="utf-8")
         assert logs == f"partya-1  | password={REDACTED}\na warning\n"
     runner_of(runner.kept).run_missing()
@@ -198,8 +195,8 @@ def test_an_engine_that_gives_no_answer_takes_the_logs_along_and_nothing_else(
     loads.start_errors = [LabError("partya exited with 134", exit_code=1)]
     runner = begin(tmp_path, REFUSING)
     runner.step(runner.kept.steps[0], "")
-    (folder,) = (runner.kept.folder / store.FAILED).iterdir()
-    assert [path.name for path in folder.iterdir()] == ["error.txt"]
+    failed = next(iter(runner.kept.attempts(runner.kept.steps[0])))
+    assert [path.name for path in failed.iterdir()] == ["step.json"]
 
 
 def test_after_a_step_that_left_flows_in_flight_the_lab_is_started_anew(tmp_path: Path, loads: Loads) -> None:
@@ -214,9 +211,9 @@ def test_a_step_that_the_machine_made_invalid_is_rerun_on_a_fresh_lab(
 ) -> None:
     loads.changes = [{"validity.machine": [SWAPPED]}] * times
     runner = begin(tmp_path, REFUSING)
-    measured = runner.step(runner.kept.steps[0], "")
-    assert (not measured.step.validity.machine) is is_valid
-    assert measured.step.measured_again == [SWAPPED] * min(times, 2)
+    step = runner.step(runner.kept.steps[0], "")
+    assert (not step.validity.machine) is is_valid
+    assert step.measured_again == [SWAPPED] * min(times, 2)
     assert loads.done == ["start", "1 users", *["start", "1 users"] * min(times, 2)]
     assert len(runner.kept.done) == 1
 
@@ -237,26 +234,25 @@ def test_a_step_that_ends_a_node_is_a_result_and_the_next_one_gets_a_new_lab(
     assert loads.done[:5] == ["start", "1 users", "2 users", "start", "4 users"]
     assert runner.failed == {}
     broke = kept.entry(kept.steps[1])
-    assert (broke.outcome, broke.broke, broke.validity.valid, broke.label) == ("broke", REASON, True, "large")
+    assert broke is not None
+    assert (broke.state, broke.why, broke.validity.valid, broke.label) == ("broke", REASON, True, "large")
     assert broke.requests.ok == len(SIMULATED)
-    folder = kept.folder / store.BROKE / "0002-step-large_r1-1"
-    assert (folder / "reason.txt").read_text(encoding="utf-8") == f"{REASON}\n"
-    assert {path.name for path in folder.iterdir()} >= {"logs.txt", "rows", "load.json"}
+    (folder,) = kept.attempts(kept.steps[1])
+    assert {path.name for path in folder.iterdir()} >= {"logs.txt", "requests.parquet", "plan.json"}
     # A sweep that is resumed has it.
     count = len(loads.done)
     runner_of(kept).run_missing()
     assert len(loads.done) == count
     kept.plan.left_out.append(LeftOut(label="huge", reason="this machine has 2 cores"))
-    check_report(kept.finish(kept.sweep()))
+    check_report(finish(kept))
 
 
 def check_report(run_folder: Path) -> None:
     """It shows the point that broke, and the one that was left out."""
     run = stored.read(run_folder)
     assert problems_of(run) == []
-    assert [step.outcome for step in run.steps] == ["passed", "broke", "passed", "passed", "broke", "passed"]
-    assert (run_folder / store.BROKE / "0002-step-large_r1-1" / "rows").is_dir()
-    assert pl.read_parquet(run_folder / "requests.parquet").filter(pl.col("step") == 2).height == len(SIMULATED)
+    assert [step.state for step in run.steps] == ["done", "broke", "done", "done", "broke", "done"]
+    assert run.table("requests").filter(pl.col("step") == 2).height == len(SIMULATED)
     text = (run_folder / "report.html").read_text(encoding="utf-8")
     for words in (
         f"large broke in 2 of 2 repeats: {REASON}.",
@@ -275,9 +271,9 @@ def test_a_step_that_was_measured_breaks_too_if_a_node_ended_under_it(
 ) -> None:
     runner = begin(tmp_path, BREAKING)
     docker_with(tmp_path, monkeypatch, log="Exception: java.lang.OutOfMemoryError: Java heap space")
-    step = runner.step(runner.kept.steps[0], "").step
-    assert step.broke == "PartyA exhausted its heap (java.lang.OutOfMemoryError: Java heap space)"
-    assert (step.outcome, step.counts.at_rest, loads.done) == ("broke", False, ["start", "1 users"])
+    step = runner.step(runner.kept.steps[0], "")
+    assert step.why == "PartyA exhausted its heap (java.lang.OutOfMemoryError: Java heap space)"
+    assert (step.state, step.counts.at_rest, loads.done) == ("broke", False, ["start", "1 users"])
 
 
 @pytest.mark.parametrize("may_break", [True, False])
@@ -287,10 +283,9 @@ def test_a_load_after_which_the_lab_is_not_at_rest_breaks_it_if_it_may(
     overloaded = {"load.arrivals": "poisson", "resolved.unknown": 300, "counts.at_rest": False}
     loads.changes = [{**overloaded, "validity.valid": False}]
     runner = begin(tmp_path, BREAKING if may_break else REFUSING)
-    step = runner.step(runner.kept.steps[0], "").step
-    assert (step.outcome, step.validity.valid) == (("broke", True) if may_break else ("passed", False))
-    assert (step.broke or "").startswith("the lab was not at rest") == may_break
-    assert (runner.kept.folder / store.BROKE).exists() == may_break
+    step = runner.step(runner.kept.steps[0], "")
+    assert (step.state, step.validity.valid) == (("broke", True) if may_break else ("done", False))
+    assert step.why.startswith("the lab was not at rest") == may_break
 
 
 @pytest.mark.parametrize(
@@ -303,11 +298,11 @@ def test_a_node_that_ends_at_the_start_of_the_lab_is_a_result_without_rows(
     runner = begin(tmp_path, BREAKING.replace("{users: 1}", f"{{users: 1{load}}}"))
     loads.start_errors = [LabError("partya exited with 134", exit_code=1)]
     docker_with(tmp_path, monkeypatch, state="exited")
-    measured = runner.step(runner.kept.steps[0], "")
-    assert measured.step.broke == "PartyA ended with exit status 134"
-    assert (measured.requests.height, measured.step.requests.total, measured.step.node) == (0, 0, nodes)
+    step = runner.step(runner.kept.steps[0], "")
+    assert (step.why, step.requests.total, step.node) == ("PartyA ended with exit status 134", 0, nodes)
+    assert stored.read(runner.kept.folder).table("requests").height == 0
     assert loads.done == ["start"]
-    assert runner.kept.read(runner.kept.steps[0]).step == measured.step
+    assert runner.kept.entry(runner.kept.steps[0]) == step
 
 
 def test_a_node_that_ends_while_it_is_conditioned_is_a_result_without_the_rows_of_that_load(
@@ -316,12 +311,12 @@ def test_a_node_that_ends_while_it_is_conditioned_is_a_result_without_the_rows_o
     loads.conditioning_errors = [LabError(GONE, exit_code=1)]
     runner = begin(tmp_path, BREAKING.replace("condition: none", "condition: {load: {users: 5}}"))
     docker_with(tmp_path, monkeypatch, state="exited")
-    measured = runner.step(runner.kept.steps[0], "")
-    assert measured.step.broke == "PartyA ended with exit status 134, while the nodes were conditioned"
-    assert (measured.step.load.users, measured.requests.height, measured.step.requests.total) == (1, 0, 0)
+    step = runner.step(runner.kept.steps[0], "")
+    assert step.why == "PartyA ended with exit status 134, while the nodes were conditioned"
+    assert (step.load.users, step.requests.total) == (1, 0)
+    assert stored.read(runner.kept.folder).table("requests").height == 0
     assert loads.done == ["start", "condition"]
-    (folder,) = (runner.kept.folder / store.BROKE).iterdir()
-    assert (folder / "rows" / "x.ndjson").is_file(), "the evidence is kept"
+    assert store.count_rows(runner.kept.folder / "steps" / "0001-condition") == len(SIMULATED), "its rows are kept"
 
 
 @pytest.mark.parametrize(("text", "state"), [(BREAKING, "running"), (REFUSING, "exited")])
@@ -346,8 +341,8 @@ def test_a_step_with_wrong_counts_names_the_node_that_ended(
     with pytest.raises(StepFailedError):
         runner.step(runner.kept.steps[1], "")
     remedy = "Give the nodes more in shape.heap or shape.memory, or say may_break: true."
-    texts = [path.read_text(encoding="utf-8") for path in (runner.kept.folder / store.FAILED).glob("*/error.txt")]
-    assert texts == [f"{REASON}\n{remedy}\n"] * 2
+    reasons = [attempt.why for attempt in runner.kept.attempts(runner.kept.steps[1]).values()]
+    assert reasons == [f"{REASON}\n{remedy}"] * 2
 
 
 # Multiples of the peak.
@@ -362,8 +357,8 @@ def test_the_rate_is_a_multiple_of_the_peak_of_its_repeat_also_if_the_sweep_is_r
     loads.throughputs([1.0, 99.0, 7.0, 99.0, 1.0])
     runner_of(runner.kept).run_missing()
     assert loads.rates == [None, 16.86, None, None, None, 14.0]
-    labels = [runner.kept.entry(step).label for step in runner.kept.steps]
-    assert labels == ["knee", "double", "few", "knee", "few", "double"]
+    entries = [runner.kept.entry(step) for step in runner.kept.steps]
+    assert [entry and entry.label for entry in entries] == ["knee", "double", "few", "knee", "few", "double"]
 
 
 def test_a_multiple_waits_for_a_step_that_failed(tmp_path: Path, loads: Loads) -> None:
@@ -375,15 +370,15 @@ def test_a_multiple_waits_for_a_step_that_failed(tmp_path: Path, loads: Loads) -
     assert runner.failed == {double.key: "the peak of repeat 1 is not known: knee not measured yet"}
     assert len(loads.done) == 2
     runner.step(knee, "")
-    assert runner.step(double, "").step.label == "double"
+    assert runner.step(double, "").label == "double"
 
 
 def test_a_peak_of_steps_that_are_invalid_or_broke_is_not_known(tmp_path: Path, loads: Loads) -> None:
     runner = begin(tmp_path, PEAKS)
     knee, double = runner.kept.steps[:2]
-    broke: dict[str, Any] = {"outcome": "broke", "broke": "PartyA ended with exit status 1"}
+    broke: dict[str, Any] = {"state": "broke", "why": "PartyA ended with exit status 1"}
     measured = runner.measure(knee)
-    runner.kept.keep(knee, measured.with_step(measured.step.updated(**broke)))
+    store.keep(runner.kept.new_step(knee), measured.with_step(measured.step.updated(**broke)))
     with pytest.raises(StepFailedError):
         runner.step(double, "")
     assert "no valid step shows a throughput" in runner.failed[double.key]

@@ -1,6 +1,5 @@
 """Unfinished sweeps: steps are complete, whatever ends the process, and the run is the same as an uninterrupted one."""
 
-import json
 import multiprocessing
 import os
 import random
@@ -18,9 +17,11 @@ from corda_lab.errors import FinalError, LabError
 from corda_lab.lab.settings import load_settings
 from corda_lab.paths import ENV_FILE
 from corda_lab.report import page
-from corda_lab.results import files, folders, stored
+from corda_lab.results import folders, stored
+from corda_lab.results import store as results_store
 from corda_lab.results.manifest import Manifest
-from corda_lab.results.stored import StoredRun
+from corda_lab.results.store import Measured
+from corda_lab.results.stored import StepFile, StoredRun
 from corda_lab.results.sweep import SearchOutcome, SweepPlan
 from corda_lab.results.sweep_parts import FindMaxFields, ThresholdFields
 from corda_lab.steps.entry import StepEntry, ValidityEntry, VerdictEntry
@@ -31,6 +32,7 @@ from corda_lab.sweeps.file import SweepFile, read_sweep, with_repeats
 from corda_lab.sweeps.lab import Lab, Machine
 from corda_lab.sweeps.plan import PlannedStep
 from corda_lab.sweeps.run import Runner, placed, problems_of
+from corda_lab.sweeps.run import finish as finish_run
 from lab_workload.load import Load
 from support import simulation
 from support.entries import changed
@@ -54,32 +56,31 @@ class Stub(Runner):
     """Runs steps without a lab: each takes a moment and gives the same simulated rows."""
 
     def __init__(
-        self, kept: store.Unfinished, sample: Path, *, broken: Mapping[str, Sequence[LabError]] | None = None
+        self, kept: store.Unfinished, sample: Measured, *, broken: Mapping[str, Sequence[LabError]] | None = None
     ) -> None:
-        super().__init__(kept.sweep(), kept, Lab(SETTINGS, Machine(None), fresh="shape"))
+        super().__init__(kept, Lab(SETTINGS, Machine(None), fresh="shape"))
         self._sample = sample
         self._errors = {key: list(errors) for key, errors in (broken or {}).items()}
 
-    def measure(self, step: PlannedStep) -> files.Measured:
+    def measure(self, step: PlannedStep) -> Measured:
         if self._errors.get(step.key):
             raise self._errors[step.key].pop(0)
+        results_store.begin_step(self._folder, self._begun(step), plan_of(step.load), self._sample.environment)
         time.sleep(STEP_SECONDS)
-        measured = files.read_step(self._sample)
-        entry = changed(measured.step, {"load.rate": step.load.rate})
-        return measured.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
+        entry = changed(self._sample.step, {"load.rate": step.load.rate})
+        return self._sample.with_step(placed(entry, step, search.failings(entry, self._sweep.fields)))
 
-    def _keep_failure(self, step: PlannedStep, attempt: int, error: LabError) -> None:
-        self.failed[step.key] = error.message
+    def _keep_container_logs(self, step: PlannedStep) -> None:
+        """There are no containers."""
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated step, as it is kept."""
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """A simulated step."""
     folder = tmp_path_factory.mktemp("sample")
     simulated = simulation.closed_rows(2, 5, simulation.fixed(0.05))
     plan_of_two = plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
-    files.write_step(folder, measured_of(folder, plan_of_two, simulated, simulation.end_words(simulated, 2, 5)))
-    return folder
+    return measured_of(folder, plan_of_two, simulated, simulation.end_words(simulated, 2, 5))
 
 
 @pytest.fixture
@@ -100,42 +101,42 @@ def begin(folder: Path, text: str = SWEEP) -> store.Unfinished:
     return store.begin(sweep_file(folder, text), SETTINGS, results_folder=folder / "results")
 
 
-def run_all(kept: store.Unfinished, sample: Path) -> Path:
+def run_all(kept: store.Unfinished, sample: Measured) -> Path:
     Stub(kept, sample).run_missing()
-    return kept.finish(kept.sweep())
+    return finish_run(kept)
 
 
-def live(folder: Path, sample: Path, ready: Any) -> None:
+def live(folder: Path, sample: Measured, ready: Any) -> None:
     """One life of a sweep process: goes on with what is missing, until it ends or is killed. It makes no report."""
     page.render = lambda folder: folder
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     ready.set()
     kept = store.find(None, results_folder=folder / "results")
     with folders.in_progress(kept.folder):
-        kept.tidy()
+        results_store.tidy(kept.folder)
         run_all(kept, sample)
 
 
 def structure(run: Path) -> tuple[Any, ...]:
     """What two runs of the same sweep have in common."""
-    steps = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"]
-    rows = pl.read_parquet(run / "requests.parquet")
+    read = stored.read(run)
+    rows = read.table("requests")
     return (
-        sorted(path.name for path in run.iterdir() if path.name != "report.html"),
-        [(step["index"], step["key"], step["repeat"], step["point"], sorted(step)) for step in steps],
+        sorted(path.name for path in run.iterdir()),
+        [(step.index, step.key, step.repeat, step.point) for step in read.steps],
+        [sorted(path.name for path in place.iterdir()) for place in read.places.values()],
         rows.group_by("step").len().sort("step").rows(),
         rows.schema,
     )
 
 
 def left_over(folder: Path) -> set[str]:
-    """Return the hidden files and folders, which are incomplete, in the results and among the unfinished sweeps."""
-    places = (folder / "results", folder / "results" / folders.UNFINISHED)
-    return {path.name for place in places for path in place.glob(".*") if path.name != ".lock"}
+    """Return the hidden files and folders, which are incomplete, in the results."""
+    return {path.name for path in (folder / "results").rglob(".*") if path.name != ".latest"}
 
 
 def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Measured
 ) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "corda_lab.sweeps.run"])
@@ -154,7 +155,7 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
         kept = begin(folder)
         final = folder / "results" / kept.identity
         lives, done, patience = 0, 0, seconds_max
-        while not final.exists() or kept.folder.exists():
+        while not folders.is_finished(final):
             lives += 1
             assert lives < 500, "the sweep does not get on"
             ready = context.Event()
@@ -168,34 +169,38 @@ def test_a_sweep_that_is_killed_a_hundred_times_is_the_same_as_an_undisturbed_on
             process.join(60)
             # A step may take longer than it did undisturbed: a machine that others use must not kill it for ever.
             patience, done = (seconds_max, len(kept.done)) if len(kept.done) > done else (1.2 * patience, done)
+        results_store.tidy(final)
         assert structure(final) == expected
-        assert left_over(folder) <= {f".finished-{kept.identity}"}
-        kept.tidy()
         assert left_over(folder) == set()
         assert (folder / "results" / "latest").resolve() == final
         sweeps += 1
     assert sweeps >= 1
 
 
-def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Path) -> None:
+def test_what_is_complete_is_not_run_again(tmp_path: Path, sample: Measured) -> None:
     kept = begin(tmp_path)
     first = Stub(kept, sample).step(kept.steps[0], "")
-    assert (kept.has(kept.steps[0]), kept.has(kept.steps[1])) == (True, False)
+    assert [kept.entry(step) is not None for step in kept.steps[:2]] == [True, False]
     again = Stub(kept, sample, broken={kept.steps[0].key: [GONE, GONE]}).step(kept.steps[0], "")
-    assert again.step == first.step
-    assert again.requests.equals(first.requests)
+    assert again == first
+    assert stored.read(kept.folder).table("requests").drop("step").equals(sample.requests)
 
 
 @pytest.mark.usefixtures("results")
-def test_what_failed_on_the_way_is_kept_with_the_run(tmp_path: Path, sample: Path) -> None:
+def test_what_failed_on_the_way_is_kept_with_the_run(tmp_path: Path, sample: Measured) -> None:
     kept = begin(tmp_path)
-    (kept.folder / "failed" / "0001-users-1_r1-1").mkdir(parents=True)
-    assert (run_all(kept, sample) / "failed" / "0001-users-1_r1-1").is_dir()
+    key = kept.steps[0].key
+    Stub(kept, sample, broken={key: [GONE]}).run_missing()
+    assert len(stored.read(finish_run(kept)).steps) == 12
+    assert [(path.name, step.state, step.why) for path, step in kept.attempts(kept.steps[0]).items()] == [
+        (f"0001-{key}", "failed", GONE.message),
+        (f"0001-{key}-attempt-2", "done", ""),
+    ]
 
 
 @pytest.mark.usefixtures("results")
 def test_a_run_that_was_written_before_a_kill_becomes_the_latest_one(
-    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sample: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -205,13 +210,14 @@ def test_a_run_that_was_written_before_a_kill_becomes_the_latest_one(
         patch.setattr(folders, "point_latest", killed)
         with pytest.raises(KeyboardInterrupt):
             run_all(kept, sample)
-    final = kept.finish(kept.sweep())
+    assert folders.unfinished_sweeps(results=kept.folder.parent) == [kept.folder]
+    final = finish_run(kept)
     assert (final.parent / "latest").resolve() == final
-    assert not kept.folder.exists()
+    assert folders.unfinished_sweeps(results=kept.folder.parent) == []
 
 
 @pytest.mark.usefixtures("results")
-def test_a_report_of_what_there_is_leaves_nothing_half_written(tmp_path: Path, sample: Path, results: Path) -> None:
+def test_a_report_of_what_there_is_leaves_nothing_half_written(tmp_path: Path, sample: Measured, results: Path) -> None:
     kept = begin(tmp_path)
     Stub(kept, sample).step(kept.steps[0], "")
     torn = results / f"{atomic.PARTIAL}{kept.identity}-x"
@@ -220,17 +226,40 @@ def test_a_report_of_what_there_is_leaves_nothing_half_written(tmp_path: Path, s
     assert not torn.exists()
 
 
-def test_the_evidence_of_attempts_is_set_aside_until_their_step_is_stored(tmp_path: Path, sample: Path) -> None:
+def test_a_step_without_its_file_is_never_left_by_a_kill(
+    tmp_path: Path, sample: Measured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder without ``step.json`` would make the whole run unreadable."""
     kept = begin(tmp_path)
-    first, second = kept.steps[:2]
-    for step in (first, second):
-        (kept.attempt_folder(step) / "rows").mkdir(parents=True)
-    kept.keep(first, files.read_step(sample))
-    kept.tidy()
-    failed = kept.folder / "failed"
-    assert [path.name for path in failed.iterdir()] == [f"0002-{second.key}-1"]
-    assert kept.set_aside(kept.attempt_folder(second)) == failed / f"0002-{second.key}-2"
-    assert not any((kept.folder / "attempts").iterdir())
+    for name in ("requests", "metrics"):
+        folder = kept.new_step(kept.steps[0])
+
+        def killed(_: pl.DataFrame, path: Path, name: str = name) -> None:
+            if name in path.name:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pl.DataFrame, "write_parquet", killed)
+            with pytest.raises(KeyboardInterrupt):
+                results_store.keep(folder, sample)
+        assert stored.read_step(folder).state == "interrupted"
+    assert kept.done == []
+
+
+def test_the_rows_of_a_killed_step_stay_beside_those_of_the_next_attempt(tmp_path: Path, sample: Measured) -> None:
+    kept = begin(tmp_path)
+    first = kept.steps[0]
+    killed = kept.new_step(first)
+    begun = StepFile(index=1, key=first.key)
+    results_store.begin_step(killed, begun, plan_of(first.load), sample.environment)
+    (killed / stored.EVIDENCE / "x.ndjson").write_text("{}\n", encoding="utf-8")
+    with folders.in_progress(killed):
+        assert stored.read_step(killed).state == "running"
+    Stub(kept, sample).step(first, "")
+    results_store.tidy(kept.folder)
+    assert [step.state for step in kept.attempts(first).values()] == ["interrupted", "done"]
+    assert results_store.count_rows(killed) == 1
+    assert not (kept.attempts(first).popitem()[0] / stored.EVIDENCE).exists()
 
 
 # Resuming.
@@ -241,7 +270,7 @@ def test_a_sweep_whose_conditions_have_changed_is_not_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     kept, settings = begin(tmp_path), SETTINGS
-    sweep = kept.sweep()
+    sweep = kept.sweep
     kept.require_unchanged(sweep, settings)
     if change == "the sweep file":
         sweep.source.path.write_text(SWEEP.replace("repeats: 3", "repeats: 4"), encoding="utf-8")
@@ -256,13 +285,13 @@ def test_a_sweep_whose_conditions_have_changed_is_not_resumed(
 def test_a_sweep_whose_file_is_gone_is_resumed_from_its_stored_text(tmp_path: Path) -> None:
     kept = begin(tmp_path)
     (tmp_path / "twelve.yaml").unlink()
-    kept.require_unchanged(kept.sweep(), SETTINGS)
+    kept.require_unchanged(kept.sweep, SETTINGS)
 
 
 def test_a_resumed_sweep_has_the_repeats_and_the_seed_with_which_it_began(tmp_path: Path) -> None:
     sweep = with_repeats(sweep_file(tmp_path), 2, 4)
     kept = store.read(store.begin(sweep, SETTINGS, results_folder=tmp_path / "results").folder)
-    resumed = kept.sweep()
+    resumed = kept.sweep
     assert (resumed.fields.repeats, resumed.fields.seed, resumed.source.path) == (2, 4, sweep.source.path)
     assert len(kept.steps) == 8
 
@@ -270,7 +299,7 @@ def test_a_resumed_sweep_has_the_repeats_and_the_seed_with_which_it_began(tmp_pa
 def test_a_sweep_in_progress_is_not_finished_by_another_command(tmp_path: Path, results: Path) -> None:
     kept = begin(tmp_path)
     with folders.in_progress(kept.folder):
-        (listed,) = folders.unfinished()
+        (listed,) = stored.unfinished()
         assert listed.state == "in progress"
         with pytest.raises(LabError, match=f"{kept.identity} is in progress in another command"):
             finish(SweepRequest(None))
@@ -284,9 +313,10 @@ def test_an_unfinished_sweep_is_found_by_name(tmp_path: Path) -> None:
         assert store.find(name, results_folder=tmp_path / "results").identity == kept.identity
     with pytest.raises(LabError, match="no unfinished sweep 'other'"):
         store.find("other", results_folder=tmp_path / "results")
-    folders.write_json(kept.folder / "plan.json", {"schema": folders.SCHEMA - 1})
+    changed_schema = {**folders.read_object(kept.folder / folders.RUN), "schema": folders.SCHEMA - 1}
+    folders.write_json(kept.folder / folders.RUN, changed_schema)
     for name in (None, "twelve"):
-        with pytest.raises(LabError, match="was started by another version of the lab"):
+        with pytest.raises(LabError, match="by another version of the lab"):
             store.find(name, results_folder=tmp_path / "results")
 
 
@@ -309,11 +339,11 @@ def searching(tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def outcome_of(kept: store.Unfinished) -> SearchOutcome:
-    return stored.read(kept.finish(kept.sweep())).sweep.outcomes["iou"]
+    return stored.read(finish_run(kept)).sweep.outcomes["iou"]
 
 
 def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
-    searching: store.Unfinished, sample: Path
+    searching: store.Unfinished, sample: Measured
 ) -> None:
     broken = {key: [GONE, GONE] for key in ("iou_03-probe", "iou_04-probe")}
     Stub(searching, sample, broken=broken).search_all()
@@ -329,7 +359,7 @@ def test_a_rate_that_breaks_the_lab_is_not_sustained_and_not_asked_again(
 
 
 def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
-    searching: store.Unfinished, sample: Path
+    searching: store.Unfinished, sample: Measured
 ) -> None:
     runner = Stub(searching, sample, broken={"iou_01-probe": [GONE, GONE]})
     runner.search_all()
@@ -338,7 +368,9 @@ def test_a_lab_that_has_not_measured_anything_yet_is_not_broken_by_the_rate(
     assert outcome_of(searching).rate == 4
 
 
-def test_a_search_that_is_finished_early_tells_what_it_found_so_far(searching: store.Unfinished, sample: Path) -> None:
+def test_a_search_that_is_finished_early_tells_what_it_found_so_far(
+    searching: store.Unfinished, sample: Measured
+) -> None:
     with pytest.raises(FinalError):
         Stub(searching, sample, broken={"iou_04-probe": [FinalError("other image")]}).search_all()
     run = stored.read(finish(SweepRequest(None)))
@@ -387,13 +419,13 @@ def test_thresholds_that_nothing_valid_was_held_against_are_not_kept(tmp_path: P
 
 
 def test_a_sweep_that_ends_early_says_how_to_continue(
-    tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sample: Measured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = begin(tmp_path)
     broken = {step.key: [GONE, GONE] for step in kept.steps[1:3]}
     monkeypatch.setattr("corda_lab.sweeps.run.Runner", lambda *_: Stub(kept, sample, broken=broken))
     with pytest.raises(LabError) as caught:
-        command._run(kept.sweep(), kept, Lab(SETTINGS, Machine(None), fresh="shape"))
+        command._run(kept, Lab(SETTINGS, Machine(None), fresh="shape"))
     assert caught.value.message == "\n".join(f"step {key}: the node is gone" for key in broken)
     assert caught.value.remedy.startswith("10 complete steps stored. Continue with `scripts/lab sweep resume`")
     assert caught.value.exit_code == 1
