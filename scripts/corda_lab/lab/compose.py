@@ -26,8 +26,6 @@ from corda_lab.lab.docker import (
     ask,
     at,
     docker,
-    inspect_all,
-    labelled,
     output_of,
     start_docker,
 )
@@ -106,6 +104,8 @@ class Compose(Lab):
         self.load_label = f"{PROJECT_LABEL}={self.project}"
         self.labels = (self.load_label, f"{ONEOFF_LABEL}=False")
         self.service_label = SERVICE_LABEL
+        self.network_filter = f"label={self.load_label}"
+        self.address_form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
         self.helper_image = settings.own_image("locust")
         # The bootstrapper has it in every lab.
         self.reader_image = settings.own_node_image
@@ -154,11 +154,6 @@ class Compose(Lab):
         done = docker("run", *options, volume, "--entrypoint=cat", self.reader_image, "/node/node.conf")
         return output_of(done, f"The settings of {node} cannot be read")
 
-    def addresses(self) -> dict[Container, list[str]]:
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"
-        names = ask("ps", *labelled(self.load_label), "--format={{.Names}}").split()
-        return {container: addresses_in(text) for container, text in inspect_all(map(Container, names), form).items()}
-
     def neighbours(self, container: Container) -> list[str]:
         def inspect(form: str) -> str:
             return ask("container", "inspect", "--format", form, container.name)
@@ -167,7 +162,7 @@ class Compose(Lab):
         present: set[str] = set()
         for network in inspect("{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}").split():
             present |= set(addresses_in(ask("network", "inspect", "--format", about, network)))
-        own = addresses_in(inspect("{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}"))
+        own = addresses_in(inspect(self.address_form))
         return sorted(present - set(own))
 
     def start_again(self, service: Service) -> None:

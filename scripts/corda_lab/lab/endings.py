@@ -160,15 +160,15 @@ def cause(lines: Iterable[str], exit_code: int, *, was_killed_for_memory: bool =
     if exit_code in STOPPED:
         return f"ended by {STOPPED[exit_code]}"
     lines = [_TERMINAL.sub("", line).lstrip("#").rstrip() for line in lines]
-    said = [line for line in lines if line.strip() and not _STACK.match(line) and not _CONSEQUENCE.match(line)]
-    telling = [index for index, line in enumerate(said) if _TELLS.search(line)]
-    roots = [index for index in telling if _ROOT.match(said[index])]
-    if not said:
+    messages = [line for line in lines if line.strip() and not _STACK.match(line) and not _CONSEQUENCE.match(line)]
+    telling = [index for index, line in enumerate(messages) if _TELLS.search(line)]
+    roots = [index for index in telling if _ROOT.match(messages[index])]
+    if not messages:
         return ""
-    index = (roots or telling or [len(said) - 1])[-1]
-    line = said[index]
-    if line == _VM_ERROR and index + 1 < len(said):
-        line = f"{line}: {said[index + 1]}"
+    index = (roots or telling or [len(messages) - 1])[-1]
+    line = messages[index]
+    if line == _VM_ERROR and index + 1 < len(messages):
+        line = f"{line}: {messages[index + 1]}"
     line = _CORDA_SUFFIX.sub("", _CORDA_PREFIX.sub("", line.removeprefix("Caused by: ").strip()))
     return line if len(line) <= CAUSE_LENGTH_MAX else f"{line[:CAUSE_LENGTH_MAX]}…"
 

@@ -21,10 +21,12 @@ from corda_lab.lab.docker import (
     COMMAND_SECONDS_MAX,
     HERE,
     Container,
+    addresses_in,
     ask,
     at,
     docker,
     docker_to_file,
+    inspect_all,
     labelled,
     list_seconds_max,
     on_each,
@@ -101,6 +103,10 @@ class Lab(ABC):
     service_label: str
     """The label whose value is the name of a service, after ``prefix``."""
     prefix = ""
+    network_filter: str
+    """The filter of ``docker ps`` for all containers in its networks."""
+    address_form: str
+    """The format of ``docker inspect`` for the addresses of a container in them."""
     load_label: str
     """``NAME=VALUE``: a label that all its load containers have."""
     helper_image: str
@@ -195,9 +201,11 @@ class Lab(ABC):
     def logs_command(self, *services: str) -> str:
         """Return the command that shows the logs of services, as it can be typed."""
 
-    @abstractmethod
     def addresses(self) -> dict[Container, list[str]]:
         """Return the addresses of all containers that the lab has in its networks, those of a load too."""
+        texts = self.on_each("ps", f"--filter={self.network_filter}", "--format={{.Names}}")
+        containers = [Container(name, context) for context, text in texts.items() for name in text.split()]
+        return {container: addresses_in(text) for container, text in inspect_all(containers, self.address_form).items()}
 
     @abstractmethod
     def neighbours(self, container: Container) -> list[str]:

@@ -20,10 +20,8 @@ from corda_lab.lab.docker import (
     POLL_SECONDS_MAX,
     READER,
     Container,
-    addresses_in,
     ask,
     docker,
-    inspect_all,
     labelled,
     on_each,
     output_of,
@@ -212,6 +210,10 @@ class DeployedStack(Lab):
         self.labels = (f"{NAMESPACE}={self.project}",)
         self.service_label = SERVICE_LABEL
         self.prefix = f"{self.project}_"
+        self.network_filter = f"network={folder.overlay}"
+        # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
+        in_overlay = f'{{{{with index .NetworkSettings.Networks "{folder.overlay}"}}}}'
+        self.address_form = in_overlay + "{{.IPAddress}}{{end}}"
 
     @cached_property
     def contexts(self) -> tuple[str, ...]:
@@ -262,14 +264,6 @@ class DeployedStack(Lab):
 
     def recorded_image(self, service: str, name: str) -> str:
         return super().recorded_image(service, self.known.images.get(service, name))
-
-    def addresses(self) -> dict[Container, list[str]]:
-        """Return the addresses of all containers in the overlay of the stack, those of a load too."""
-        texts = self.on_each("ps", f"--filter=network={self.folder.overlay}", "--format={{.Names}}")
-        containers = [Container(name, host) for host, text in texts.items() for name in text.split()]
-        # Addresses in networks of one host, such as that of published ports, may be in use on another one, too.
-        form = f'{{{{with index .NetworkSettings.Networks "{self.folder.overlay}"}}}}{{{{.IPAddress}}}}{{{{end}}}}'
-        return {container: addresses_in(text) for container, text in inspect_all(containers, form).items()}
 
     def neighbours(self, container: Container) -> list[str]:
         """Return the addresses of all other containers in the overlay of the stack, sorted."""

@@ -1,9 +1,8 @@
 """The bridge's answers, read from a real HTTP server."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import closing
 from typing import ClassVar
 
 import pytest
@@ -13,6 +12,7 @@ from corda_lab.clients.bridge import Bridge, node_path
 from corda_lab.errors import LabError
 from corda_lab.lab.doctor import free_ports
 from lab_workload.flows import Parameter
+from support.served import Request, serving
 
 NOTARY = "O=Notary,L=London,C=GB"
 METRICS = """# HELP bridge_flows_completed_total Flows.
@@ -109,47 +109,33 @@ ENDS: dict[object, tuple[int, dict[str, object]]] = {
 """Answers to a start of an IOU, by its value."""
 
 
-class Handler(BaseHTTPRequestHandler):
+class Bridges:
+    """Answers as the bridge."""
+
     tokens: ClassVar[list[str | None]] = []
-    """The Authorization header of each GET."""
+    """The Authorization header of each request."""
     errors: ClassVar[int] = 0
     """How many more times a vault cannot be read."""
 
-    def do_GET(self) -> None:
-        self.tokens.append(self.headers["Authorization"])
-        if "/vault/" in self.path and Handler.errors:
-            Handler.errors -= 1
-            self._answer(500, {"detail": "NullPointerException", "status": 500})
-            return
-        self._answer(*(ANSWERS.get(self.path) or ANSWERS[self.path.partition("?")[0]]))
-
-    def do_POST(self) -> None:
-        start = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert self.headers["Content-Type"] == "application/json"
-        path, _, query = self.path.partition("?")
-        assert path == "/v1/nodes/PartyA/flows"
-        assert query == ("" if "clientId" in start else "check=true")
-        self._answer(*(ENDS if "clientId" in start else CHECKS)[start["args"]["iouValue"]])
-
-    def _answer(self, status: int, body: object) -> None:
-        content = (body if isinstance(body, str) else json.dumps(body)).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        pass
+    @classmethod
+    def answer(cls, request: Request) -> tuple[int, object]:
+        cls.tokens.append(request.headers.get("Authorization"))
+        path, _, query = request.path.partition("?")
+        if request.method == "POST":
+            start = json.loads(request.body)
+            assert path == "/v1/nodes/PartyA/flows"
+            assert query == ("" if "clientId" in start else "check=true")
+            return (ENDS if "clientId" in start else CHECKS)[start["args"]["iouValue"]]
+        if "/vault/" in path and cls.errors:
+            cls.errors -= 1
+            return 500, {"detail": "NullPointerException", "status": 500}
+        return ANSWERS.get(request.path) or ANSWERS[path]
 
 
 @pytest.fixture
 def bridge() -> Iterator[Bridge]:
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield Bridge(f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
-        thread.join()
+    with serving(Bridges.answer) as port, closing(Bridge(f"http://127.0.0.1:{port}")) as client:
+        yield client
 
 
 def test_knows_nodes_that_answer_and_those_that_do_not(bridge: Bridge) -> None:
@@ -171,9 +157,9 @@ def test_a_report_that_is_malformed_is_an_error(bridge: Bridge, monkeypatch: pyt
 
 def test_sends_the_token_if_there_is_one(bridge: Bridge) -> None:
     bridge.nodes()
-    assert Handler.tokens[-1] is None
+    assert Bridges.tokens[-1] is None
     Bridge(bridge.url, "0123456789abcdef").nodes()
-    assert Handler.tokens[-1] == "Bearer 0123456789abcdef"
+    assert Bridges.tokens[-1] == "Bearer 0123456789abcdef"
 
 
 def test_knows_flows_and_vaults(bridge: Bridge) -> None:
@@ -185,17 +171,17 @@ def test_knows_flows_and_vaults(bridge: Bridge) -> None:
 
 def test_reads_a_vault_again_whose_node_had_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridges, "VAULT_PAUSES", (0.0, 0.0))
-    monkeypatch.setattr(Handler, "errors", 2)
+    monkeypatch.setattr(Bridges, "errors", 2)
     assert bridge.vault_transactions("PartyA", "IouState", 1_790_000_000.25) == {"A1", "A2", "A3"}
-    assert Handler.errors == 0
+    assert Bridges.errors == 0
 
 
 def test_a_vault_that_cannot_be_read_is_an_error(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridges, "VAULT_PAUSES", (0.0, 0.0))
-    monkeypatch.setattr(Handler, "errors", 9)
+    monkeypatch.setattr(Bridges, "errors", 9)
     with pytest.raises(LabError, match=r"vault/count: NullPointerException \(HTTP 500\)"):
         bridge.vault_unconsumed("PartyA", "IouState")
-    assert Handler.errors == 6
+    assert Bridges.errors == 6
 
 
 def test_passes_on_what_the_bridge_says_is_wrong(bridge: Bridge) -> None:

@@ -56,28 +56,27 @@ def test_engine_that_hangs_counts_as_failed(tmp_path: Path, monkeypatch: pytest.
     assert "no answer" in found.detail
 
 
-def test_no_permission_is_a_clear_error_and_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "echo 'permission denied while trying to connect' >&2; exit 1")
-    monkeypatch.setattr(debian, "can_install", lambda: True)
-    with pytest.raises(LabError, match="no permission to use the Docker engine") as caught:
-        engine.ensure_engine()
-    assert "docker group" in caught.value.remedy
-
-
-def test_stopped_engine_stays_stopped_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "echo 'Is the docker daemon running?' >&2; exit 1")
-    with pytest.raises(LabError, match="engine is not running") as caught:
-        engine.ensure_engine(install=False)
+@pytest.mark.parametrize(
+    ("printed", "host", "problem"),
+    [
+        ("permission denied while trying to connect", "", "no permission to use the Docker engine"),
+        ("Is the docker daemon running?", "", "engine is not running"),
+        ("Cannot connect to the Docker daemon", "tcp://remote.example:2376", r"DOCKER_HOST=tcp://remote\.example:2376"),
+    ],
+    ids=["no permission", "stopped", "chosen by the user"],
+)
+def test_an_engine_that_does_not_answer_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[str], printed: str, host: str, problem: str
+) -> None:
+    docker_client(tmp_path, monkeypatch, f"echo '{printed}' >&2; exit 1")
+    if host:
+        monkeypatch.setenv("DOCKER_HOST", host)
+    with pytest.raises(LabError, match=problem) as caught:
+        # One that has stopped would be started, if the user agrees.
+        engine.ensure_engine(install="daemon running" not in printed)
     assert caught.value.remedy
     assert caught.value.exit_code == 2
-
-
-def test_engine_chosen_by_the_user_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    docker_client(tmp_path, monkeypatch, "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
-    monkeypatch.setenv("DOCKER_HOST", "tcp://remote.example:2376")
-    monkeypatch.setattr(debian, "can_install", lambda: True)
-    with pytest.raises(LabError, match=r"DOCKER_HOST=tcp://remote\.example:2376"):
-        engine.ensure_engine()
+    assert changes == []
 
 
 def test_missing_compose_is_a_clear_error_where_it_may_not_be_fetched(

@@ -1,47 +1,16 @@
 """The health check of the bridge: it waits for nodes that start, and not for one that has ended."""
 
-import json
 import os
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from corda_lab.paths import ROOT
+from support.served import serving
 
 SCRIPT = ROOT / "loadgen" / "bridge" / "bin" / "healthcheck"
 WAITING = "still waiting"
-
-
-@contextmanager
-def bridge(answering: dict[str, bool]) -> Iterator[int]:
-    """A bridge that some nodes answer. Yields its port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"status": "x", "nodes": answering}, separators=(",", ":")).encode()
-            self.send_response(200 if all(answering.values()) else 503)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    Handler.protocol_version = "HTTP/1.1"
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def check(folder: Path, port: int, *there: str) -> tuple[int | str, str]:
@@ -80,7 +49,8 @@ def check(folder: Path, port: int, *there: str) -> tuple[int | str, str]:
 def test_waits_for_nodes_that_start_and_not_for_those_that_have_ended(
     tmp_path: Path, answering: tuple[bool, bool], there: tuple[str, ...], status: int | str, printed: str
 ) -> None:
-    with bridge(dict(zip(("Notary", "Société"), answering, strict=True))) as port:
+    nodes = dict(zip(("Notary", "Société"), answering, strict=True))
+    with serving(lambda _: (200 if all(answering) else 503, {"status": "x", "nodes": nodes})) as port:
         assert check(tmp_path, port, *there) == (status, printed)
 
 
