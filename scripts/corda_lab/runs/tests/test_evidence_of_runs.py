@@ -32,7 +32,7 @@ PATH=/usr/bin:/bin
 case "$*" in
 "ps "*{{{{.Status}}}}*) echo '{LOCUST}' ;;
 "exec locust-1 "*) shift 2; exec "$@" ;;
-"ps --filter="*"service=locust"*"oneoff=False"*) echo locust-1 ;;
+"ps --filter="*"oneoff=False"*"service=locust"*) echo locust-1 ;;
 "ps --filter="*) ;;
 "ps --all"*) cat "${{0%/*}}/orphans" 2> /dev/null ;;
 *) echo "$@" >> "${{0%/*}}/calls" ;;
