@@ -23,7 +23,8 @@ from support.ledgers import with_quantity
 
 pytestmark = pytest.mark.lab("standard")
 
-FLOWS = 8
+COUNTED, FLOWS = 25, 27
+"""The flows that count, and all of them."""
 FIRST_FORGED = 5
 """The payments before are changed in other ways than by their bytes."""
 PLANTED = "/opt/corda/persistence/planted"
@@ -34,6 +35,7 @@ VAULT = (
     "constraint_data"
 )
 Kind = ViolationKind
+NODES = ("notary", "partya", "partyb", "partyc")
 
 SCRIPT = """\
 set -eu
@@ -48,10 +50,22 @@ java -Xmx128m -XX:+UseSerialGC -cp "$jar" org.h2.tools.RunScript -url "jdbc:h2:f
 """
 
 
+def files_of_databases(lab: Lab) -> dict[str, str]:
+    found = {node: lab.inside(node, "ls /opt/corda/persistence") for node in NODES}
+    assert all("persistence.mv.db" in files for files in found.values())
+    return found
+
+
 @pytest.fixture(scope="module")
 def run(lab: Lab) -> Path:
-    """A run of payments: each is two transactions, of which the notary sees one."""
-    lab.measure("cash-issue-and-pay", "--users", "2", "--flows", str(FLOWS), "--name", "e2e-audit")
+    """A run of payments: each is two transactions, of which the notary sees one.
+
+    It ends after a number of flows, and compacts copies of the databases to see what each stores.
+    """
+    before = files_of_databases(lab)
+    load = ("--users", "1", "--flows", str(COUNTED), "--set", f"flows_after={FLOWS - COUNTED}")
+    lab.succeed("run", "cash-issue-and-pay", *load, "--set", "database_size=compacted", "--name", "e2e-audit")
+    assert files_of_databases(lab) == before, "the copies are deleted"
     return lab.results()[-1]
 
 
@@ -148,14 +162,26 @@ def audited(lab: Lab, run: Path, files: dict[str, str] | None = None) -> Audit:
     return audit_lab(Compose(shape.of_running(lab.settings)), run, files=files)
 
 
+def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_each_stores(run: Path) -> None:
+    (step,) = json.loads((run / "steps.json").read_text(encoding="utf-8"))["steps"]
+    counted = (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"])
+    assert counted == (FLOWS, COUNTED, COUNTED)
+    assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])
+    assert step["counts"]["agree"], step["counts"]["disagreements"]
+    assert step["validity"]["valid"], step["validity"]["reasons"]
+    assert step["database_read"] == "compacted"
+    # Two transactions of some kilobytes each.
+    assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 400_000
+
+
 def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path) -> None:
     stored = json.loads((run / "audit.json").read_text(encoding="utf-8"))["audits"]["1"]
     assert (stored["verdict"], stored["violations"], stored["reasons"]) == ("passed", [], [])
     assert stored["counts"]["acknowledged_transactions"] == FLOWS
     assert stored["counts"]["transactions"] == 2 * FLOWS
-    assert "passed: 16 transactions on 4 nodes" in (run / "report.html").read_text(encoding="utf-8")
-    asked = lab.succeed("audit", run.name)
-    assert "passed: 16 transactions on 4 nodes" in asked.stdout
+    words = f"passed: {2 * FLOWS} transactions on 4 nodes"
+    assert words in (run / "report.html").read_text(encoding="utf-8")
+    assert words in lab.succeed("audit", run.name).stdout
     label = f"label={LABEL}={lab.settings.project}"
     left = subprocess.run(["docker", "ps", "--all", "--quiet", "--filter", label], capture_output=True, check=True)
     assert left.stdout == b""

@@ -150,10 +150,3 @@ def test_the_documented_commands_make_a_recording_and_a_heap_dump(lab: Lab) -> N
         assert seen.strip() == "FLR\0JAVA PROFILE600"
     finally:
         lab.inside("partyb", f"rm -f {recording} {dump}")
-
-
-def test_an_unknown_node_is_one_error_with_the_choices(lab: Lab) -> None:
-    done = lab.run("profile", "PartyX")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: NODE: unknown node 'PartyX'")
-    assert "Notary, PartyA, PartyB, PartyC, bridge" in done.stderr

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import polars
@@ -14,7 +13,6 @@ import pytest
 import panel_check
 import signal_table
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
-from corda_lab.lab import node_logs
 from corda_lab.results.node_logs import entries
 from e2e.labkit import Browser, Lab
 
@@ -251,16 +249,6 @@ def test_the_log_of_a_node_can_be_read_by_flow(lab: Lab) -> None:
     assert "its value is below 100" in answer["note"]
 
 
-def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = [replace(service, state="exited") for service in lab.compose.services()]
-    monkeypatch.setattr(lab.compose, "services", lambda: services)
-    log = node_logs.find(lab.compose, "PartyA")
-    assert not log.is_running
-    with closing(node_logs.chunks(log, node_logs.about(log), None, follow=False)) as chunks:
-        text = b"".join(chunks).decode(errors="replace")
-    assert "started up and registered in" in text
-
-
 @pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--set", "bursts=2", "--set", "rest=1s")
@@ -273,22 +261,6 @@ def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
         assert 0 < one["node_total_seconds"] <= one["total_seconds"]
     rows = polars.read_parquet(lab.results()[-1] / "requests.parquet").sort("intended_at")
     assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
-
-
-def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_each_stores(lab: Lab) -> None:
-    before = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
-    assert all("persistence.mv.db" in files for files in before.values())
-    options = ("--users", "1", "--flows", "25", "--set", "flows_after=2", "--set", "database_size=compacted")
-    step = lab.measure("iou", *options, "--name", "e2e-flows")
-    assert (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"]) == (27, 25, 25)
-    assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])
-    assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["validity"]["valid"], step["validity"]["reasons"]
-    assert step["database_read"] == "compacted"
-    # An IOU is one transaction of some kilobytes at each of its parties.
-    assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 200_000
-    after = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
-    assert after == before, "the copies are deleted"
 
 
 @pytest.mark.nightly  # Another test interrupts a load that has rows.
@@ -315,21 +287,11 @@ def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
     assert lab.run("status").returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("run", "nothing"), "nothing"),
-        (("run", "iou", "--node", "PartyX"), "PartyX"),
-        (("run", "iou", "--users", "many"), "--users"),
-        (("report", "20010101T000000Z-none"), "20010101T000000Z-none"),
-        (("dance",), "dance"),
-    ],
-)
-def test_bad_input_is_one_clear_error(lab: Lab, arguments: tuple[str, ...], words: str) -> None:
+def test_a_node_that_the_lab_does_not_have_is_one_clear_error(lab: Lab) -> None:
     before = lab.results()
-    done = lab.run(*arguments)
+    done = lab.run("run", "iou", "--node", "PartyX")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert words in done.stderr
+    assert "PartyX" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 3, done.stderr
     assert lab.results() == before

@@ -96,22 +96,6 @@ def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab
     assert "e2e-wrong.yaml:6: args.iouValue: the bridge rejects it: args.iouValue must be a whole" in checked.stdout
 
 
-def test_open_load_on_several_nodes_keeps_to_its_schedule_and_every_count_agrees(lab: Lab) -> None:
-    step = lab.measure(
-        *("iou", "--set", "nodes=PartyA,PartyB,PartyC", "--arrivals", "poisson", "--rate", "3", "--users", "30"),
-        *("--duration", "12s", "--warm-up", "3s", "--name", "e2e-open"),
-    )
-
-    assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["load"]["arrivals"] == "poisson"
-    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
-    assert [one["node"] for one in step["by_node"]] == ["PartyA", "PartyB", "PartyC"]
-    total = sum(one["throughput_per_second"] for one in step["by_node"])
-    assert total == pytest.approx(step["throughput_per_second"])
-    assert [flow["started_by"] for flow in step["counts"]["flows"]] == ["PartyA", "PartyB", "PartyC"]
-    assert min(flow["generator"] for flow in step["counts"]["flows"]) > 0
-
-
 def test_prepared_states_that_cannot_last_are_refused(lab: Lab) -> None:
     before = lab.results()
     done = lab.run("run", "settlement", "--set", "participants=4", "--users", "2", "--duration", "10s")
