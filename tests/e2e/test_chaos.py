@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from corda_lab.chaos.trial import TRIAL
-from corda_lab.cli.chaos import PACING_SECONDS, USERS
+from corda_lab.cli.measure import CHAOS
 from corda_lab.cli.options import load_options
 from corda_lab.faults import inject
 from corda_lab.faults.plan import HELPER
@@ -103,7 +103,7 @@ def killed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     if not lab.results():
         lab.measure("iou", "--users", "2", "--duration", "5s", "--warm-up", "2s")
-    load = load_options("iou", {"users": USERS, "seed": SEED, "pacing": PACING_SECONDS})
+    load = load_options("iou", {**CHAOS, "seed": SEED})
     fault = Fault(kind="kill", target="bridge", at_seconds=8.0, for_seconds=0.5)
     load = load.updated(name="chaos", warm_up_seconds=2.0, duration_seconds=18.0, faults=(fault,))
     run = read(lab.results()[-1], "run.json") | {"load": load.model_dump(mode="json")}

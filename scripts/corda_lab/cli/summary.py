@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from corda_lab.cli.audit import verdict_words
 from corda_lab.results import audits, profiles
+from corda_lab.results.audits import Audit
 from corda_lab.results.folders import read_model
 from corda_lab.results.manifest import Manifest
 from corda_lab.steps.build import conditioning_words, warm_up_words
@@ -22,12 +22,18 @@ AUDIT_SHOWN_MAX = 5
 
 COMPONENTS_SHOWN = 3
 """Components of a profile that the summary of a run names."""
+VERDICT_COLOURS = {"passed": "green", "violations": "red", "cannot tell": "yellow"}
 
 
 def _ms(value: float | None) -> str:
     if value is None:
         return "–"
     return "not answered" if value == math.inf else f"{value:,.0f} ms"
+
+
+def verdict_words(audit: Audit) -> str:
+    """The verdict in one line, with markup."""
+    return f"[{VERDICT_COLOURS[audit.verdict]}]{escape(audit.summary)}[/]"
 
 
 def line(name: str, text: str) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import listing as verb
-from corda_lab.cli import report
+from corda_lab.cli import results as reports
 from corda_lab.errors import LabError
 from corda_lab.results import evidence, folders, stored
 from corda_lab.runs import by_hand
@@ -289,7 +289,7 @@ def test_runs_without_results_are_listed_with_their_reason(
         ),
         "in progress: 20260102T030403Z-running",
     ]
-    report.report("failed")
+    reports.report("failed")
     said = capsys.readouterr().out
     assert "20260102T030400Z-failed has no results" in said
     assert "The bridge is gone" in said
