@@ -94,7 +94,7 @@ def test_the_bridge_is_profiled_and_said_to_be_idle(lab: Lab) -> None:
 @pytest.mark.parametrize("name", ["PartyB", jvm.BRIDGE])
 def test_the_live_objects_of_a_jvm_are_counted_again_and_again(lab: Lab, name: str) -> None:
     found = jvm.find(name, lab.compose)
-    first, second = jvm.histogram(found).bytes, jvm.histogram(found).bytes
+    first, second = found.histogram().bytes, found.histogram().bytes
     assert 10 * MIB < first < 1024 * MIB
     assert second == pytest.approx(first, rel=0.1)
 

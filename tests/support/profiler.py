@@ -9,7 +9,7 @@ from corda_lab.lab.docker import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile, Unit
+from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, TakenProfile
 from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
@@ -55,7 +55,6 @@ def profile_of(node: str = "PartyA", *, components: int = 12) -> Profile:
         started_at="2026-01-02T03:04:05+00:00",
         seconds=30.0,
         flows=Flows(ended=90, started=91, seconds=30.0),
-        unit=Unit.SECONDS,
         total=12.0,
         idle_percent=0.0,
         components=tuple(

@@ -176,7 +176,7 @@ def heap(
         lifecycle.require_engine()
         lab = deployed(settings)
         found = jvm.find(jvm.find_name(node, lab.settings), lab)
-        counted = jvm.histogram(found, jvm.ALL if everything else jvm.LIVE)
+        counted = found.histogram(jvm.ALL if everything else jvm.LIVE)
     if as_json:
         ui.print_json(asdict(counted))
     else:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.profile.asprof import Stack
-from corda_lab.profile.summary import PARKED, RUNNING, is_idle, of_frame, place_of, state_of, summarise, table
+from corda_lab.profile.stacks import PARKED, RUNNING, Stack, is_idle, of_frame, place_of, state_of, summarise, table
 from corda_lab.results.profiles import Event
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
@@ -118,6 +117,9 @@ def test_the_state_of_a_thread_is_that_of_its_innermost_call() -> None:
 
 
 def test_a_thread_without_work_is_idle_and_one_that_waits_in_its_work_is_not() -> None:
-    assert is_idle("pool-1-thread-1", ("java/util/concurrent/ThreadPoolExecutor.getTask", "java/x/Y.z"))
-    assert is_idle("main", ("net/corda/node/internal/Node.run",))
-    assert not is_idle("Node thread-1", ("org/h2/mvstore/MVStore.commit", "sun/misc/Unsafe.park"))
+    waits = ("java/util/concurrent/locks/LockSupport.park", "sun/misc/Unsafe.park")
+    queue = Stack("pool-1-thread-1", ("java/util/concurrent/ThreadPoolExecutor.getTask", *waits), 1)
+    commit = Stack("Node thread-1", ("org/h2/mvstore/MVStore.commit", *waits), 1)
+    assert [is_idle(Event.WALL, stack) for stack in (queue, commit)] == [True, False]
+    assert is_idle(Event.LOCK, Stack("main", ("net/corda/node/internal/Node.run",), 1))
+    assert not is_idle(Event.CPU, queue), "a sample of CPU time is work"

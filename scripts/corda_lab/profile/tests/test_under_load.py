@@ -17,7 +17,7 @@ from corda_lab.profile.under_load import Profiling, Span, prepared, span_of, tar
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
-from corda_lab.steps.load import Conditioning, until_steady
+from corda_lab.steps.load import until_steady
 from lab_workload.load import Load, Stopping
 from support.profiler import JVM, commands, jvm_client, taken_in
 from support.runs import plan_of
@@ -50,11 +50,6 @@ def test_nodes_are_named_or_found_and_each_is_profiled_once(
     asked: tuple[str, ...], found: list[str], settings: Settings
 ) -> None:
     assert targets(Load(workload="iou", profile=asked), INITIATORS, settings) == found
-
-
-def test_an_unknown_node_is_one_error_that_names_the_option(settings: Settings) -> None:
-    with pytest.raises(LabError, match=r"^--profile: unknown node 'PartyZ', did you mean 'Party"):
-        targets(Load(workload="iou", profile=("PartyZ",)), INITIATORS, settings)
 
 
 def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: Settings) -> None:
@@ -90,11 +85,6 @@ def test_the_measuring_window_is_profiled_or_a_part_of_it(options: Load, span: S
     assert span_of(options) == span
 
 
-def test_the_load_that_conditions_the_nodes_is_not_profiled() -> None:
-    options = Load(workload="iou", users=8, profile=("all",))
-    assert Conditioning(options).until_steady.profile == ()
-
-
 def test_samples_are_taken_while_the_load_runs_and_stored_after_it(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,19 +110,6 @@ def await_command(log: Path, part: str) -> None:
     while not any(part in command for command in commands(log)):
         assert time.monotonic() < deadline, f"{part} was not run"
         time.sleep(0.02)
-
-
-def test_a_load_that_ends_early_ends_its_profile(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    found = profiling(settings, Span(0.0, 600))
-    found.begin()
-    await_command(log, "dev/tcp")
-    found.end()
-    (taken,) = found.store(tmp_path)
-    assert taken.entry.problem is None
-    assert taken.entry.seconds < 60
 
 
 def test_a_load_that_ends_before_its_window_has_no_profile_and_says_so(settings: Settings, tmp_path: Path) -> None:
