@@ -55,7 +55,6 @@ def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()
 
 
 def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> list[Problem]:
-    """What is wrong with the faults of a load on a lab with these settings, on these hosts if there are several."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
     return problems(faults, targets, links_of(settings.values.get("LINKS", "")), hosts)
 
