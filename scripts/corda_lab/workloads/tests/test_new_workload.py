@@ -96,13 +96,6 @@ def test_a_way_to_start_it_whose_values_can_all_be_written_comes_first(tmp_path:
     assert list(workload.flows[0].args) == ["amount", "parties"]
 
 
-def test_a_flow_without_parameters_has_a_file_too(tmp_path: Path) -> None:
-    written(tmp_path, EMPTY)
-    workload = load_workload(tmp_path, "new", ("PartyA",))
-    assert workload.flows[0].args == {}
-    assert workload.counterparty is None
-
-
 def test_an_object_has_a_line_for_every_field(tmp_path: Path) -> None:
     text = written(tmp_path, INSURE)
     arguments = load_workload(tmp_path, "new", ("PartyA", "PartyC")).flows[0].args
