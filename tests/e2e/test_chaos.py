@@ -129,6 +129,11 @@ def test_a_load_survives_a_kill_of_the_bridge_and_the_audit_passes(lab: Lab, kil
     trial = read(folder, TRIAL)
     assert (trial["seed"], trial["audit"]["verdict"], trial["problems"]) == (SEED, "passed", [])
     assert trial["outcomes"]["ok"] == step["requests"]["ok"]
+    # Every flow whose answer never came is accounted for.
+    resolved = step["resolved"]
+    assert resolved["unknown"] == 0
+    assert resolved["ok"] + resolved["failed"] + resolved["not_started"] == step["requests"]["unknown"]
+    assert (step["counts"]["restarted"], step["counts"]["bridge"]) == (["bridge"], None)
     # The dashboards showed it, and do not any more.
     assert lab.inside("locust", f"test -e {inject.SHOWN_FILE} && cat {inject.SHOWN_FILE}") == ""
     assert "kill bridge" in (folder / "report.html").read_text(encoding="utf-8")

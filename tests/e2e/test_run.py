@@ -1,9 +1,7 @@
 """`scripts/lab run` on real nodes: correct counts, complete results, and signals that arrive under load."""
 
 import json
-import signal
 import subprocess
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -261,30 +259,6 @@ def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
         assert 0 < one["node_total_seconds"] <= one["total_seconds"]
     rows = polars.read_parquet(lab.results()[-1] / "requests.parquet").sort("intended_at")
     assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
-
-
-@pytest.mark.nightly  # Another test interrupts a load that has rows.
-def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
-    before = lab.results()
-    with subprocess.Popen(
-        lab.command("run", "iou", "--users", "4", "--duration", "120s", "--warm-up", "0s", "--name", "interrupted"),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        deadline = time.monotonic() + 90
-        while not lab.compose.load_containers():
-            assert time.monotonic() < deadline, "no load container came"
-            assert process.poll() is None, process.communicate()[0]
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=90)
-    assert process.returncode == 130, output
-    assert "Traceback" not in output
-    assert lab.compose.load_containers() == []
-    assert lab.results() == before
-    assert not [path for path in before[0].parent.iterdir() if path.name.startswith(".")]
-    assert lab.run("status").returncode == 0
 
 
 def test_a_node_that_the_lab_does_not_have_is_one_clear_error(lab: Lab) -> None:
