@@ -59,12 +59,6 @@ def test_the_modules_of_a_newer_java_are_left_out(tmp_path: Path, monkeypatch: p
     assert [one.name for one in JVM.histogram().classes] == ["byte[]", "java.lang.String"]
 
 
-def test_garbage_is_counted_only_if_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = answering(tmp_path, monkeypatch, JAVA_8)
-    assert not JVM.histogram(jvm.ALL).is_live
-    assert commands(log) == ["/network/bin/asprof jcmd 17 GC.class_histogram -all"]
-
-
 def test_live_objects_are_counted_again_if_nothing_was_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

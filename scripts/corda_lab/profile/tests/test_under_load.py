@@ -63,7 +63,6 @@ def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: S
     [
         (Load(workload="iou", users=2, duration_seconds=30, warm_up_seconds=10), Span(11.0, 28)),
         (Load(workload="iou", users=2, duration_seconds=600, warm_up_seconds=10), Span(11.0, 60)),
-        (Load(workload="iou", users=2, duration_seconds=1, warm_up_seconds=0), Span(1.0, 1)),
         # The earliest window is from 10 to 70 s.
         (until_steady(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=10), 90), Span(41.0, 28)),
         # That of a sweep begins at the longest warm-up at the latest.
@@ -78,7 +77,6 @@ def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: S
             Span(21.0, 38),
         ),
         (Load(workload="iou", users=1, flows=40), Span(0.0, 60)),
-        (Load(workload="iou", users=70, arrivals="burst"), Span(0.0, 60)),
     ],
 )
 def test_the_measuring_window_is_profiled_or_a_part_of_it(options: Load, span: Span) -> None:
@@ -150,20 +148,6 @@ def test_the_library_is_loaded_before_the_load(
     with prepared(lab_of(settings), plan_of(options)) as found:
         assert [session.jvm.node for session in found.sessions] == ["PartyA"]
         assert "asprof status" in "\n".join(commands(log))
-
-
-def test_a_load_that_is_not_profiled_asks_nothing_of_any_container(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    with prepared(
-        lab_of(settings), plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
-    ) as found:
-        found.begin()
-        found.end()
-        assert found.store(tmp_path) == ()
-    under_load.check(Load(workload="iou"), lab_of(settings))
-    assert commands(log) == []
 
 
 def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned(
