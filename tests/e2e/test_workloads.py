@@ -48,7 +48,7 @@ args:
     "name", [pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly) for name in NAMES]
 )
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
-    length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
+    length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "4s", "--warm-up", "2s"]
     # Workers find their master by its name, which must not be too long for a host.
     run = "e2e-a-name-as-long-as-a-sweep-gives-one-to-each-of-its-steps" if name == WITH_WORKERS else f"e2e-{name}"
     workers = ["--set", "workers=2"] if name == WITH_WORKERS else []
