@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
@@ -368,7 +368,7 @@ def helper(compose: Lab, container: Container, namespace: Sequence[str], script:
 
 
 def text_of(script: str) -> str:
-    return resources.files("corda_lab.faults.inside").joinpath(f"{script}.py").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "inside" / f"{script}.py").read_text(encoding="utf-8")
 
 
 def inspected(container: Container, form: str) -> str:
