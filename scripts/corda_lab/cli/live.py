@@ -2,7 +2,6 @@
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 
 from rich.console import Console, Group
@@ -40,26 +39,6 @@ def alert_line(alert: Alert, at: float) -> Text:
 def _age(since: float, at: float) -> str:
     # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
     return words.length(max(0.0, at - since))
-
-
-def as_dict(view: LabView) -> dict[str, object]:
-    """Return the view as ``--json`` prints it. Times are in Unix seconds."""
-    return {
-        "at": round(view.at, 3),
-        "nodes": [
-            {
-                **asdict(node),
-                "health": node.health,
-                "heap_percent": node.heap_percent,
-                "flows_per_second_history": list(view.history.get(node.name, ())),
-            }
-            for node in view.nodes
-        ],
-        "bridge": {**asdict(view.bridge), "problem": view.bridge_problem or None},
-        "load": None if view.load is None else asdict(view.load),
-        "alerts": [asdict(alert) for alert in view.alerts],
-        "prometheus": {"problem": view.prometheus_problem or None},
-    }
 
 
 def show(view: LabView) -> None:

@@ -234,7 +234,7 @@ def _watch(settings: Settings, *, as_json: bool) -> None:
             text = f"The lab is not up: neither the bridge at {bridge} nor Prometheus at {prometheus} answers"
             raise LabError(text, START_REMEDY)
         if as_json:
-            ui.print_json(live.as_dict(view))
+            ui.print_json(asdict(view))
         elif ui.console.is_terminal and not ui.console.is_dumb_terminal:
             live.follow(watch, view)
         else:

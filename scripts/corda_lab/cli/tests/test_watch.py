@@ -80,11 +80,11 @@ def test_json_is_one_object() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     shown = json.loads(done.stdout)
     notary, party = shown["nodes"]
-    assert (notary["name"], notary["health"], notary["flows_in_flight"]) == ("Notary", "ready", 2)
-    assert (party["heap_percent"], party["queue_messages"], party["last_failure"]["flow"]) == (90, 11, "Iou")
-    assert party["flows_per_second_history"][-2:] == [2, 4]
-    assert (shown["bridge"]["outstanding_flows"], shown["bridge"]["problem"]) == (12, None)
-    assert (shown["load"], shown["alerts"], shown["prometheus"]) == (None, [], {"problem": None})
+    assert (notary["name"], notary["is_ready"], notary["flows_in_flight"]) == ("Notary", True, 2)
+    assert (party["queue_messages"], party["last_failure"]["flow"]) == (11, "Iou")
+    assert shown["history"]["PartyA"][-2:] == [2, 4]
+    assert (shown["bridge"]["outstanding_flows"], shown["bridge_problem"]) == (12, "")
+    assert (shown["load"], shown["alerts"], shown["prometheus_problem"]) == (None, [], "")
 
 
 def test_a_prometheus_that_is_away_is_named_below_what_the_bridge_knows() -> None:
