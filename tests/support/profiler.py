@@ -15,8 +15,9 @@ from support.docker import docker_client
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 STACKS = "[Node thread-1 tid=57];net/corda/core/flows/FinalityFlow.call;org/h2/jdbc/JdbcConnection.commit 300"
 
+PAGE = r"HTTP/1.0 200 OK\r\n\r\ncorda_flows_finished_total 126.0\ncorda_flows_started_total 142.0\n"
 ANSWERS = (
-    ("dev/tcp", "echo corda_flows_finished_total 126.0; echo corda_flows_started_total 142.0"),
+    ("dev/tcp", f"printf '{PAGE}'"),
     ("asprof status", "echo Profiler is not active"),
     ("asprof stop", f"echo '{STACKS}'"),
     ("asprof dump", "echo '<html>a flame graph</html>'"),

@@ -1,6 +1,5 @@
 """One profile of one JVM, from its start to its files: the flame graph, its stacks and what they say in words."""
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.bridge import Bridge, parse_metrics
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
@@ -110,25 +109,17 @@ class Session:
 
 def read_flows(profiled: Jvm, settings: Settings) -> Reading | None:
     """Read the counters; None if they cannot be read. They are of all flows: initiators, responders, notarisations."""
-    if profiled.node != jvm.BRIDGE:
-        command = ("bash", "-c", jvm.script("read_flows.sh"), "flows", STARTED[0], ENDED[0])
-        return parse_flows(profiled.container.inside(*command).stdout)
     with suppress(LabError):
-        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
-        started, ended = (
-            int(sum(sample.value for sample in samples if sample.name in names)) for names in (STARTED, ENDED)
-        )
-        return Reading(time.time(), started, ended)
+        if profiled.node == jvm.BRIDGE:
+            samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
+        else:
+            command = ("bash", "-c", jvm.script("read_flows.sh"), "flows", STARTED[0], ENDED[0])
+            # The page follows the headers of the answer.
+            samples = parse_metrics(profiled.container.inside(*command).stdout.partition("\n\n")[2])
+        started, ended = ([one.value for one in samples if one.name in names] for names in (STARTED, ENDED))
+        if started and ended:
+            return Reading(time.time(), int(sum(started)), int(sum(ended)))
     return None
-
-
-def parse_flows(page: str) -> Reading | None:
-    """Parse a node's page of metrics; None if a counter is missing."""
-    values = [re.search(rf"^{name} (\S+)$", page, re.MULTILINE) for name in (STARTED[0], ENDED[0])]
-    if not all(values):
-        return None
-    started, ended = (int(float(match[1])) for match in values if match)
-    return Reading(time.time(), started, ended)
 
 
 def flows_between(first: Reading | None, last: Reading | None) -> Flows | None:

@@ -6,7 +6,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile.session import Reading, Session, flows_between, parse_flows
+from corda_lab.profile.session import Reading, Session, flows_between, read_flows
 from corda_lab.results.profiles import Event, Profile
 from support.profiler import JVM, commands, jvm_client
 
@@ -62,22 +62,15 @@ def test_an_abandoned_profile_is_stopped_once(
     assert "\n".join(commands(log)).count("stop -o collapsed -f /dev/null") == 1
 
 
-PAGE = """HTTP/1.0 200 OK
-
-# HELP corda_flows_finished_total Flows ended, including failed ones.
-# TYPE corda_flows_finished_total counter
-corda_flows_finished_total 126.0
-# TYPE corda_flows_started_total counter
-corda_flows_started_total 1.42E2
-"""
-
-
-def test_both_counters_are_read_from_a_node_s_page() -> None:
-    reading = parse_flows(PAGE)
+def test_both_counters_are_read_from_the_page_of_a_node(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm_client(tmp_path, monkeypatch)
+    reading = read_flows(JVM, settings)
     assert reading is not None
     assert (reading.started, reading.ended) == (142, 126)
-    assert parse_flows(PAGE.replace("corda_flows_started_total", "other")) is None
-    assert parse_flows("") is None
+    jvm_client(tmp_path, monkeypatch, [("dev/tcp", "echo nothing")])
+    assert read_flows(JVM, settings) is None
 
 
 def test_the_load_is_what_ended_between_two_readings() -> None:
