@@ -54,11 +54,6 @@ def test_every_class_is_counted_with_its_name_in_java(tmp_path: Path, monkeypatc
     )
 
 
-def test_the_modules_of_a_newer_java_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(tmp_path, monkeypatch, JAVA_21)
-    assert [one.name for one in JVM.histogram().classes] == ["byte[]", "java.lang.String"]
-
-
 def test_live_objects_are_counted_again_if_nothing_was_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

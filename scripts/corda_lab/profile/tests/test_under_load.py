@@ -13,14 +13,13 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import under_load
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session
-from corda_lab.profile.under_load import Profiling, Span, prepared, span_of, targets, within
+from corda_lab.profile.under_load import Profiling, Span, span_of, targets, within
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event, TakenProfile
 from corda_lab.steps.load import until_steady
 from lab_workload.load import Load, Stopping
 from support.profiler import JVM, commands, jvm_client, taken_in
-from support.runs import plan_of
 
 INITIATORS = ("PartyA", "PartyB")
 PROFILED = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
@@ -137,17 +136,6 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
 
 def lab_of(settings: Settings) -> MagicMock:
     return MagicMock(settings=settings)
-
-
-def test_the_library_is_loaded_before_the_load(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, JVM.container, 17, "4.3"))
-    options = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
-    with prepared(lab_of(settings), plan_of(options)) as found:
-        assert [session.jvm.node for session in found.sessions] == ["PartyA"]
-        assert "asprof status" in "\n".join(commands(log))
 
 
 def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned(
