@@ -1,6 +1,7 @@
 """Faults on real containers: each is there while it lasts and gone afterwards, and a load survives one."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def test_a_frozen_part_and_one_without_memory_are_as_before_afterwards(lab: Lab)
 
 
 @pytest.fixture(scope="module")
-def killed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(lab: Lab) -> Path:
     """The run of a trial with a kill of the bridge. It makes the fault of another run again, which was never made.
 
     A load whose faults are drawn would last a minute. Nights have these.
@@ -106,10 +107,14 @@ def killed(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     load = load_options("iou", {**CHAOS, "seed": SEED})
     fault = Fault(kind="kill", target="bridge", at_seconds=8.0, for_seconds=0.5)
     load = load.updated(name="chaos", warm_up_seconds=2.0, duration_seconds=18.0, faults=(fault,))
-    run = read(lab.results()[-1], "run.json") | {"load": load.model_dump(mode="json")}
-    folder = tmp_path_factory.mktemp("killed")
-    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    done = lab.succeed("chaos", str(folder))
+    copy = lab.results()[-1].with_name(f"{lab.results()[-1].name}-again")
+    shutil.copytree(lab.results()[-1], copy)
+    try:
+        run = read(copy, "run.json") | {"load": load.model_dump(mode="json")}
+        (copy / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        done = lab.succeed("chaos", copy.name)
+    finally:
+        shutil.rmtree(copy)
     assert "all trials passed" in done.stdout
     return lab.results()[-1]
 
