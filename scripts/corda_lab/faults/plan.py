@@ -19,11 +19,12 @@ from corda_lab.lab.docker import (
     RESTART_SECONDS,
     Container,
     addresses_in,
+    ask,
+    docker,
     is_restarted,
     output_of,
     replace_ended,
 )
-from corda_lab.lab.docker import docker as client
 from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import parse_size
 from lab_workload.faults import GENERATOR, Fault, FaultKind
@@ -68,7 +69,10 @@ class Command(Part):
             replace_ended(self.replaces)
         else:
             seconds_max = STOP_SECONDS_MAX if self.arguments[0] in SLOW else HELPER_SECONDS_MAX
-            docker(*self.arguments, on=HERE if self.is_local else self.place.context, seconds_max=seconds_max)
+            on = HERE if self.is_local else self.place.context
+            done = docker(*self.arguments, on=on, seconds_max=seconds_max)
+            # The text of a script may follow.
+            output_of(done, f"{on + ': ' if on else ''}`docker {' '.join(self.arguments[:2])}` failed")
 
 
 class FaultPlan(Part):
@@ -125,7 +129,7 @@ def settle(plan: FaultPlan) -> None:
 
     def is_quiet() -> bool:
         nonlocal quiet_since
-        if any(docker(*listing, on=context) for context in contexts):
+        if any(ask(*listing, on=context).strip() for context in contexts):
             quiet_since = time.monotonic()
         return time.monotonic() - quiet_since >= QUIET_SECONDS
 
@@ -133,17 +137,10 @@ def settle(plan: FaultPlan) -> None:
         raise LabError(f"a helper that makes {plan.what} does not end")
 
 
-def docker(*arguments: str, on: str = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
-    """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
-    where = f"{on}: " if on else ""
-    done = client(*arguments, on=on, seconds_max=seconds_max)
-    return output_of(done, f"{where}`docker {' '.join(arguments[:2])}` failed").strip()
-
-
 def state_of(container: Container) -> str:
     """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
     form = "{{.State.Status}}"
-    done = client("container", "inspect", "--format", form, container.name, on=container.context)
+    done = docker("container", "inspect", "--format", form, container.name, on=container.context)
     if done.returncode == 0:
         return done.stdout.strip()
     if "no such container" in done.stderr.lower():
@@ -257,7 +254,7 @@ def memory_limit(target: Target) -> Treatment:
     memory, swap = inspected(container, "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}").split()
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
-    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.context)
+    used = ask("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.context)
     in_use = parse_size(used.partition("/")[0].strip().replace(" ", ""), option="docker stats")
     if not in_use:
         # A limit of 0 would be none.
@@ -323,7 +320,7 @@ def of_host(target: Target) -> Treatment:
         kill_all = ("kill", "--signal", "KILL", *(one.name for one in inside))
         return [Command(place=inside[0], arguments=kill_all)], replaced
     # Swarm ends all services of the host as they should end, and places nothing there until it is active again.
-    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=inside[0].context)
+    node = ask("info", "--format", "{{.Swarm.NodeID}}", on=inside[0].context).strip()
     # This machine is a manager of the swarm.
     drain, activate = (
         Command(place=inside[0], arguments=("node", "update", "--availability", to, node), is_local=True)
@@ -372,4 +369,4 @@ def text_of(script: str) -> str:
 
 
 def inspected(container: Container, form: str) -> str:
-    return docker("container", "inspect", "--format", form, container.name, on=container.context)
+    return ask("container", "inspect", "--format", form, container.name, on=container.context).strip()
