@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import runner
-from corda_lab.cli.test import Part, Suite
+from corda_lab.cli.deeper import Part, Suite
 from corda_lab.host import processes
 from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.paths import ENV_FILE, ROOT

@@ -26,7 +26,7 @@ class Counted:
 def counted(lab: Lab, bridge: httpx.Client) -> Counted:
     """Count it now. The heap is collected for it."""
     rows, (_, flows) = ledger_rows.count(lab), hostile.started(bridge)
-    return Counted(rows, flows, jvm.histogram(jvm.find(jvm.BRIDGE, lab.compose)).bytes)
+    return Counted(rows, flows, jvm.find(jvm.BRIDGE, lab.compose).histogram().bytes)
 
 
 def require_unchanged(before: Counted, lab: Lab, bridge: httpx.Client) -> None:

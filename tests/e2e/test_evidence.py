@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.lab("standard")
 
 LOAD_SECONDS_MAX = 120.0
 PROJECT_LABEL = "com.docker.compose.project"
+NODES = ["Notary", "PartyA", "PartyB", "PartyC"]
 
 
 def unfinished(name: str) -> UnfinishedRun:
@@ -105,11 +107,35 @@ def test_a_second_command_is_refused_and_ctrl_c_keeps_the_rows_of_the_first(lab:
             assert f"process {process.pid}, since " in refused.stderr
         assert f"in progress: {unfinished('e2e-first').run}" in lab.succeed("list").stdout
         assert lab.run("status").returncode == 0
+        assert_watched(lab)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=90)
         assert process.returncode == 130, output
     assert_kept(lab, "e2e-first", "interrupted", stored.INTERRUPTED)
     assert lab.run("status").returncode == 0
+
+
+def assert_watched(lab: Lab) -> None:
+    """Check that ``lab status --watch`` shows the load of four users, and what each node does."""
+    deadline = time.monotonic() + LOAD_SECONDS_MAX
+    while not ((shown := watched(lab))["load"] and shown["load"]["achieved_per_second"]):
+        assert time.monotonic() < deadline, shown
+    assert sorted((node["name"], node["is_ready"]) for node in shown["nodes"]) == [(node, True) for node in NODES]
+    for node in shown["nodes"]:
+        assert 0 < node["heap_used_bytes"] < node["heap_max_bytes"], node
+        assert node["cpu_cores"] >= 0, node
+        assert len(shown["history"][node["name"]]) > 10, node
+    assert shown["bridge"]["outstanding_flows"] <= 4
+    [run] = shown["load"]["runs"]
+    assert run.startswith("iou on PartyA (closed, 4 users")
+    assert (shown["bridge_problem"], shown["prometheus_problem"]) == ("", "")
+    table = lab.succeed("status", "--watch").stdout
+    assert all(node in table for node in NODES)
+
+
+def watched(lab: Lab) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(lab.succeed("status", "--watch", "--json").stdout)
+    return shown
 
 
 def containers_of_loads(lab: Lab) -> list[str]:
@@ -132,6 +158,7 @@ def test_a_closed_terminal_ends_the_load_and_leaves_no_container(lab: Lab) -> No
     assert_kept(lab, "e2e-closed", "interrupted", stored.INTERRUPTED)
 
 
+@pytest.mark.nightly  # A sweep that is killed keeps its rows in the same way.
 def test_rows_of_a_killed_command_are_collected_by_the_next_one(lab: Lab) -> None:
     with loading(lab, "e2e-killed") as process:
         process.kill()
@@ -155,7 +182,7 @@ def test_a_run_that_loses_its_load_container_is_kept_as_failed(lab: Lab) -> None
 
 def test_a_folder_that_cannot_be_written_is_one_error_before_anything_starts(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for verb in (("run", "iou"), ("quickstart",), ("sweep", "smoke", "--replace")):
+    for verb in (("run", "iou"), ("sweep", "smoke", "--replace")):
         done = lab.run(*verb, LAB_RESULTS_DIR=str(tmp_path / "file"))
         assert done.returncode == 2, done.stdout + done.stderr
         assert f"error: {tmp_path / 'file'}: results cannot be written there" in done.stderr

@@ -1,11 +1,8 @@
 """`scripts/lab run` on real nodes: correct counts, complete results, and signals that arrive under load."""
 
 import json
-import signal
 import subprocess
-import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import polars
@@ -14,7 +11,6 @@ import pytest
 import panel_check
 import signal_table
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
-from corda_lab.node_logs import read as node_logs
 from corda_lab.node_logs.model import entries
 from corda_lab.results import stored
 from e2e.labkit import Browser, Lab, step_folder, step_of
@@ -246,14 +242,6 @@ def test_the_log_of_a_node_can_be_read_by_flow(lab: Lab) -> None:
     assert "its value is below 100" in answer["note"]
 
 
-def test_the_log_of_a_node_that_has_stopped_is_read_from_its_volume(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = [replace(service, state="exited") for service in lab.compose.services()]
-    monkeypatch.setattr(lab.compose, "services", lambda: services)
-    log = node_logs.find(lab.compose, "PartyA")
-    assert not log.is_running
-    assert any("started up and registered in" in (line or "") for line in node_logs.lines(log))
-
-
 @pytest.mark.nightly
 def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     burst = ("--arrivals", "burst", "--users", "6", "--set", "bursts=2", "--set", "rest=1s")
@@ -268,61 +256,11 @@ def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
 
 
-def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_each_stores(lab: Lab) -> None:
-    before = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
-    assert all("persistence.mv.db" in files for files in before.values())
-    options = ("--users", "1", "--flows", "25", "--set", "flows_after=2", "--set", "database_size=compacted")
-    step = lab.measure("iou", *options, "--name", "e2e-flows")
-    assert (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"]) == (27, 25, 25)
-    assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])
-    assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["validity"]["valid"], step["validity"]["reasons"]
-    assert step["database_read"] == "compacted"
-    # An IOU is one transaction of some kilobytes at each of its parties.
-    assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 200_000
-    after = {node: lab.inside(node.lower(), "ls /opt/corda/persistence") for node in NODES}
-    assert after == before, "the copies are deleted"
-
-
-@pytest.mark.nightly  # Another test interrupts a load that has rows.
-def test_ctrl_c_leaves_the_lab_up_and_nothing_half_written(lab: Lab) -> None:
+def test_a_node_that_the_lab_does_not_have_is_one_clear_error(lab: Lab) -> None:
     before = lab.results()
-    with subprocess.Popen(
-        lab.command("run", "iou", "--users", "4", "--duration", "120s", "--warm-up", "0s", "--name", "interrupted"),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        deadline = time.monotonic() + 90
-        while not lab.compose.load_containers():
-            assert time.monotonic() < deadline, "no load container came"
-            assert process.poll() is None, process.communicate()[0]
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=90)
-    assert process.returncode == 130, output
-    assert "Traceback" not in output
-    assert lab.compose.load_containers() == []
-    assert lab.results() == before
-    assert not [path for path in before[0].parent.iterdir() if path.name.startswith(".")]
-    assert lab.run("status").returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("run", "nothing"), "nothing"),
-        (("run", "iou", "--node", "PartyX"), "PartyX"),
-        (("run", "iou", "--users", "many"), "--users"),
-        (("report", "20010101T000000Z-none"), "20010101T000000Z-none"),
-        (("dance",), "dance"),
-    ],
-)
-def test_bad_input_is_one_clear_error(lab: Lab, arguments: tuple[str, ...], words: str) -> None:
-    before = lab.results()
-    done = lab.run(*arguments)
+    done = lab.run("run", "iou", "--node", "PartyX")
     assert done.returncode == 2, done.stdout + done.stderr
-    assert words in done.stderr
+    assert "PartyX" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 3, done.stderr
     assert lab.results() == before

@@ -48,7 +48,7 @@ args:
     "name", [pytest.param(name, marks=() if name in BY_DAY else pytest.mark.nightly) for name in NAMES]
 )
 def test_a_workload_runs_and_everything_adds_up(lab: Lab, name: str) -> None:
-    length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "6s", "--warm-up", "2s"]
+    length = ["--flows", "8", "--set", "flows_after=2"] if name in BY_COUNT else ["--duration", "4s", "--warm-up", "2s"]
     # Workers find their master by its name, which must not be too long for a host.
     run = "e2e-a-name-as-long-as-a-sweep-gives-one-to-each-of-its-steps" if name == WITH_WORKERS else f"e2e-{name}"
     workers = ["--set", "workers=2"] if name == WITH_WORKERS else []
@@ -94,22 +94,6 @@ def test_the_check_finds_an_argument_that_every_request_would_be_refused_for(lab
         file.unlink()
     assert checked.returncode == 2, checked.stdout + checked.stderr
     assert "e2e-wrong.yaml:6: args.iouValue: the bridge rejects it: args.iouValue must be a whole" in checked.stdout
-
-
-def test_open_load_on_several_nodes_keeps_to_its_schedule_and_every_count_agrees(lab: Lab) -> None:
-    step = lab.measure(
-        *("iou", "--set", "nodes=PartyA,PartyB,PartyC", "--arrivals", "poisson", "--rate", "3", "--users", "30"),
-        *("--duration", "12s", "--warm-up", "3s", "--name", "e2e-open"),
-    )
-
-    assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert step["load"]["arrivals"] == "poisson"
-    assert (step["requests"]["failed"], step["requests"]["unknown"]) == (0, 0)
-    assert [one["node"] for one in step["by_node"]] == ["PartyA", "PartyB", "PartyC"]
-    total = sum(one["throughput_per_second"] for one in step["by_node"])
-    assert total == pytest.approx(step["throughput_per_second"])
-    assert [flow["started_by"] for flow in step["counts"]["flows"]] == ["PartyA", "PartyB", "PartyC"]
-    assert min(flow["generator"] for flow in step["counts"]["flows"]) > 0
 
 
 def test_prepared_states_that_cannot_last_are_refused(lab: Lab) -> None:

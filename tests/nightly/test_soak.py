@@ -59,7 +59,7 @@ def counting_heaps(settings: Settings) -> Iterator[Heaps]:
             for place, counts in found.items():
                 # Also as long as the lab starts. Too few counts fail the test.
                 with suppress(LabError, OSError, subprocess.SubprocessError):
-                    counts.append((time.time(), jvm.histogram(jvm.find(place, Compose(settings))).bytes))
+                    counts.append((time.time(), jvm.find(place, Compose(settings)).histogram().bytes))
 
     thread = threading.Thread(target=count, name="heaps")
     thread.start()

@@ -9,15 +9,16 @@ from corda_lab.lab.docker import Container
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results import folders, profiles
 from corda_lab.results.manifest import ProfileEntry
-from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile, Unit
+from corda_lab.results.profiles import ComponentShare, Event, Flows, Profile
 from corda_lab.results.stored import PROFILES
 from support.docker import docker_client
 
 JVM = Jvm("PartyA", Container("lab-partya-1"), 17, "4.3")
 STACKS = "[Node thread-1 tid=57];net/corda/core/flows/FinalityFlow.call;org/h2/jdbc/JdbcConnection.commit 300"
 
+PAGE = r"HTTP/1.0 200 OK\r\n\r\ncorda_flows_finished_total 126.0\ncorda_flows_started_total 142.0\n"
 ANSWERS = (
-    ("dev/tcp", "echo corda_flows_finished_total 126.0; echo corda_flows_started_total 142.0"),
+    ("dev/tcp", f"printf '{PAGE}'"),
     ("asprof status", "echo Profiler is not active"),
     ("asprof stop", f"echo '{STACKS}'"),
     ("asprof dump", "echo '<html>a flame graph</html>'"),
@@ -56,7 +57,6 @@ def profile_of(node: str = "PartyA", *, components: int = 12) -> Profile:
         started_at="2026-01-02T03:04:05+00:00",
         seconds=30.0,
         flows=Flows(ended=90, started=91, seconds=30.0),
-        unit=Unit.SECONDS,
         total=12.0,
         idle_percent=0.0,
         components=tuple(

@@ -2,7 +2,6 @@
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import datetime
 
 from rich.console import Console, Group
@@ -10,9 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from corda_lab.clients.bridge import LastFailure
 from corda_lab.clients.prometheus import Alert
-from corda_lab.clients.watch import HISTORY_SECONDS, LabView, LoadState, NodeState, Watch
+from corda_lab.clients.watch import HISTORY_SECONDS, BridgeState, LabView, LoadState, NodeState, Watch
 from corda_lab.host import interrupts
 from corda_lab.text import tables, ui, words
 
@@ -40,26 +38,6 @@ def alert_line(alert: Alert, at: float) -> Text:
 def _age(since: float, at: float) -> str:
     # The clocks of the containers and of this machine are the same, but the answers are not of the same moment.
     return words.length(max(0.0, at - since))
-
-
-def as_dict(view: LabView) -> dict[str, object]:
-    """Return the view as ``--json`` prints it. Times are in Unix seconds."""
-    return {
-        "at": round(view.at, 3),
-        "nodes": [
-            {
-                **asdict(node),
-                "health": node.health,
-                "heap_percent": node.heap_percent,
-                "flows_per_second_history": list(view.history.get(node.name, ())),
-            }
-            for node in view.nodes
-        ],
-        "bridge": {**asdict(view.bridge), "problem": view.bridge_problem or None},
-        "load": None if view.load is None else asdict(view.load),
-        "alerts": [asdict(alert) for alert in view.alerts],
-        "prometheus": {"problem": view.prometheus_problem or None},
-    }
 
 
 def show(view: LabView) -> None:
@@ -107,46 +85,44 @@ def _table(view: LabView) -> Table:
     made = tables.table(*TITLES, numbers=NUMBERS)
     made.columns[TITLES.index("flows/s") + 1].no_wrap = True
     for node in view.nodes:
-        made.add_row(*_cells(node, view))
+        failure = node.last_failure
+        made.add_row(
+            Text(node.name),
+            Text(node.health, style="green" if node.is_healthy else "yellow" if node.is_ready else "red"),
+            Text(words.per_second(node.flows_per_second)),
+            Text(words.sparkline(view.history.get(node.name, ())), style="cyan"),
+            Text(_count(node.flows_in_flight)),
+            Text(UNKNOWN if node.cpu_cores is None else f"{node.cpu_cores:.2f}"),
+            Text(_heap(node)),
+            Text(_count(node.queue_messages)),
+            Text("" if failure is None else f"{_age(failure.at, view.at)} ago, {failure.text}"),
+        )
     return made
-
-
-def _cells(node: NodeState, view: LabView) -> list[Text]:
-    return [
-        Text(node.name),
-        Text(node.health, style="green" if node.is_healthy else "yellow" if node.is_ready else "red"),
-        Text(words.per_second(node.flows_per_second)),
-        Text(words.sparkline(view.history.get(node.name, ())), style="cyan"),
-        Text(_count(node.flows_in_flight)),
-        Text(UNKNOWN if node.cpu_cores is None else f"{node.cpu_cores:.2f}"),
-        Text(_heap(node)),
-        Text(_count(node.queue_messages)),
-        Text(_failure(node.last_failure, view.at)),
-    ]
 
 
 def _lines(view: LabView, *, alerts_max: int | None = None) -> list[Text]:
     """Return what stands below the table: bridge, load, alerts, and what does not answer."""
-    problems = [problem for problem in (view.bridge_problem, view.prometheus_problem) if problem]
+    nothing = "not known" if view.prometheus_problem else "none"
+    alerts = [alert_line(alert, view.at) for alert in view.alerts[:alerts_max]]
+    left = len(view.alerts) - len(alerts)
     return [
-        Text(f"bridge  {_bridge(view)}"),
-        Text(f"load    {_load(view.load) if view.load else _no_load(view)}"),
-        *_alerts(view, alerts_max),
-        *(Text(problem, style="red") for problem in problems),
+        Text(f"bridge  {_bridge(view.bridge)}"),
+        Text(f"load    {_load(view.load) if view.load else nothing}"),
+        *(alerts or [Text(f"alerts  {nothing}")]),
+        *([Text(f"alert   and {left} more", style="red")] if left else []),
+        *(Text(problem, style="red") for problem in (view.bridge_problem, view.prometheus_problem) if problem),
     ]
 
 
-def _bridge(view: LabView) -> str:
-    bridge = view.bridge
-    outstanding = _count(bridge.outstanding_flows)
-    limit = _count(bridge.outstanding_flows_max_per_node)
+def _bridge(bridge: BridgeState) -> str:
     rates = {
         "completed": bridge.completed_per_second,
         "failed": bridge.failed_per_second,
         "rejected": bridge.rejected_per_second,
     }
-    each = ", ".join(f"{words.per_second(rate)}/s {name}" for name, rate in rates.items() if rate is not None)
-    return f"{outstanding} outstanding (limit {limit} per node)" + (f", {each}" if each else "")
+    each = [f"{words.per_second(rate)}/s {name}" for name, rate in rates.items() if rate is not None]
+    limit = f"limit {_count(bridge.outstanding_flows_max_per_node)} per node"
+    return ", ".join([f"{_count(bridge.outstanding_flows)} outstanding ({limit})", *each])
 
 
 def _load(load: LoadState) -> str:
@@ -160,19 +136,6 @@ def _load(load: LoadState) -> str:
     return f"{'; '.join(load.runs)}: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 
-def _no_load(view: LabView) -> str:
-    return "not known" if view.prometheus_problem else "none"
-
-
-def _alerts(view: LabView, alerts_max: int | None) -> list[Text]:
-    if not view.alerts:
-        return [Text(f"alerts  {'not known' if view.prometheus_problem else 'none'}")]
-    shown = view.alerts[:alerts_max]
-    lines = [alert_line(alert, view.at) for alert in shown]
-    left = len(view.alerts) - len(shown)
-    return [*lines, Text(f"alert   and {left} more", style="red")] if left else lines
-
-
 def _count(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
 
@@ -181,7 +144,3 @@ def _heap(node: NodeState) -> str:
     if node.heap_percent is None:
         return UNKNOWN
     return f"{words.percent(node.heap_percent)} of {words.size(node.heap_max_bytes)}"
-
-
-def _failure(failure: LastFailure | None, at: float) -> str:
-    return "" if failure is None else f"{_age(failure.at, at)} ago, {failure.text}"

@@ -1,7 +1,6 @@
 """Options that several verbs share, and ``--set``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -18,23 +17,13 @@ from lab_workload.load import OPTIONS, Load
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Problem
 
-
-class ImageSource(StrEnum):
-    """Source of third-party images: pulled from a registry, or built on this machine."""
-
-    REGISTRY = "registry"
-    LOCAL = "local"
-
-
 ImagesOption = Annotated[
-    ImageSource | None,
+    ImageChoice | None,
     typer.Option(
         "--images",
         help="registry: pull images. local: build stand-ins from Debian packages. Default: whichever works here.",
     ),
 ]
-
-
 PlacementOption = Annotated[
     str | None,
     typer.Option(
@@ -123,11 +112,10 @@ def shape_variables(given: Mapping[str, Any], settings: Iterable[str] | None, kn
     return variables
 
 
-def refuse_beside_like(given: Sequence[str]) -> None:
-    """Raise LabError if other options are given with ``--like``, which repeats a run to the letter."""
-    if given:
+def refuse_beside_like(like: str | None, anyway: bool, others: Mapping[str, object]) -> None:
+    """Raise LabError if other options are given with ``--like``, or ``--anyway`` without it."""
+    given = [name for name, value in others.items() if value]
+    if like is not None and given:
         raise LabError(f"{given[0]}: is not for --like, which repeats a run to the letter", "Leave it out.")
-
-
-def forced_images(images: ImageSource | None) -> ImageChoice | None:
-    return None if images is None else images.value
+    if like is None and anyway:
+        raise LabError("--anyway: is only for --like", "Leave it out.")

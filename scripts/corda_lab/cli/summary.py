@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from corda_lab.cli.audit import verdict_words
 from corda_lab.results import audits, profiles, stored
+from corda_lab.results.audits import Audit
 from corda_lab.steps.build import conditioning_words, warm_up_words
 from corda_lab.steps.bursts import clocks_of
 from corda_lab.steps.entry import StepEntry
@@ -20,12 +20,18 @@ AUDIT_SHOWN_MAX = 5
 
 COMPONENTS_SHOWN = 3
 """Components of a profile that the summary of a run names."""
+VERDICT_COLOURS = {"passed": "green", "violations": "red", "cannot tell": "yellow"}
 
 
 def _ms(value: float | None) -> str:
     if value is None:
         return "–"
     return "not answered" if value == math.inf else f"{value:,.0f} ms"
+
+
+def verdict_words(audit: Audit) -> str:
+    """The verdict in one line, with markup."""
+    return f"[{VERDICT_COLOURS[audit.verdict]}]{escape(audit.summary)}[/]"
 
 
 def line(name: str, text: str) -> None:

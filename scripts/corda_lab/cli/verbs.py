@@ -5,7 +5,6 @@ A verb can have modes: verbs of two words, such as ``sweep plan``, with options 
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
@@ -14,65 +13,52 @@ from typer.main import get_command
 
 from corda_lab import __version__
 
-
-@dataclass(frozen=True)
-class Verb:
-    """A verb: the function that does its work, and its line in ``--help``."""
-
-    place: str
-    """The module in this package, and the function in it: ``run:quickstart``."""
-    summary: str
-    modes: Mapping[str, str] = field(default_factory=dict)
-    """The places of its modes by their names."""
-
-
-GROUPS: Mapping[str, Mapping[str, Verb]] = {
+GROUPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Start": {
-        "quickstart": Verb("run:quickstart", "Go from nothing to a first report"),
-        "doctor": Verb("lab:doctor", "Check this machine, or the hosts of a placement"),
-        "up": Verb("lab:up", "Start the lab, in any shape"),
-        "down": Verb("lab:down", "Stop the lab; --volumes also deletes its ledgers"),
-        "status": Verb("status:status", "Show services, addresses and alerts; --watch follows them live"),
+        "quickstart": ("measure:quickstart", "Go from nothing to a first report"),
+        "doctor": ("start:doctor", "Check this machine, or the hosts of a placement"),
+        "up": ("start:up", "Start the lab, in any shape"),
+        "down": ("start:down", "Stop the lab; --volumes also deletes its ledgers"),
+        "status": ("start:status", "Show services, addresses and alerts; --watch follows them live"),
     },
     "Measure": {
-        "run": Verb("run:run", "Put a load on the lab, and report what it did"),
-        "sweep": Verb(
-            "sweep:sweep",
-            "Measure many points from one file",
-            {"plan": "sweep:plan", "resume": "sweep:resume", "finish": "sweep:finish"},
-        ),
-        "workload": Verb(
-            "workload:workload",
-            "List flows; create and check workload files",
-            {"flows": "workload:flows", "new": "workload:new", "check": "workload:check"},
-        ),
-        "reproduce": Verb(
-            "reproduce:reproduce",
-            "Repeat a published figure, and judge what was claimed about it",
-            {"list": "reproduce:list_figures", "judge": "reproduce:judge", "book": "reproduce:book"},
-        ),
+        "run": ("measure:run", "Put a load on the lab, and report what it did"),
+        "sweep": ("measure:sweep", "Measure many points from one file"),
+        "workload": ("workload:workload", "List flows; create and check workload files"),
+        "reproduce": ("measure:reproduce", "Repeat a published figure, and judge what was claimed about it"),
     },
     "Read results": {
-        "list": Verb("listing:list_runs", "List all runs, and what is unfinished"),
-        "report": Verb(
-            "report:report", "Write the report of a run again; charts; loads of the web UI", {"web-ui": "report:web_ui"}
-        ),
-        "compare": Verb("compare:compare", "Compare runs, with confidence intervals"),
+        "list": ("listing:list_runs", "List all runs, and what is unfinished"),
+        "report": ("results:report", "Write the report of a run again; charts; loads of the web UI"),
+        "compare": ("results:compare", "Compare runs, with confidence intervals"),
     },
     "Look deeper": {
-        "logs": Verb("logs:logs", "Print the log of a node"),
-        "flow": Verb("flow:flow", "Show where the time of one request went"),
-        "profile": Verb("profile:profile", "Take a flame graph of a node, or count its heap", {"heap": "profile:heap"}),
-        "audit": Verb("audit:audit", "Prove from the ledgers that nothing was lost"),
-        "chaos": Verb("chaos:chaos", "Inject faults under load, then audit"),
+        "logs": ("logs:logs", "Print the log of a node"),
+        "flow": ("deeper:flow", "Show where the time of one request went"),
+        "profile": ("deeper:profile", "Take a flame graph of a node, or count its heap"),
+        "audit": ("deeper:audit", "Prove from the ledgers that nothing was lost"),
+        "chaos": ("measure:chaos", "Inject faults under load, then audit"),
     },
     "Test the lab": {
-        "test": Verb("test:run_tests", "Run the tests of the lab itself"),
+        "test": ("deeper:run_tests", "Run the tests of the lab itself"),
     },
 }
-"""All verbs by name, in the groups and the order of ``--help``."""
-
+"""All verbs by name, in the groups and the order of ``--help``: the module in this package with the function that does
+its work, and its line in ``--help``."""
 VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
+MODES: Mapping[str, str] = {
+    "sweep plan": "measure:plan",
+    "sweep resume": "measure:resume",
+    "sweep finish": "measure:finish",
+    "workload flows": "workload:flows",
+    "workload new": "workload:new",
+    "workload check": "workload:check",
+    "reproduce list": "measure:list_figures",
+    "reproduce judge": "measure:judge",
+    "reproduce book": "measure:book",
+    "report web-ui": "results:web_ui",
+    "profile heap": "deeper:heap",
+}
 
 OPTIONS = {
     "--help, -h": "Explain a command: scripts/lab run --help",
@@ -81,48 +67,35 @@ OPTIONS = {
     "--version": "Print the version",
 }
 """The options of every command, as ``--help`` shows them. ``scripts/lab`` reads ``--install`` itself."""
+PLACES: Mapping[str, str] = {**{name: place for name, (place, _) in VERBS.items()}, **MODES}
 
 
 class Commands(Mapping[str, TyperCommand]):
     """The commands of verbs and modes by name, such as ``sweep plan``. Each is made when it is asked for."""
 
-    def __init__(self, verbs: Mapping[str, Verb]) -> None:
-        self._places = {
-            name: place
-            for verb_name, verb in verbs.items()
-            for name, place in (
-                (verb_name, verb.place),
-                *((f"{verb_name} {mode}", place) for mode, place in verb.modes.items()),
-            )
-        }
-
     def __getitem__(self, name: str) -> TyperCommand:
-        module, _, function = self._places[name].partition(":")
+        module, _, function = PLACES[name].partition(":")
+        # Its help does not show its modes otherwise.
+        modes = [f"`{mode} --help`" for mode in MODES if mode.startswith(f"{name} ")]
+        more = f"More: scripts/lab {', '.join(modes)}" if modes else None
         app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        app.command(name, epilog=self._about_modes(name))(
-            getattr(importlib.import_module(f"corda_lab.cli.{module}"), function)
-        )
+        app.command(name, epilog=more)(getattr(importlib.import_module(f"corda_lab.cli.{module}"), function))
         command = get_command(app)
         assert isinstance(command, TyperCommand)
         return command
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(PLACES)
 
     def __len__(self) -> int:
-        return len(self._places)
-
-    def _about_modes(self, name: str) -> str | None:
-        """Name the modes of a verb, which its help does not show otherwise."""
-        modes = [f"`{each} --help`" for each in self._places if each.startswith(f"{name} ")]
-        return f"More: scripts/lab {', '.join(modes)}" if modes else None
+        return len(PLACES)
 
 
 class Lab(TyperGroup):
     """The command line. Its help is one screen, in which each verb has one line."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**{**attributes, "commands": Commands(VERBS)})
+        super().__init__(**{**attributes, "commands": Commands()})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a verb, or a mode by its two words."""
@@ -138,7 +111,7 @@ def overview() -> str:
     width = max(map(len, VERBS))
     lines = ["Usage: scripts/lab COMMAND …    Benchmark a real Corda network on this machine.", ""]
     for title, verbs in GROUPS.items():
-        lines += [title, *(f"  {name:<{width}}  {verb.summary}" for name, verb in verbs.items()), ""]
+        lines += [title, *(f"  {name:<{width}}  {summary}" for name, (_, summary) in verbs.items()), ""]
     lines += ["Options", *(f"  {name:<{width}}  {text}" for name, text in OPTIONS.items())]
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -55,7 +54,6 @@ def check(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()
 
 
 def problems_of(faults: Sequence[Fault], settings: Settings, hosts: Sequence[str] = ()) -> list[Problem]:
-    """What is wrong with the faults of a load on a lab with these settings, on these hosts if there are several."""
     targets = known_targets(settings.nodes, settings.values.get("DATABASE", ""))
     return problems(faults, targets, links_of(settings.values.get("LINKS", "")), hosts)
 
@@ -169,37 +167,30 @@ def guarded(project: str) -> Iterator[None]:
             guard.wait(timeout=GUARD_END_SECONDS_MAX)
 
 
-@dataclass
 class Injection:
-    """The faults of a load while it runs. Each has a thread of its own."""
+    """The faults of a load while it runs. Each has a thread of its own. ``generator`` is the container of the load."""
 
-    compose: Lab
-    faults: Sequence[Fault]
-    generator: Container
-    """The container of the load."""
-    began_at: float = field(default_factory=time.time)
-    """When the load began, in unix seconds."""
-    _journal: Journal = field(init=False)
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _made: dict[int, FaultEntry] = field(default_factory=dict)
-    _threads: list[threading.Thread] = field(default_factory=list)
-    _showing: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        self._journal = Journal(self.compose.project)
+    def __init__(self, compose: Lab, faults: Sequence[Fault], generator: Container) -> None:
+        self.began_at = time.time()
+        """When the load began, in unix seconds."""
+        self._compose = compose
+        self._generator = generator
+        self._journal = Journal(compose.project)
+        self._entries = [FaultEntry(**fault.model_dump(), problem=TOO_LATE) for fault in faults]
+        self._ended = threading.Event()
+        self._showing = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._run, args=(place, fault), name=f"fault-{place}", daemon=True)
+            for place, fault in enumerate(faults)
+        ]
 
     @property
     def entries(self) -> tuple[FaultEntry, ...]:
         """The faults, and what has become of each by now."""
-        return tuple(
-            self._made.get(place, FaultEntry(**fault.model_dump(), problem=TOO_LATE))
-            for place, fault in enumerate(self.faults)
-        )
+        return tuple(self._entries)
 
     def start(self) -> None:
-        for place, fault in enumerate(self.faults):
-            thread = threading.Thread(target=self._run, args=(place, fault), name=f"fault-{place}", daemon=True)
-            self._threads.append(thread)
+        for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
@@ -213,20 +204,20 @@ class Injection:
             return
         name = f"{place} {fault.name}"
         try:
-            plan = plan_of(fault, self.compose, self.generator)
+            plan = plan_of(fault, self._compose, self._generator)
             self._journal.note(name, plan)
             make(plan)
         except (LabError, OSError, ValueError, KeyError) as error:
             # Also what the engine may answer in a form that is not known here: a thread has nobody to tell it to.
-            self._enter(place, problem=f"it could not be made: {error}")
+            self._note(place, problem=f"it could not be made: {error}")
             self._heal(place, name, may_come=isinstance(error, NoAnswerError))
             return
         began_at = time.time()
-        self._enter(place, began_at=began_at)
+        self._note(place, began_at=began_at, problem=None)
         try:
             self._journal.note(name, plan.model_copy(update={"is_made": True}))
         except (LabError, OSError) as error:
-            self._enter(place, problem=f"the journal: {error}")
+            self._note(place, problem=f"the journal: {error}")
         then = ", then Swarm starts it" if plan.seconds < fault.for_seconds else ""
         ui.note(f"{fault.name}, for {plan.seconds:g} s{then}")
         self._show()
@@ -234,10 +225,8 @@ class Injection:
         self._heal(place, name)
         self._show()
 
-    def _enter(self, place: int, **values: object) -> None:
-        """Note what has become of a fault."""
-        entry = self._made.get(place, FaultEntry(**self.faults[place].model_dump()))
-        self._made[place] = entry.model_copy(update=values)
+    def _note(self, place: int, **values: object) -> None:
+        self._entries[place] = self._entries[place].model_copy(update=values)
 
     def _heal(self, place: int, name: str, *, may_come: bool = False) -> None:
         """Heal a fault. ``may_come``: the engine did not answer, so it may be about to make it."""
@@ -250,10 +239,10 @@ class Injection:
             heal_surely(plan)
             self._journal.strike(name)
         except (LabError, OSError) as error:
-            reasons = filter(None, (self._made[place].problem, f"it could not be healed: {error}"))
-            self._enter(place, problem="; ".join(reasons), is_left=True)
+            reasons = filter(None, (self._entries[place].problem, f"it could not be healed: {error}"))
+            self._note(place, problem="; ".join(reasons), is_left=True)
             return
-        self._enter(place, healed_at=time.time())
+        self._note(place, healed_at=time.time())
 
     def _show(self) -> None:
         """Show the faults that there are now, and no others, on the dashboards, by the metrics of the load generator.
@@ -264,22 +253,22 @@ class Injection:
         with self._showing:
             lines = write_shown(
                 ShownFault((one.began_at or 0.0) + one.for_seconds + SHOWN_AFTER_SECONDS, one.kind, one.target)
-                for one in list(self._made.values())
+                for one in self.entries
                 if one.was_made and not one.healed_at
             )
             # A file that is renamed is never read half.
             script = f"printf %s {shlex.quote(lines)} > {SHOWN_FILE}.part && mv {SHOWN_FILE}.part {SHOWN_FILE}"
             with suppress(LabError):
-                self.compose.exec("locust", "sh", "-c", script, check=False, seconds_max=SHOW_SECONDS_MAX)
+                self._compose.exec("locust", "sh", "-c", script, check=False, seconds_max=SHOW_SECONDS_MAX)
 
 
 @contextmanager
 def injecting(compose: Lab, faults: Sequence[Fault], generator: Container) -> Iterator[Injection]:
     """Make faults while the block runs, which is a load that has just begun. After it, all are healed.
 
-    That is so too after an error, an interrupt, and a kill of this process. ``generator`` is the container of the load.
+    That is so too after an error, an interrupt, and a kill of this process.
     """
-    injection = Injection(compose, tuple(faults), generator)
+    injection = Injection(compose, faults, generator)
     if not faults:
         yield injection
         return

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
 from bare.commands import come_true, last_words
 from corda_lab.errors import LabError
@@ -19,11 +19,12 @@ from corda_lab.lab.docker import (
     RESTART_SECONDS,
     Container,
     addresses_in,
+    ask,
+    docker,
     is_restarted,
     output_of,
     replace_ended,
 )
-from corda_lab.lab.docker import docker as client
 from corda_lab.lab.lab import Lab, Service
 from corda_lab.lab.settings import parse_size
 from lab_workload.faults import GENERATOR, Fault, FaultKind
@@ -51,21 +52,15 @@ LINKS = "links"
 class Command(Part):
     """One command. If it has ``states``, it does nothing unless its container is in one of them."""
 
-    container: str
+    place: Container
     """The container that it is about."""
-    context: str = ""
-    """The docker context of the container's engine; empty for the engine of this machine."""
-    states: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     """What follows ``docker`` on the command line."""
+    states: tuple[str, ...] = ()
     is_local: bool = False
     """Whether it is for the engine of this machine, wherever the container is."""
     replaces: str = ""
     """In place of the arguments: the service of Swarm that has to make a new container."""
-
-    @property
-    def place(self) -> Container:
-        return Container(self.container, self.context)
 
     def run(self) -> None:
         if self.states and state_of(self.place) not in self.states:
@@ -74,7 +69,10 @@ class Command(Part):
             replace_ended(self.replaces)
         else:
             seconds_max = STOP_SECONDS_MAX if self.arguments[0] in SLOW else HELPER_SECONDS_MAX
-            docker(*self.arguments, on=HERE if self.is_local else self.context, seconds_max=seconds_max)
+            on = HERE if self.is_local else self.place.context
+            done = docker(*self.arguments, on=on, seconds_max=seconds_max)
+            # The text of a script may follow.
+            output_of(done, f"{on + ': ' if on else ''}`docker {' '.join(self.arguments[:2])}` failed")
 
 
 class FaultPlan(Part):
@@ -88,7 +86,7 @@ class FaultPlan(Part):
     is_any: bool = False
     """Whether the first of the commands that succeeds makes it. Otherwise, all of them do."""
     ends_or_freezes: bool = False
-    """Whether it is made by the end or the stop of a process, which shows in the state of a container."""
+    """Whether it ends or stops a process, which shows in the state of a container."""
     heal: tuple[Command, ...]
     is_made: bool = False
     """Whether the engine has done what makes the fault. Of a killed command, it may be about to."""
@@ -96,19 +94,15 @@ class FaultPlan(Part):
 
 def make(plan: FaultPlan) -> None:
     """Make a fault. Raises LabError."""
-    refused: LabError | None = None
     for command in plan.make:
         try:
             command.run()
-        except LabError as error:
-            if not plan.is_any:
+        except LabError:
+            if not plan.is_any or command is plan.make[-1]:
                 raise
-            refused = error
         else:
             if plan.is_any:
                 return
-    if refused is not None:
-        raise refused
 
 
 def heal(plan: FaultPlan) -> None:
@@ -127,7 +121,7 @@ def settle(plan: FaultPlan) -> None:
     """
     for command in plan.make if plan.ends_or_freezes else ():
         command.model_copy(update={"states": ("running",)}).run()
-    contexts = {command.context for command in (*plan.make, *plan.heal)}
+    contexts = {command.place.context for command in (*plan.make, *plan.heal)}
     # Also one that the engine has made and not started yet.
     filters = (f"label={HELPER}", "status=created", "status=running")
     listing = ("ps", "--quiet", *(word for each in filters for word in ("--filter", each)))
@@ -135,7 +129,7 @@ def settle(plan: FaultPlan) -> None:
 
     def is_quiet() -> bool:
         nonlocal quiet_since
-        if any(docker(*listing, on=context) for context in contexts):
+        if any(ask(*listing, on=context).strip() for context in contexts):
             quiet_since = time.monotonic()
         return time.monotonic() - quiet_since >= QUIET_SECONDS
 
@@ -143,17 +137,10 @@ def settle(plan: FaultPlan) -> None:
         raise LabError(f"a helper that makes {plan.what} does not end")
 
 
-def docker(*arguments: str, on: str = HERE, seconds_max: float = HELPER_SECONDS_MAX) -> str:
-    """Run the client of an engine, and return what it printed. Raises LabError if it fails."""
-    where = f"{on}: " if on else ""
-    done = client(*arguments, on=on, seconds_max=seconds_max)
-    return output_of(done, f"{where}`docker {' '.join(arguments[:2])}` failed").strip()
-
-
 def state_of(container: Container) -> str:
     """The state of a container: ``running``, ``paused``, ``exited``; ``gone`` if it does not exist. Raises LabError."""
     form = "{{.State.Status}}"
-    done = client("container", "inspect", "--format", form, container.name, on=container.context)
+    done = docker("container", "inspect", "--format", form, container.name, on=container.context)
     if done.returncode == 0:
         return done.stdout.strip()
     if "no such container" in done.stderr.lower():
@@ -163,16 +150,6 @@ def state_of(container: Container) -> str:
 
 Treatment = tuple[Sequence[Command], Sequence[Command]]
 """What makes a fault, and what heals it."""
-
-
-def command(container: Container, *arguments: str, states: Sequence[str] = (), replaces: str = "") -> Command:
-    return Command(
-        container=container.name,
-        context=container.context,
-        states=tuple(states),
-        arguments=arguments,
-        replaces=replaces,
-    )
 
 
 @dataclass(frozen=True)
@@ -198,8 +175,8 @@ class Target:
                 return service.container
         raise LabError(f"the lab has no {name}", "`scripts/lab status` shows its services.", exit_code=1)
 
-    def on(self, *arguments: str, states: Sequence[str] = ()) -> Command:
-        return command(self.container, *arguments, states=states)
+    def on(self, *arguments: str, states: tuple[str, ...] = ()) -> Command:
+        return Command(place=self.container, arguments=arguments, states=states)
 
 
 def plan_of(fault: Fault, compose: Lab, generator: Container) -> FaultPlan:
@@ -217,7 +194,7 @@ def plan_of(fault: Fault, compose: Lab, generator: Container) -> FaultPlan:
         if fault.kind == "kill" and replacer and is_restarted(replacer):
             seconds = min(seconds, RESTART_SECONDS)
         start = () if replacer else ("start", target.container.name)
-        healed = [*healed, command(target.container, *start, states=ENDED, replaces=replacer)]
+        healed = [*healed, Command(place=target.container, arguments=start, states=ENDED, replaces=replacer)]
     return FaultPlan(
         what=fault.name,
         seconds=seconds,
@@ -277,7 +254,7 @@ def memory_limit(target: Target) -> Treatment:
     memory, swap = inspected(container, "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}").split()
     if memory == "0":
         raise LabError(f"{container} has no memory limit, so none could be restored")
-    used = docker("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.context)
+    used = ask("stats", "--no-stream", "--format", "{{.MemUsage}}", container.name, on=container.context)
     in_use = parse_size(used.partition("/")[0].strip().replace(" ", ""), option="docker stats")
     if not in_use:
         # A limit of 0 would be none.
@@ -285,7 +262,7 @@ def memory_limit(target: Target) -> Treatment:
     given = int(target.fault.parameter("megabytes") * MIB)
     sizes = [given] if given else [int(in_use * room) for room in ROOMS]
 
-    def limit(size: object, with_swap: object, states: Sequence[str] = ()) -> Command:
+    def limit(size: object, with_swap: object, states: tuple[str, ...] = ()) -> Command:
         limits = ("--memory", str(size), "--memory-swap", str(with_swap))
         return target.on("update", *limits, container.name, states=states)
 
@@ -336,17 +313,20 @@ def of_host(target: Target) -> Treatment:
     if kind == "partition":
         return routes(compose, dict.fromkeys(inside, elsewhere))
     # Swarm makes a new container of each service that has ended, unless it is about to.
-    replaced = [command(one.container, states=(*ENDED, GONE), replaces=compose.replacer(one.name)) for one in running]
+    replaced = [
+        Command(place=one.container, states=(*ENDED, GONE), replaces=compose.replacer(one.name)) for one in running
+    ]
     if kind == "kill":
-        return [command(inside[0], "kill", "--signal", "KILL", *(one.name for one in inside))], replaced
+        kill_all = ("kill", "--signal", "KILL", *(one.name for one in inside))
+        return [Command(place=inside[0], arguments=kill_all)], replaced
     # Swarm ends all services of the host as they should end, and places nothing there until it is active again.
-    node = docker("info", "--format", "{{.Swarm.NodeID}}", on=inside[0].context)
+    node = ask("info", "--format", "{{.Swarm.NodeID}}", on=inside[0].context).strip()
     # This machine is a manager of the swarm.
     drain, activate = (
-        command(inside[0], "node", "update", "--availability", availability, node).model_copy(update={"is_local": True})
-        for availability in ("drain", "active")
+        Command(place=inside[0], arguments=("node", "update", "--availability", to, node), is_local=True)
+        for to in ("drain", "active")
     )
-    awaited = [command(one, "wait", one.name, states=THERE) for one in inside]
+    awaited = [Command(place=one, arguments=("wait", one.name), states=THERE) for one in inside]
     return [drain, *awaited], [activate, *replaced]
 
 
@@ -360,7 +340,7 @@ def toxics(links: Container, link: str, kinds: Mapping[str, Mapping[str, int]]) 
 
     def changed(verb: str, *states: str) -> Command:
         script = ("exec", links.name, "python3", "-c", text_of("toxics"), verb, link, json.dumps(entries))
-        return command(links, *script, states=states)
+        return Command(place=links, arguments=script, states=states)
 
     return [changed("add")], [changed("remove", "running")]
 
@@ -381,12 +361,12 @@ def helper(compose: Lab, container: Container, namespace: Sequence[str], script:
     rights = ("--cap-drop=ALL", "--security-opt=no-new-privileges:true", "--read-only")
     bounds = ("--rm", *rights, "--memory=64m", "--pids-limit=16", f"--label={HELPER}=1", "--entrypoint=python3")
     image = (compose.helper_image, "-c", text_of(script))
-    return command(container, "run", *bounds, *namespace, *image, *arguments, states=THERE)
+    return Command(place=container, arguments=("run", *bounds, *namespace, *image, *arguments), states=THERE)
 
 
 def text_of(script: str) -> str:
-    return resources.files("corda_lab.faults.inside").joinpath(f"{script}.py").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "inside" / f"{script}.py").read_text(encoding="utf-8")
 
 
 def inspected(container: Container, form: str) -> str:
-    return docker("container", "inspect", "--format", form, container.name, on=container.context)
+    return ask("container", "inspect", "--format", form, container.name, on=container.context).strip()

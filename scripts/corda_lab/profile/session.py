@@ -1,33 +1,31 @@
 """One profile of one JVM, from its start to its files: the flame graph, its stacks and what they say in words."""
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
-from corda_lab.clients.bridge import Bridge
+from corda_lab.clients.bridge import Bridge, parse_metrics
 from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab import lifecycle
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
 from corda_lab.paths import RESULTS
-from corda_lab.profile import asprof, jvm
-from corda_lab.profile.jvm import Jvm, script
-from corda_lab.profile.summary import summarise
+from corda_lab.profile import jvm, stacks
+from corda_lab.profile.jvm import Jvm
 from corda_lab.results import folders, profiles
-from corda_lab.results.profiles import FOLDER, Event, Flows, Profile
+from corda_lab.results.profiles import FOLDER, KINDS, Event, Flows, Profile
 
 PROGRESS_SECONDS = 1.0
 SHAPE = ("CORDA_VERSION", "DATABASE", "NODE_PRESET", "NOTARY")
 """The knobs that a profile names, because the components depend on them."""
-STARTED = "corda_flows_started_total"
-ENDED = "corda_flows_finished_total"
-BRIDGE_STARTED = ("bridge_flows_started_total",)
-BRIDGE_ENDED = ("bridge_flows_completed_total", "bridge_flows_failed_total")
+STARTED = ("corda_flows_started_total", "bridge_flows_started_total")
+ENDED = ("corda_flows_finished_total", "bridge_flows_completed_total", "bridge_flows_failed_total")
+"""The counters of flows of a node, and those of the bridge."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +55,16 @@ class Session:
     """The same moment by the monotonic clock."""
     seconds: float = 0.0
     """How long samples were taken."""
-    _engine: str = ""
-    _is_sampling: bool = False
-    _is_clean: bool = True
+    _left: Literal["nothing", "samples", "files"] = "nothing"
+    """What it has left in the container: a profiler that runs, or what that has written."""
     _before: Reading | None = None
     _flows: Flows | None = None
     _collapsed: str = ""
 
     def start(self, seconds: int) -> None:
         """Start to take samples. The JVM stops by itself some time after so many seconds."""
-        self._engine = asprof.start(self.jvm, self.event, seconds)
-        self._is_clean, self._is_sampling = False, True
+        self.jvm.start(self.event, seconds)
+        self._left = "samples"
         self.began_at, self.began = time.time(), time.monotonic()
         self._before = read_flows(self.jvm, self.settings)
 
@@ -76,64 +73,53 @@ class Session:
         after = read_flows(self.jvm, self.settings)
         self.seconds = time.monotonic() - self.began
         self._flows = flows_between(self._before, after)
-        self._collapsed = asprof.stop(self.jvm, self.event)
-        self._is_sampling = False
+        self._collapsed = self.jvm.stop(self.event)
+        self._left = "files"
 
     def store(self, folder: Path, name: str) -> Profile:
         """Read what was sampled, and write the files of the profile. Nothing of it stays in the container."""
-        kind, names = asprof.KINDS[self.event], asprof.thread_names(self.jvm)
-        page = asprof.flame_graph(self.jvm, self.event, f"{self.jvm.node}, {self.event.value}")
-        stacks = list(asprof.parse(self._collapsed, names))
+        kind, names = KINDS[self.event], self.jvm.thread_names()
+        page = self.jvm.flame_graph(self.event, f"{self.jvm.node}, {self.event.value}")
+        sampled = list(stacks.parse(self._collapsed, names))
         shape = {name: self.settings.values.get(name, "") for name in SHAPE}
         profile = Profile(
             name=name,
             node=self.jvm.node,
             event=self.event,
-            engine=self._engine,
+            engine=kind.engine,
             started_at=datetime.fromtimestamp(self.began_at or 0.0, UTC).isoformat(timespec="seconds"),
             seconds=round(self.seconds, 1),
             flows=self._flows,
-            unit=kind.unit,
             versions={"async-profiler": self.jvm.profiler_version, **shape},
-            **dict(summarise(self.event, stacks)),
+            **dict(stacks.summarise(self.event, sampled)),
         )
-        page = asprof.with_unit(asprof.with_thread_names(page, names), kind.counted_in)
-        profiles.write(folder, profile, page, asprof.collapse(stacks))
-        self._is_clean = True
+        page = stacks.with_names(page, names, kind.counted_in)
+        profiles.write(folder, profile, page, stacks.collapse(sampled))
+        self._left = "nothing"
         return profile
 
     def abandon(self) -> None:
         """Stop what still runs, and remove what lies in the container. Does nothing after ``store``."""
-        if self._is_clean:
-            return
-        self._is_clean = True
-        if self._is_sampling:
-            self._is_sampling = False
-            asprof.abandon(self.jvm)
-        asprof.clean(self.jvm)
+        left, self._left = self._left, "nothing"
+        if left == "samples":
+            self.jvm.discard()
+        if left != "nothing":
+            self.jvm.clean()
 
 
-def read_flows(jvm: Jvm, settings: Settings) -> Reading | None:
+def read_flows(profiled: Jvm, settings: Settings) -> Reading | None:
     """Read the counters; None if they cannot be read. They are of all flows: initiators, responders, notarisations."""
-    if not jvm.is_bridge:
-        return parse_flows(jvm.container.inside("bash", "-c", script("read_flows.sh"), "flows", STARTED, ENDED).stdout)
     with suppress(LabError):
-        samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
-        started, ended = (
-            int(sum(sample.value for sample in samples if sample.name in names))
-            for names in (BRIDGE_STARTED, BRIDGE_ENDED)
-        )
-        return Reading(time.time(), started, ended)
+        if profiled.node == jvm.BRIDGE:
+            samples = Bridge(settings.bridge_url, settings.bridge_token).metrics()
+        else:
+            command = ("bash", "-c", jvm.script("read_flows.sh"), "flows", STARTED[0], ENDED[0])
+            # The page follows the headers of the answer.
+            samples = parse_metrics(profiled.container.inside(*command).stdout.partition("\n\n")[2])
+        started, ended = ([one.value for one in samples if one.name in names] for names in (STARTED, ENDED))
+        if started and ended:
+            return Reading(time.time(), int(sum(started)), int(sum(ended)))
     return None
-
-
-def parse_flows(page: str) -> Reading | None:
-    """Parse a node's page of metrics; None if a counter is missing."""
-    values = [re.search(rf"^{name} (\S+)$", page, re.MULTILINE) for name in (STARTED, ENDED)]
-    if not all(values):
-        return None
-    started, ended = (int(float(match[1])) for match in values if match)
-    return Reading(time.time(), started, ended)
 
 
 def flows_between(first: Reading | None, last: Reading | None) -> Flows | None:

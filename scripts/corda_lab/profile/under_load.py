@@ -15,7 +15,7 @@ from corda_lab.errors import LabError
 from corda_lab.host import interrupts
 from corda_lab.lab.lab import Lab
 from corda_lab.lab.settings import Settings
-from corda_lab.profile import asprof, jvm
+from corda_lab.profile import jvm
 from corda_lab.profile.session import Session
 from corda_lab.results import profiles
 from corda_lab.results.manifest import ProfileEntry
@@ -175,7 +175,7 @@ def prepared(lab: Lab, plan: Plan) -> Iterator[Profiling]:
         sessions = []
         for name in targets(options, plan.subject.nodes, lab.settings):
             sessions.append(Session(jvm.find(name, lab), Event.CPU, lab.settings))
-            asprof.attach(sessions[-1].jvm)
+            sessions[-1].jvm.attach()
         span = span_of(options)
         ui.note(f"{listed([one.jvm.node for one in sessions])}, for up to {plural(span.seconds, 'second')}")
     profiling = Profiling(tuple(sessions), span)

@@ -5,6 +5,7 @@ components (``.json``).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -20,8 +21,6 @@ FOLDER = "profiles"
 TOP = 10
 """Number of components that are shown. The JSON has all."""
 
-SCHEMA = 1
-
 
 class Event(StrEnum):
     CPU = "cpu"
@@ -30,18 +29,57 @@ class Event(StrEnum):
     WALL = "wall"
 
 
-class Unit(StrEnum):
-    SECONDS = "seconds"
-    BYTES = "bytes"
+@dataclass(frozen=True)
+class EventKind:
+    """How an event is profiled, and how its values are read and shown."""
+
+    options: tuple[str, ...]
+    """With which ``asprof`` starts it."""
+    engine: str
+    """The way of taking samples, in words."""
+    counted_in: str
+    """What async-profiler counts."""
+    factor: float
+    """By which a value of async-profiler is multiplied to get seconds or bytes."""
+    words: str
+    """What the values of a profile add up to."""
 
 
-COUNTS: Mapping[Event, str] = {
-    Event.CPU: "CPU time",
-    Event.ALLOC: "memory allocated",
-    Event.LOCK: "time that threads waited for locks",
-    Event.WALL: "the time of all threads",
+CPU_INTERVAL_MS = 5
+NANOSECOND = 1e-9
+# The kernel's performance counters (perf_events) are not tried. Containers may not use them, and they would make
+# profiles of the same load differ between machines.
+KINDS: Mapping[Event, EventKind] = {
+    Event.CPU: EventKind(
+        options=("--event", "ctimer", "--interval", f"{CPU_INTERVAL_MS}ms"),
+        engine="ctimer",
+        counted_in="samples",
+        factor=CPU_INTERVAL_MS / 1000,
+        words="CPU time",
+    ),
+    Event.ALLOC: EventKind(
+        options=("--event", "alloc"),
+        engine="TLAB events",
+        counted_in="bytes",
+        factor=1.0,
+        words="memory allocated",
+    ),
+    # Waits are sampled once for each time that their sum passes this. Their value is the whole time waited.
+    Event.LOCK: EventKind(
+        options=("--event", "lock", "--lock", "10us"),
+        engine="contended monitors and locks",
+        counted_in="ns",
+        factor=NANOSECOND,
+        words="time that threads waited for locks",
+    ),
+    Event.WALL: EventKind(
+        options=("--event", "wall", "--interval", "50ms"),
+        engine="wall clock",
+        counted_in="ns",
+        factor=NANOSECOND,
+        words="the time of all threads",
+    ),
 }
-"""What the values of a profile add up to, in words."""
 
 
 class _Stored(BaseModel):
@@ -53,7 +91,7 @@ class ComponentShare(_Stored):
     meaning: str
     share_percent: float
     value: float
-    """In the unit of the profile."""
+    """In seconds, or in bytes if memory is counted."""
     method: str
     """The component's own method in which it spends the most: ``ClassName.method``, or a native function."""
     innermost: str
@@ -91,7 +129,6 @@ class Totals(_Stored):
 class Profile(Totals):
     """A profile in words. It is stored as JSON beside the flame graph."""
 
-    schema_version: int = SCHEMA
     name: str
     """The name of the files: ``<utc>-<node>-<event>``, or ``<node>-<event>`` in the folder of a run."""
     node: str
@@ -101,7 +138,6 @@ class Profile(Totals):
     """UTC, ISO 8601."""
     seconds: float
     flows: Flows | None
-    unit: Unit
     versions: dict[str, str]
     """Of Corda, Java and the shape of the lab."""
 
@@ -122,12 +158,12 @@ def read(folder: Path, entry: ProfileEntry) -> Profile | None:
     return folders.read_model((folder / entry.file).with_suffix(".json"), Profile)
 
 
-def value_words(unit: Unit, value: float) -> str:
-    return size(value) if unit is Unit.BYTES else f"{amount(value)} s"
+def value_words(event: Event, value: float) -> str:
+    return size(value) if event is Event.ALLOC else f"{amount(value)} s"
 
 
 def headline(profile: Profile) -> str:
-    counted = f"{value_words(profile.unit, profile.total)} of {COUNTS[profile.event]}"
+    counted = f"{value_words(profile.event, profile.total)} of {KINDS[profile.event].words}"
     if not profile.seconds:
         # Its load ended as soon as it began: there is no rate.
         pass
@@ -163,7 +199,7 @@ def rows(profile: Profile) -> Sequence[tuple[str, str, str, str, str]]:
     table = []
     for share in profile.components[:TOP]:
         inner = "" if share.innermost in {"", share.method} else f" → {share.innermost}"
-        value = value_words(profile.unit, share.value)
+        value = value_words(profile.event, share.value)
         table.append((percent(share.share_percent), share.name, value, share.meaning, f"{share.method}{inner}"))
     return table
 

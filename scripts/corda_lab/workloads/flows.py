@@ -1,12 +1,56 @@
-"""``lab workload flows``: the flows that a node can start, and their parameters."""
+"""``lab workload flows``: the flows that a node can start, their parameters, and the types of these."""
 
-from typing import Any
+from typing import Any, Literal
 
 from corda_lab.clients.bridge import Bridge, Node
 from corda_lab.errors import chosen
 from corda_lab.text import ui
-from corda_lab.workloads import type_names
 from lab_workload.flows import Flow, Parameter, signature
+
+LISTS = ("list", "collection", "set", "iterable")
+Form = Literal["optional", "list", "map", ""]
+
+
+def base(name: str) -> str:
+    """The class of a type in lower case, without its arguments: ``map`` of ``Map<String, int>?``."""
+    return name.removesuffix("?").partition("<")[0].lower()
+
+
+def arguments(name: str) -> list[str]:
+    """The arguments of a type: ``["String", "List<Party>"]``; none if it has none."""
+    inner = name.removesuffix("?").partition("<")[2].removesuffix(">")
+    found: list[str] = []
+    depth, start = 0, 0
+    for index, character in enumerate(inner):
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            found.append(inner[start:index].strip())
+            start = index + 1
+    return [*found, inner[start:].strip()] if inner else []
+
+
+def taken_apart(name: str) -> tuple[Form, str]:
+    """What a type is made of: ``("list", "Party")`` of ``Set<Party>?``; ``("", name)`` if it holds no others.
+
+    Arrays are lists, but for bytes. A map holds its values.
+    """
+    plain = name.removesuffix("?")
+    if plain.endswith("[]"):
+        return ("", plain) if plain == "byte[]" else ("list", plain.removesuffix("[]"))
+    match base(plain), arguments(plain):
+        case "optional", [inner]:
+            return "optional", inner
+        case "map", [_, inner]:
+            return "map", inner
+        case kind, [inner] if kind in LISTS:
+            return "list", inner
+    return "", plain
+
+
+def innermost(name: str) -> str:
+    """The type of the values within lists, maps and optionals: ``Party`` of ``Map<String, List<Party>>?``."""
+    form, inner = taken_apart(name)
+    return innermost(inner) if form else inner
 
 
 def find_node(name: str, bridge: Bridge) -> Node:
@@ -31,7 +75,7 @@ def classes_of(flow: Flow) -> dict[str, Parameter]:
     found: dict[str, Parameter] = {}
 
     def look(parameter: Parameter) -> None:
-        name = type_names.innermost(parameter.type)
+        name = innermost(parameter.type)
         if (parameter.fields or parameter.values) and name not in found:
             found[name] = parameter
             for field in parameter.fields:
@@ -41,13 +85,6 @@ def classes_of(flow: Flow) -> dict[str, Parameter]:
         for parameter in way:
             look(parameter)
     return found
-
-
-def class_line(name: str, value: Parameter) -> str:
-    """Format a class: ``InsuranceInfo: policy: String, vehicle: Vehicle``, or the constants of an enum."""
-    if value.values:
-        return f"{name}: one of {', '.join(value.values)}"
-    return f"{name}: {signature(value.fields)}"
 
 
 def show(node: str, flows: list[Flow]) -> None:
@@ -63,6 +100,7 @@ def show(node: str, flows: list[Flow]) -> None:
             # The terminal wraps long lines, so that names can be searched for and copied.
             ui.say(f"    {way}")
         for name, value in classes_of(flow).items():
-            ui.say(f"      {class_line(name, value)}")
+            content = f"one of {', '.join(value.values)}" if value.values else signature(value.fields)
+            ui.say(f"      {name}: {content}")
     ui.console.print()
     ui.say(f"To measure one: scripts/lab workload new --node {node} --flow {flows[0].name}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from corda_lab import atomic
 from corda_lab.clients.bridge import Node
 from corda_lab.errors import LabError
-from corda_lab.workloads import type_names
+from corda_lab.workloads.flows import base, innermost, taken_apart
 from lab_workload.flows import Flow, Parameter, ambiguous, named, signature
 from lab_workload.names import did_you_mean
 
@@ -93,20 +93,16 @@ def find_flow(wanted: str, node: str, flows: list[Flow]) -> Flow:
 
 def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
     """Return an example value in one line of YAML, and its description."""
-    nullable = type_names.is_nullable(parameter.type)
     kind = parameter.type.removesuffix("?").lower()
-    also = "; null is allowed" if nullable else ""
-    inner = type_names.wrapped(parameter.type)
-    if inner is not None:
+    is_nullable = parameter.type.endswith("?")
+    also = "; null is allowed" if is_nullable else ""
+    form, inner = taken_apart(parameter.type)
+    if form:
         value, meaning = example(parameter.of_type(inner), notary)
-        return value, f"{meaning}; null is allowed"
-    element = type_names.element(parameter.type)
-    if element is not None:
-        value, meaning = example(parameter.of_type(element), notary)
-        return f"[{value}]", f"a list: {meaning}{also}"
-    content = type_names.content(parameter.type)
-    if content is not None:
-        value, meaning = example(parameter.of_type(content), notary)
+        if form == "optional":
+            return value, f"{meaning}; null is allowed"
+        if form == "list":
+            return f"[{value}]", f"a list: {meaning}{also}"
         return f"{{{quoted('put a key here')}: {value}}}", f"values by key: {meaning}{also}"
     if kind in PARTY_TYPES:
         if NOTARY_NAME.search(parameter.name) and notary:
@@ -116,10 +112,10 @@ def example(parameter: Parameter, notary: str | None) -> tuple[str, str]:
         return "false", f"true or false{also}"
     if parameter.values:
         return quoted(parameter.values[0]), f"one of {', '.join(parameter.values)}{also}"
-    known = EXAMPLES.get(kind) or EXAMPLES.get(type_names.base(kind))
+    known = EXAMPLES.get(kind) or EXAMPLES.get(base(kind))
     if known is not None:
         return quoted(known[0]), known[1] + also
-    if nullable:
+    if is_nullable:
         return "null", "a value in the notation of Corda's shell; null is allowed"
     return quoted("put a value here"), "a value in the notation of Corda's shell: replace it"
 
@@ -128,8 +124,8 @@ def can_be_written(parameter: Parameter) -> bool:
     """Return whether values of the parameter's type can be written in a file. Those of a progress tracker cannot."""
     if parameter.fields:
         return all(can_be_written(field) for field in parameter.fields if not field.is_optional)
-    kind = type_names.innermost(parameter.type).lower()
-    is_known = kind in EXAMPLES or type_names.base(kind) in EXAMPLES
+    kind = innermost(parameter.type).lower()
+    is_known = kind in EXAMPLES or base(kind) in EXAMPLES
     return is_known or kind in PARTY_TYPES or kind == "boolean" or bool(parameter.values)
 
 
@@ -161,20 +157,21 @@ def entry_lines(parameter: Parameter, notary: str | None, indent: str) -> Iterat
     is_plain = parameter.name.isidentifier() and parameter.name.lower() not in YAML_WORDS
     head = f"{indent}{parameter.name if is_plain else quoted(parameter.name)}:"
     optional = "; may be left out" if parameter.is_optional else ""
-    kind = type_names.wrapped(parameter.type) or parameter.type
-    element, content = type_names.element(kind), type_names.content(kind)
-    is_deep = any(inner and (type_names.element(inner) or type_names.content(inner)) for inner in (element, content))
+    form, inner = taken_apart(parameter.type)
+    kind = inner if form == "optional" else parameter.type
+    form, inner = taken_apart(kind)
+    is_deep = bool(form and taken_apart(inner)[0])
     if not (parameter.fields or parameter.is_abstract) or is_deep:
         value, meaning = example(parameter, notary)
         yield f"{head} {value}", f"{parameter.type}: {meaning}{optional}"
-    elif element is not None:
+    elif form == "list":
         yield head, f"{parameter.type}: a list of objects{optional}"
-        lines = list(object_lines(parameter.of_type(element), notary, f"{indent}    ")) or [("{}", element)]
+        lines = list(object_lines(parameter.of_type(inner), notary, f"{indent}    ")) or [("{}", inner)]
         for index, (text, comment) in enumerate(lines):
             yield (f"{indent}  - {text.lstrip()}" if index == 0 else text), comment
-    elif content is not None:
+    elif form == "map":
         yield head, f"{parameter.type}: objects by key{optional}"
-        one = Parameter("put a key here", content, parameter.fields, is_abstract=parameter.is_abstract)
+        one = Parameter("put a key here", inner, parameter.fields, is_abstract=parameter.is_abstract)
         yield from entry_lines(one, notary, f"{indent}  ")
     else:
         lines = list(object_lines(parameter.of_type(kind), notary, f"{indent}  "))

@@ -1,6 +1,6 @@
 """Reads workload files for the command line, and binds them to the running network with ``lab_workload``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.steps.load import with_flag
 from lab_workload.flows import Party
 from lab_workload.load import Load
-from lab_workload.network import Network, bind
+from lab_workload.network import Network, Roles, bind
 from lab_workload.plan import Plan
 from lab_workload.plan import make_plan as bound_plan
-from lab_workload.problems import Problem, WorkloadError
+from lab_workload.problems import Location, Problem, WorkloadError
 from lab_workload.schema import Workload
 from lab_workload.starts import check_starts
 from lab_workload.workload import load_workload, workload_names
@@ -57,29 +57,32 @@ def problems_of(
 
 def check_attachments(workload: Workload, settings: Settings) -> None:
     """Check that the attachments of the set-up fit in the nodes' heap; a node ends if one does not. Raises LabError."""
-    for step in workload.setup:
-        needed_bytes = NODE_BASE_HEAP_BYTES + (step.megabytes or 0) * MEGABYTE * ATTACHMENT_HEAP_COPIES
-        if step.megabytes and needed_bytes > settings.size("NODE_HEAP"):
-            text = (
-                f"{step.megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is"
-                f" {settings['NODE_HEAP']}"
-            )
+    for step, megabytes in _attachments(workload):
+        needed_bytes = NODE_BASE_HEAP_BYTES + megabytes * MEGABYTE * ATTACHMENT_HEAP_COPIES
+        if needed_bytes > settings.size("NODE_HEAP"):
+            heap = settings["NODE_HEAP"]
+            text = f"{megabytes} MB need a node heap of {needed_bytes / 2**30:.1f} GiB, but NODE_HEAP is {heap}"
             remedy = "Use smaller attachments (--set megabytes=10), or start the lab with a larger NODE_HEAP."
-            location = (*step.location, "attachments", "megabytes")
-            raise FinalError(problems=[workload.source.problem(location, text, remedy)])
+            raise FinalError(problems=[workload.source.problem(step, text, remedy)])
 
 
 def check_uploads(workload: Workload, settings: Settings) -> None:
     """Check that the bridge accepts the attachments of the set-up. Raises LabError."""
     limit = int(settings[UPLOAD_MAX])
-    for step in workload.setup:
-        needed = (step.megabytes or 0) * MEGABYTE + ZIP_BYTES
-        if step.megabytes and needed > limit:
-            text = f"{step.megabytes} MB are more than the bridge accepts ({UPLOAD_MAX}={limit})"
+    for step, megabytes in _attachments(workload):
+        needed = megabytes * MEGABYTE + ZIP_BYTES
+        if needed > limit:
+            text = f"{megabytes} MB are more than the bridge accepts ({UPLOAD_MAX}={limit})"
             wanted = -(-needed // 1024**2)
             remedy = f"Start the lab with --set {UPLOAD_MAX}={wanted}m --set BRIDGE_HEAP={max(384, 8 * wanted)}m."
-            location = (*step.location, "attachments", "megabytes")
-            raise FinalError(problems=[workload.source.problem(location, text, remedy)])
+            raise FinalError(problems=[workload.source.problem(step, text, remedy)])
+
+
+def _attachments(workload: Workload) -> Iterator[tuple[Location, int]]:
+    """Where the file sets the size of an attachment, and how many megabytes it has."""
+    for step in workload.setup:
+        if step.megabytes:
+            yield (*step.location, "attachments", "megabytes"), step.megabytes
 
 
 def network_of(bridge: Bridge, nodes: Mapping[str, Node]) -> Network:
@@ -104,14 +107,20 @@ def make_plan(identity: str, load: Load, workload: Workload, bridge: Bridge, nod
         raise FinalError(problems=problems) from None
 
 
-def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
-    """Check a valid workload file against the running network: parties, flows, arguments and templates.
+def checked_starters(workload: Workload, load: Load, network: Network) -> tuple[Roles, ...]:
+    """Bind a workload to the running network, and check parties, flows, arguments and templates. Raises WorkloadError.
 
     The bridge converts the arguments of one start of each kind, but starts no flow.
     """
-    network = network_of(bridge, bridge.nodes())
+    starters = bind(workload, load, network)
+    check_starts(workload, starters, network)
+    return starters
+
+
+def lab_problems(workload: Workload, bridge: Bridge) -> list[Problem]:
+    """Everything that the running network would refuse of a valid workload file."""
     try:
-        check_starts(workload, bind(workload, Load(workload=workload.name), network), network)
+        checked_starters(workload, Load(workload=workload.name), network_of(bridge, bridge.nodes()))
     except WorkloadError as error:
         return list(error.problems)
     return []

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from corda_lab.clients.bridge import ANSWER_SECONDS_MAX, Bridge, Node
 from corda_lab.errors import LabError
 from corda_lab.text import ui
-from corda_lab.workloads.resolve import lab_problems, network_of
+from corda_lab.workloads.resolve import checked_starters, network_of
 from lab_workload.flows import Flow, named
 from lab_workload.load import Load
-from lab_workload.network import bind
 from lab_workload.problems import WorkloadError
 from lab_workload.schema import Workload
 from lab_workload.starts import FlowStart, flow_starts
@@ -57,7 +56,11 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[], bool], *, flo
     because something else changed them too.
     """
     nodes = bridge.nodes()
-    start = checked_start(workload, bridge, nodes)
+    try:
+        starters = checked_starters(workload, Load(workload=workload.name), network_of(bridge, nodes))
+        start = flow_starts(workload, starters)[-1]
+    except WorkloadError as error:
+        raise LabError(problems=error.problems) from None
     if not at_rest():
         raise LabError("Flows are in flight, whose states would be taken for those of the trial", exit_code=1)
     before = {node: bridge.vault_unconsumed(node, ANY_STATE) for node in nodes}
@@ -91,18 +94,6 @@ def make(workload: Workload, bridge: Bridge, at_rest: Callable[[], bool], *, flo
         state: {node: changes[state] for node, changes in found.items() if state in changes} for state in classes
     }
     return Trial(start, ended.get("txId"), by_class)
-
-
-def checked_start(workload: Workload, bridge: Bridge, nodes: Mapping[str, Node]) -> FlowStart:
-    """Return the start of the workload's flow, after the bridge has checked it. Raises LabError with all problems."""
-    problems = lab_problems(workload, bridge)
-    if problems:
-        raise LabError(problems=problems)
-    try:
-        starters = bind(workload, Load(workload=workload.name), network_of(bridge, nodes))
-        return flow_starts(workload, starters)[-1]
-    except WorkloadError as error:
-        raise LabError(problems=error.problems) from None
 
 
 def proposed(trial: Trial, workload: Workload, nodes: Mapping[str, Node]) -> dict[str, dict[str, int]]:

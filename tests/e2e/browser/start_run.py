@@ -1,6 +1,6 @@
-"""Starts a run in Locust's web UI, waits for completed flows and stops it: start_run.py URL FOLDER [ARRIVALS RATE].
+"""Starts a run in Locust's web UI, waits for completed flows and stops it: start_run.py URL FOLDER.
 
-With ARRIVALS (constant, poisson), the load is open, with RATE arrivals per second. Its IOUs have the value 7.
+Its IOUs have the value 7.
 
 Writes form.png and running.png to FOLDER, and prints a JSON object with what the page showed.
 """
@@ -25,7 +25,7 @@ COMPLETED = """() => {
 """Reads the number of requests from the flow's row in the statistics table."""
 
 
-def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
+def main(url: str, folder: str) -> None:
     with open_page() as (page, errors):
         page.goto(url, timeout=READY_MS)
         custom = page.get_by_role("button", name=re.compile("custom parameters", re.IGNORECASE))
@@ -38,14 +38,11 @@ def main(url: str, folder: str, arrivals: str = "", rate: str = "") -> None:
         page.locator("[name=userCount]").fill("2")
         page.locator("[name=spawnRate]").fill("2")
         page.locator("[name=setParameters]").fill("iouValue=7")
-        if arrivals:
-            page.locator("[name=arrivals]").select_option(arrivals)
-            page.locator("[name=rate]").fill(rate)
         fields = page.evaluate("[...document.querySelectorAll('form [name]')].map(field => field.name)")
         panel = page.locator("#lab-workload")
         expect(panel).to_contain_text("Set Parameters can change", timeout=READY_MS)
         about = panel.inner_text()
-        page.screenshot(path=f"{folder}/form{arrivals}.png", full_page=True)
+        page.screenshot(path=f"{folder}/form.png", full_page=True)
         before = page.evaluate(COMPLETED)  # the page shows an earlier run's value until the new run has one
         page.get_by_role("button", name=re.compile("^start", re.IGNORECASE)).click()
         grown = f"([before, least]) => {{ const now = ({COMPLETED})(); return now !== before && now >= least; }}"

@@ -14,7 +14,7 @@ from rich.table import Table
 from corda_lab.analysis import listing, points
 from corda_lab.analysis.listing import DamagedRun, RunSummary
 from corda_lab.cli import listing as verb
-from corda_lab.cli import report
+from corda_lab.cli import results as reports
 from corda_lab.errors import LabError
 from corda_lab.results import folders, store, stored
 from corda_lab.results.stored import StepFile
@@ -253,7 +253,7 @@ def test_runs_without_results_are_listed_with_their_reason(
         ),
         "in progress: 20260102T030403Z-running",
     ]
-    report.report("failed")
+    reports.report("failed")
     said = capsys.readouterr().out
     assert "20260102T030400Z-failed has no results" in said
     assert "The bridge is gone" in said

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from corda_lab import paths
-from corda_lab.cli import lab, status
+from corda_lab.cli import start
 from corda_lab.cli.verbs import app
 from corda_lab.errors import LabError
 from corda_lab.faults import inject
@@ -43,7 +43,7 @@ def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     settings = load_settings()
-    monkeypatch.setattr(lab, "load_settings", lambda: settings)
+    monkeypatch.setattr(start, "load_settings", lambda: settings)
     monkeypatch.setattr(project, "settle", lambda: None)
     monkeypatch.setattr(lock, "held", lambda _: nullcontext())
     monkeypatch.setattr(machine, "require_engine", lambda: None)
@@ -63,7 +63,7 @@ def done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_rows_are_collected_before_a_stack_is_stopped_even_if_its_start_has_failed(
     done: list[str], *, volumes: bool
 ) -> None:
-    lab.down(volumes=volumes, stop_engine=False, placement="three")
+    start.down(volumes=volumes, stop_engine=False, placement="three")
     assert done == [f"collect {load_settings().project}-swarm", f"down {volumes}"]
 
 
@@ -74,7 +74,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
     assert found is not None
     monkeypatch.setattr(deployment, "find", lambda _: found)
     monkeypatch.setattr(inject, "is_left", lambda _: True)
-    lab.up(placement="three")
+    start.up(placement="three")
     assert done[0] == f"heal {found.project}"
 
     def lost(_: str) -> None:
@@ -82,7 +82,7 @@ def test_what_is_left_of_faults_is_healed_before_a_stack_starts_or_stops(
 
     done.clear()
     monkeypatch.setattr(inject, "heal_left", lost)
-    lab.down(volumes=False, stop_engine=False, placement="three")
+    start.down(volumes=False, stop_engine=False, placement="three")
     assert done == [f"collect {found.project}", "down False"]
 
 
@@ -118,7 +118,7 @@ def test_the_status_of_a_stack_is_that_of_its_tasks(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(engine, "probe", lambda: SimpleNamespace(state=engine.EngineState.READY))
     settings = load_settings(ENV_FILE, {"COMPOSE_PROJECT_NAME": "lab"})
     StackFolder.of("lab").note(DEPLOYED)
-    state = status.gather(settings)
+    state = start.gather(settings)
     assert (state.ready, state.project) == (False, "lab-swarm")
     assert state.services == {"partya": "failed on h1: exit 2"}
-    assert state.nodes == {}
+    assert state.nodes == ()

@@ -84,26 +84,8 @@ def test_a_trial_that_fails_keeps_the_file_and_says_how_to_go_on(tmp_path: Path,
     assert "states" not in yaml.safe_load((tmp_path / "own.yaml").read_text(encoding="utf-8"))
 
 
-def test_without_a_trial_nothing_is_started(tmp_path: Path, use: Use) -> None:
-    bridge = use(TrialBridge(BOTH))
-    workload.new("PartyA", "Iou", "own")
-    assert bridge.started == []
-    assert "states" not in yaml.safe_load((tmp_path / "own.yaml").read_text(encoding="utf-8"))
-
-
 def test_a_trial_needs_the_lock_of_the_lab(use: Use) -> None:
     bridge = use(TrialBridge(BOTH))
     with lock.held(load_settings().project), pytest.raises(LabError, match="is using this lab"):
-        workload.new("PartyA", "Iou", "own", is_tried=True)
-    assert bridge.started == []
-
-
-def test_nothing_is_tried_while_another_load_runs(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise LabError("A load of the Locust web UI is in progress (running)", "Stop it there.")
-
-    bridge = use(TrialBridge(BOTH))
-    monkeypatch.setattr(preflight, "check_no_other_load", refuse)
-    with pytest.raises(LabError, match="A load of the Locust web UI is in progress"):
         workload.new("PartyA", "Iou", "own", is_tried=True)
     assert bridge.started == []

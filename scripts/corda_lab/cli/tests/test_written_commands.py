@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.cli.verbs import VERBS, Commands
+from corda_lab.cli.verbs import Commands
 from corda_lab.paths import ROOT
 
 COMMAND = re.compile(r"(?:\./)?scripts/lab +(?P<words>[^`#|;&<>\"'\n]+)")
@@ -20,7 +20,7 @@ NOT_THERE = {("CONTRIBUTING.md", "path latest")}
 """The verb that CONTRIBUTING.md adds as an example."""
 ANYWHERE = {"--help", "-h", "--install"}
 """``scripts/lab`` reads these itself, wherever they stand."""
-COMMANDS = Commands(VERBS)
+COMMANDS = Commands()
 COMMANDS_MIN = 300
 """Fewer than the texts have; so few would mean that the patterns no longer find them."""
 

@@ -17,12 +17,6 @@ from pathlib import Path
 ROUNDS_MAX = 20
 
 
-def processes() -> set[int]:
-    """Return the ids of all processes but this one."""
-    found = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()}
-    return found - {os.getpid()}
-
-
 def limit(process: int, verb: str) -> None:
     """Change the limit of one process. One that has ended, or belongs to another user, is left out."""
     try:
@@ -38,9 +32,9 @@ def limit(process: int, verb: str) -> None:
 def main(verb: str) -> None:
     """Change all processes. A process that starts meanwhile inherits the limit of another, and so is looked for."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    done: set[int] = set()
+    done = {os.getpid()}
     for _ in range(ROUNDS_MAX):
-        new = processes() - done
+        new = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()} - done
         if not new:
             return
         for process in sorted(new):

@@ -12,17 +12,19 @@ at once.
 Addresses that this namespace has no network for are left out: nothing is sent there directly.
 """
 
+import errno
+import fcntl
 import os
 import socket
 import struct
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 
-ADDRESSES, NEW_ROUTE, DELETE_ROUTE, NEW_RULE, DELETE_RULE, RULES = 22, 24, 25, 32, 33, 34
-REQUEST, ACKNOWLEDGE, REPLACE, EXCLUSIVE, CREATE, DUMP = 0x1, 0x4, 0x100, 0x200, 0x400, 0x300
-ERROR, DONE = 2, 3
-HEADER = 16
+OWN_ADDRESS, OWN_MASK = 0x8915, 0x891B
+"""What an interface is asked for (SIOCGIFADDR, SIOCGIFNETMASK)."""
+NEW_ROUTE, DELETE_ROUTE, NEW_RULE, DELETE_RULE = 24, 25, 32, 33
+REQUEST, ACKNOWLEDGE, REPLACE, EXCLUSIVE, CREATE = 0x1, 0x4, 0x100, 0x200, 0x400
 DESTINATION, INTERFACE, PREFERRED_SOURCE = 1, 4, 7
 """Attributes of a route."""
 SOURCE, PRIORITY, ORIGIN, CARRIED = 2, 6, 21, 22
@@ -33,156 +35,93 @@ KERNEL, STATIC, LINK_SCOPE, UNICAST = 2, 4, 253, 1
 LOOK_UP, DROP = 1, 6
 FIRST, OURS, LATER = 0, 50, 100
 """Priorities of rules: that of the kernel's rule that finds what is addressed to this namespace, that of the rules of
-this script, and where the former is while there are any of the latter."""
+this script, and where the former is from the first of the latter on. It changes nothing there, so it stays."""
 PROTOCOLS = (socket.IPPROTO_ICMP, socket.IPPROTO_TCP, socket.IPPROTO_UDP)
 """What is dropped. A rule for everything would also let ARP go unanswered, and others would be told that there is no
 such host. Kernels before 4.17 know no protocols in rules, and refuse."""
-NOT_THERE, ALREADY = (2, 3), (17,)
-"""ENOENT and ESRCH: what is to be deleted does not exist. EEXIST: what is to be added does."""
+AS_ASKED = (errno.ENOENT, errno.ESRCH, errno.EEXIST)
+"""What is to be deleted does not exist, or what is to be added does."""
 TIMES_MAX = 8
 """The most equal rules that are deleted."""
-LOCK = "\0corda-lab-routes"
-"""A socket of this name is bound by the one process that changes this namespace. Each namespace has its own names."""
-LOCK_SECONDS_MAX = 10.0
 
 
-def message(kind: int, flags: int, body: bytes) -> bytes:
-    """Return a netlink message."""
-    return struct.pack("=IHHII", HEADER + len(body), kind, flags | REQUEST, 1, 0) + body
+def networks() -> Iterator[tuple[int, int]]:
+    """Yield (own address, mask) of every interface with an IPv4 network, except that of the loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        for _, name in socket.if_nameindex():
+            # An interface without an address says so.
+            with suppress(OSError):
+                own, mask = (
+                    int.from_bytes(fcntl.ioctl(client, what, struct.pack("256s", name.encode()))[20:24], "big")
+                    for what in (OWN_ADDRESS, OWN_MASK)
+                )
+                if own >> 24 != 127:
+                    yield own, mask
 
 
-def attribute(kind: int, value: bytes) -> bytes:
-    """Return an attribute of a netlink message, padded to four bytes."""
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+def change(kernel: socket.socket, kind: int, flags: int, header: bytes, attributes: dict[int, bytes]) -> bool:
+    """Ask for a change. Returns False if it is as asked already, and exits if it is refused for another reason."""
+    body = header
+    for name, value in attributes.items():
+        # Padded to four bytes.
+        body += struct.pack("=HH", 4 + len(value), name) + value + bytes(-len(value) % 4)
+    kernel.send(struct.pack("=IHHII", 16 + len(body), kind, flags | REQUEST | ACKNOWLEDGE, 1, 0) + body)
+    refusal = -int(struct.unpack_from("=i", kernel.recv(65536), 16)[0])
+    if refusal and refusal not in AS_ASKED:
+        sys.exit(f"a change of kind {kind}: {os.strerror(refusal)}")
+    return not refusal
 
 
-def attributes(body: bytes) -> dict[int, bytes]:
-    """Parse the attributes of a netlink message: kind → value."""
-    found = {}
-    while len(body) >= 4:
-        length, kind = struct.unpack_from("=HH", body)
-        if length < 4:
-            break
-        found[kind] = body[4:length]
-        body = body[(length + 3) & ~3 :]
-    return found
+def number(value: int) -> bytes:
+    return struct.pack("=I", value)
 
 
-def refusal(answer: bytes) -> int:
-    """Return the number of the error in an answer of the kernel; 0 if there is none."""
-    return -int(struct.unpack_from("=i", answer, HEADER)[0])
-
-
-def dump(kernel: socket.socket, kind: int, body: bytes) -> Iterator[bytes]:
-    """Ask for all entries of a kind, and yield the content of each. Exits if the kernel refuses."""
-    kernel.send(message(kind, DUMP, body))
-    while True:
-        data = kernel.recv(65536)
-        while len(data) >= HEADER:
-            length, answered = struct.unpack_from("=IH", data)
-            if answered == DONE:
-                return
-            if answered == ERROR:
-                sys.exit(f"the kernel does not list what there is: {os.strerror(refusal(data))}")
-            yield data[HEADER:length]
-            data = data[(length + 3) & ~3 :]
-
-
-def networks(kernel: socket.socket) -> list[tuple[int, int, int]]:
-    """Return (own address, network, mask) of every IPv4 network of this namespace, except that of the loopback."""
-    found: list[tuple[int, int, int]] = []
-    for entry in dump(kernel, ADDRESSES, struct.pack("=BBBBi", socket.AF_INET, 0, 0, 0, 0)):
-        own = int.from_bytes(attributes(entry[8:]).get(1, b""), "big")
-        mask = (0xFFFFFFFF << (32 - entry[1])) & 0xFFFFFFFF
-        if own >> 24 != 127:
-            found.append((own, own & mask, mask))
-    return found
-
-
-def change(kernel: socket.socket, request: bytes, what: str, but: tuple[int, ...]) -> bool:
-    """Send a request for a change. Returns False if it is refused for a reason in ``but``, and exits for another."""
-    kernel.send(request)
-    code = refusal(kernel.recv(65536))
-    if code and code not in but:
-        sys.exit(f"{what}: {os.strerror(code)}")
-    return not code
-
-
-def route(kernel: socket.socket, verb: str, address: str, own: int) -> None:
-    """Lead what is sent from ``own`` to an address to the loopback, or let it have its way again."""
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, MAIN, STATIC, LINK_SCOPE, UNICAST, 0)
-    body += attribute(DESTINATION, socket.inet_aton(address)) + attribute(INTERFACE, struct.pack("=I", LOOPBACK))
-    body += attribute(PREFERRED_SOURCE, own.to_bytes(4, "big"))
-    add = message(NEW_ROUTE, ACKNOWLEDGE | REPLACE | CREATE, body)
-    change(kernel, add if verb == "lose" else message(DELETE_ROUTE, ACKNOWLEDGE, body), f"{verb} {address}", NOT_THERE)
-
-
-def ask_for_rule(kernel: socket.socket, verb: str, priority: int, body: bytes) -> None:
-    """Add a rule, or delete all that are like it."""
-    body += attribute(PRIORITY, struct.pack("=I", priority))
-    if verb == "add":
-        change(kernel, message(NEW_RULE, ACKNOWLEDGE | CREATE | EXCLUSIVE, body), f"rule {priority}", ALREADY)
-        return
-    for _ in range(TIMES_MAX):
-        if not change(kernel, message(DELETE_RULE, ACKNOWLEDGE, body), f"rule {priority}", NOT_THERE):
-            return
-
-
-def own_rule(kernel: socket.socket, verb: str, priority: int) -> None:
+def local_rule(kernel: socket.socket, kind: int, priority: int) -> None:
     """Add or delete the rule that finds what is addressed to this namespace, as the kernel itself makes it."""
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, LOCAL, 0, 0, LOOK_UP, 0)
-    ask_for_rule(kernel, verb, priority, body + attribute(ORIGIN, bytes([KERNEL])))
+    header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, LOCAL, 0, 0, LOOK_UP, 0)
+    flags = CREATE | EXCLUSIVE if kind == NEW_RULE else 0
+    change(kernel, kind, flags, header, {ORIGIN: bytes([KERNEL]), PRIORITY: number(priority)})
 
 
-def drop_rules(kernel: socket.socket, verb: str, source: str) -> None:
-    """Add or delete the rules that drop what comes from an address."""
-    body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 32, 0, 0, 0, 0, DROP, 0)
-    body += attribute(SOURCE, socket.inet_aton(source))
+def lead_astray(kernel: socket.socket, verb: str, address: bytes, own: int) -> None:
+    """Lead what is sent from ``own`` to an address to the loopback, or let it have its way again."""
+    header = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, MAIN, STATIC, LINK_SCOPE, UNICAST, 0)
+    attributes = {DESTINATION: address, INTERFACE: number(LOOPBACK), PREFERRED_SOURCE: own.to_bytes(4, "big")}
+    if verb == "lose":
+        change(kernel, NEW_ROUTE, REPLACE | CREATE, header, attributes)
+    else:
+        change(kernel, DELETE_ROUTE, 0, header, attributes)
+
+
+def drop(kernel: socket.socket, verb: str, address: bytes) -> None:
+    """Drop what comes from an address, or let it in again."""
+    header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 32, 0, 0, 0, 0, DROP, 0)
     for protocol in PROTOCOLS:
-        ask_for_rule(kernel, verb, OURS, body + attribute(CARRIED, bytes([protocol])))
+        attributes = {SOURCE: address, CARRIED: bytes([protocol]), PRIORITY: number(OURS)}
+        if verb == "lose":
+            change(kernel, NEW_RULE, CREATE | EXCLUSIVE, header, attributes)
+        else:
+            for _ in range(TIMES_MAX):
+                if not change(kernel, DELETE_RULE, 0, header, attributes):
+                    break
 
 
-def is_any_lost(kernel: socket.socket) -> bool:
-    """Whether a rule of this script is there."""
-    header = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
-    found = [attributes(entry[12:]).get(PRIORITY, b"") for entry in dump(kernel, RULES, header)]
-    return struct.pack("=I", OURS) in found
-
-
-def alone(lock: socket.socket) -> None:
-    """Wait until no other process changes this namespace. Exits if that takes too long."""
-    deadline = time.monotonic() + LOCK_SECONDS_MAX
-    while True:
-        try:
-            return lock.bind(LOCK)
-        except OSError as error:
-            if time.monotonic() > deadline:
-                sys.exit(f"another process changes this namespace: {error}")
-        time.sleep(0.02)
-
-
-def main(verb: str, *wanted: str) -> None:
+def main(verb: str, *addresses: str) -> None:
     """Lose or find the addresses."""
-    with (
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock,
-        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel,
-    ):
-        alone(lock)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
         kernel.settimeout(5)
         kernel.bind((0, 0))
-        near = networks(kernel)
         if verb == "lose":
             # Never without one of the two: then nothing at all would be for this namespace.
-            own_rule(kernel, "add", LATER)
-            own_rule(kernel, "delete", FIRST)
-        for address in wanted:
-            number = int.from_bytes(socket.inet_aton(address), "big")
-            for own in [own for own, network, mask in near if number & mask == network][:1]:
-                route(kernel, verb, address, own)
-                drop_rules(kernel, "add" if verb == "lose" else "delete", address)
-        if not is_any_lost(kernel):
-            own_rule(kernel, "add", FIRST)
-            own_rule(kernel, "delete", LATER)
+            local_rule(kernel, NEW_RULE, LATER)
+            local_rule(kernel, DELETE_RULE, FIRST)
+        near = list(networks())
+        for address in map(socket.inet_aton, addresses):
+            for own, mask in near:
+                if int.from_bytes(address, "big") & mask == own & mask:
+                    lead_astray(kernel, verb, address, own)
+                    drop(kernel, verb, address)
+                    break
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import urllib.request
 from typing import Any
 
 API = "http://127.0.0.1:8474"
-PREFIX = "fault-"
 
 
 def call(method: str, path: str, body: object = None) -> Any:
@@ -23,21 +22,16 @@ def call(method: str, path: str, body: object = None) -> Any:
     return json.loads(text) if text else None
 
 
-def proxies(link: str) -> list[str]:
-    """Return the names of the proxies of a link, which has one for each end that connects to the other."""
+def main(verb: str, link: str, toxics: str) -> None:
+    """Add or remove the toxics, at each end that connects to the other. What is to be removed need not be there."""
     one, _, other = link.partition("-")
     known = call("GET", "/proxies")
-    return [name for name in (f"{one}-{other}", f"{other}-{one}") if name in known]
-
-
-def main(verb: str, link: str, text: str) -> None:
-    """Add or remove the toxics. What is to be removed need not be there."""
-    found = proxies(link)
-    if not found:
+    proxies = [name for name in (f"{one}-{other}", f"{other}-{one}") if name in known]
+    if not proxies:
         sys.exit(f"there is no proxy of the link {link}")
-    for proxy in found:
-        for toxic in json.loads(text):
-            name = f"{PREFIX}{toxic['type']}-{toxic['stream']}"
+    for proxy in proxies:
+        for toxic in json.loads(toxics):
+            name = f"fault-{toxic['type']}-{toxic['stream']}"
             try:
                 call("DELETE", f"/proxies/{proxy}/toxics/{name}")
             except urllib.error.HTTPError as error:

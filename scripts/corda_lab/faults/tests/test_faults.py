@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,6 @@ import pytest
 from corda_lab.errors import LabError
 from corda_lab.faults import inject, plan
 from corda_lab.faults.inside import files, routes
-from corda_lab.faults.model import KINDS
 from corda_lab.faults.plan import heal, make
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container, NoAnswerError
@@ -81,11 +79,6 @@ def test_a_partition_of_two_also_silences_the_link_through_which_they_talk(
         ("timeout", "downstream"),
     }
     assert removed[-3:] == ["remove", *added[-2:]]
-
-
-def test_a_partition_of_two_leaves_the_link_of_others_alone(engine: Engine, compose_of: ComposeOf) -> None:
-    done = made(engine, compose_of(LINKS="partya-partyb=+1ms"), fault("partition", "notary-partya"))
-    assert {call[0] for call in done} == {"run"}
 
 
 def test_no_helper_is_privileged_or_has_the_socket_of_the_engine(engine: Engine, compose_of: ComposeOf) -> None:
@@ -195,13 +188,6 @@ def test_a_fault_is_shown_as_long_as_it_lasts(engine: Engine, compose_of: Compos
     assert seen[-1] == []
 
 
-def test_what_cannot_be_shown_ends_no_load(engine: Engine, compose_of: ComposeOf) -> None:
-    engine.refuse("exec my-lab-locust-1")
-    with inject.injecting(compose_of(), (fault("pause", "partya", lasts=0.1),), Container(LOAD)) as injection:
-        await_that(lambda: injection.entries[0].healed_at is not None)
-    assert engine.state("partya") == "running"
-
-
 def test_a_fault_after_the_end_of_the_load_is_not_made(engine: Engine, compose_of: ComposeOf) -> None:
     with inject.injecting(compose_of(), (fault("kill", "bridge", at=60),), Container(LOAD)) as injection:
         pass
@@ -253,10 +239,6 @@ def test_an_error_under_load_heals(engine: Engine, compose_of: ComposeOf) -> Non
     assert engine.state("partya") == "running"
 
 
-def test_every_kind_has_commands() -> None:
-    assert set(plan.KINDS) == set(KINDS)
-
-
 def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(tmp_path: Path) -> None:
     writer = (
         "import sys\n"
@@ -279,11 +261,8 @@ def test_a_process_at_its_limit_of_file_sizes_cannot_write_until_it_is_allowed(t
 
 
 def test_the_networks_of_a_namespace_are_found_without_the_loopback() -> None:
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as kernel:
-        kernel.bind((0, 0))
-        found = routes.networks(kernel)
-        assert not routes.is_any_lost(kernel)
-    assert all(network >> 24 != 127 and own & mask == network for own, network, mask in found)
+    found = {own & mask for own, mask in routes.networks()}
+    assert all(network >> 24 != 127 for network in found)
     known = [line.split() for line in Path("/proc/net/route").read_text(encoding="ascii").splitlines()[1:]]
     local = {int.from_bytes(bytes.fromhex(words[1]), "little") for words in known if words[2] == "00000000"}
-    assert local - {0} <= {network for _, network, _ in found}, "every network that is reached directly"
+    assert local - {0} <= found, "every network that is reached directly"

@@ -43,7 +43,7 @@ def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, skipp
 
 def test_every_class_is_counted_with_its_name_in_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = answering(tmp_path, monkeypatch, JAVA_8)
-    found = jvm.histogram(JVM)
+    found = JVM.histogram()
     count = "/network/bin/asprof jcmd 17 GC.class_histogram"
     assert commands(log) == ["date +%s.%N", count, f"logs --since {CLOCK} lab-partya-1"]
     assert (found.node, found.is_live, found.instances, found.bytes) == ("PartyA", True, 40110, 2993536)
@@ -54,44 +54,33 @@ def test_every_class_is_counted_with_its_name_in_java(tmp_path: Path, monkeypatc
     )
 
 
-def test_the_modules_of_a_newer_java_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(tmp_path, monkeypatch, JAVA_21)
-    assert [one.name for one in jvm.histogram(JVM).classes] == ["byte[]", "java.lang.String"]
-
-
-def test_garbage_is_counted_only_if_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = answering(tmp_path, monkeypatch, JAVA_8)
-    assert not jvm.histogram(JVM, jvm.ALL).is_live
-    assert commands(log) == ["/network/bin/asprof jcmd 17 GC.class_histogram -all"]
-
-
 def test_live_objects_are_counted_again_if_nothing_was_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise, hundreds of megabytes of garbage count as live."""
     log = answering(tmp_path, monkeypatch, JAVA_8, skipped=2)
-    assert jvm.histogram(JVM).bytes == 2993536
+    assert JVM.histogram().bytes == 2993536
     assert sum("GC.class_histogram" in line for line in commands(log)) == 3
 
 
 def test_a_jvm_that_never_collects_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = answering(tmp_path, monkeypatch, JAVA_8, skipped=99)
     with pytest.raises(LabError, match=r"^PartyA: its JVM collected nothing at 5 counts") as raised:
-        jvm.histogram(JVM)
+        JVM.histogram()
     assert "--all" in raised.value.remedy
     assert sum("GC.class_histogram" in line for line in commands(log)) == jvm.COUNTS_MAX
 
 
-def test_a_jvm_that_ended_is_one_error_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", "echo Process not found >&2; exit 1")])
-    with pytest.raises(LabError, match=r"^PartyA: its JVM does not count its objects, and says: Process not found$"):
-        jvm.histogram(JVM)
-
-
-def test_a_jvm_that_prints_no_sum_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", "echo Total unknown")])
-    with pytest.raises(LabError, match=r"^PartyA: its JVM does not count its objects, and says: Total unknown$"):
-        jvm.histogram(JVM)
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [("echo Process not found >&2; exit 1", "Process not found"), ("echo Total unknown", "Total unknown")],
+)
+def test_a_jvm_that_does_not_count_is_one_error_with_its_words(
+    answer: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm_client(tmp_path, monkeypatch, [("GC.class_histogram", answer)])
+    with pytest.raises(LabError, match=rf"^PartyA: its JVM does not count its objects, and says: {says}$"):
+        JVM.histogram()
 
 
 @pytest.mark.parametrize(

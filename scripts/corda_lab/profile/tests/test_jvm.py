@@ -8,8 +8,7 @@ from corda_lab.errors import BAD_INPUT, LabError
 from corda_lab.lab.compose import Compose
 from corda_lab.lab.docker import Container
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile import asprof, jvm
-from corda_lab.profile.asprof import AlreadyProfiledError
+from corda_lab.profile import jvm
 from corda_lab.profile.jvm import Jvm
 from corda_lab.results.profiles import Event
 from support.docker import docker_client, listed
@@ -87,14 +86,6 @@ def test_a_container_without_a_profiler_or_a_jvm_is_one_error(
     assert raised.value.message == words
 
 
-def test_the_next_engine_is_tried_if_the_jvm_does_not_support_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    only_itimer = 'case "$*" in *ctimer*) echo "[ERROR] timer_create: not permitted" >&2; exit 200 ;; esac'
-    docker(tmp_path, monkeypatch, run=only_itimer)
-    assert asprof.start(JVM, Event.CPU, 5) == "itimer"
-
-
 @pytest.mark.parametrize(
     ("said", "words", "code"),
     [
@@ -118,16 +109,6 @@ def test_what_async_profiler_refuses_is_one_error(
 ) -> None:
     docker(tmp_path, monkeypatch, run=f"echo '{said}' >&2; exit 1")
     with pytest.raises(LabError) as raised:
-        asprof.start(JVM, Event.ALLOC, 5)
+        JVM.start(Event.ALLOC, 5)
     assert (raised.value.message, raised.value.exit_code) == (words, code)
     assert raised.value.remedy
-
-
-def test_a_second_profile_is_refused_at_once_and_not_tried_with_another_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "log"
-    docker(tmp_path, monkeypatch, run=f"echo start >> {log}; echo '[ERROR] Profiler already started' >&2; exit 200")
-    with pytest.raises(AlreadyProfiledError):
-        asprof.start(JVM, Event.CPU, 5)
-    assert log.read_text() == "start\n"

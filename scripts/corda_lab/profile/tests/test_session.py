@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from corda_lab.errors import LabError
 from corda_lab.lab.settings import Settings, load_settings
-from corda_lab.profile.asprof import AlreadyProfiledError
-from corda_lab.profile.session import Session
+from corda_lab.profile.session import Reading, Session, flows_between, read_flows
 from corda_lab.results.profiles import Event, Profile
 from support.profiler import JVM, commands, jvm_client
 
@@ -45,7 +45,7 @@ def test_a_profile_of_somebody_else_is_left_alone(
 ) -> None:
     log = jvm_client(tmp_path, monkeypatch, [("asprof start", "echo '[ERROR] Profiler already started' >&2; exit 1")])
     session = Session(JVM, Event.CPU, settings)
-    with pytest.raises(AlreadyProfiledError):
+    with pytest.raises(LabError, match="another profile of it is running"):
         session.start(30)
     session.abandon()
     assert not [command for command in commands(log) if "stop" in command]
@@ -60,3 +60,27 @@ def test_an_abandoned_profile_is_stopped_once(
     session.abandon()
     session.abandon()
     assert "\n".join(commands(log)).count("stop -o collapsed -f /dev/null") == 1
+
+
+def test_both_counters_are_read_from_the_page_of_a_node(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm_client(tmp_path, monkeypatch)
+    reading = read_flows(JVM, settings)
+    assert reading is not None
+    assert (reading.started, reading.ended) == (142, 126)
+    jvm_client(tmp_path, monkeypatch, [("dev/tcp", "echo nothing")])
+    assert read_flows(JVM, settings) is None
+
+
+def test_the_load_is_what_ended_between_two_readings() -> None:
+    flows = flows_between(Reading(100.0, 10, 8), Reading(110.0, 35, 33))
+    assert flows is not None
+    assert (flows.ended, flows.started, flows.per_second, flows.is_idle) == (25, 25, 2.5, False)
+
+
+def test_the_load_is_unknown_without_counters_and_after_a_restart() -> None:
+    reading = Reading(100.0, 10, 8)
+    assert flows_between(None, reading) is None
+    assert flows_between(reading, None) is None
+    assert flows_between(reading, Reading(110.0, 3, 2)) is None

@@ -3,7 +3,8 @@
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.profile.asprof import Stack, collapse, names_in, parse, with_thread_names, with_unit
+from corda_lab.profile.jvm import names_in
+from corda_lab.profile.stacks import Stack, collapse, parse, with_names
 
 JAVA_8 = """\
 Full thread dump OpenJDK 64-Bit Server VM (25.504-b08 mixed mode):
@@ -51,7 +52,7 @@ def test_a_stack_has_its_thread_its_frames_and_its_value() -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["a;b", "a;b many", "", "12"])
+@pytest.mark.parametrize("line", ["a;b many", "12"])
 def test_a_line_that_is_no_stack_is_an_error_with_its_number(line: str) -> None:
     with pytest.raises(LabError, match=r"Line 2 of the profile is not a stack"):
         list(parse(f"a;b 1\n{line}\n", {}))
@@ -81,8 +82,8 @@ n(3,12)
 """
 
 
-def test_threads_get_their_names_and_all_other_frames_stay() -> None:
-    page = with_thread_names(PAGE, {19: "C2 CompilerThread0", 20: "it's a \\ b"})
+def test_a_flame_graph_has_the_names_of_its_threads_and_its_unit_and_all_else_stays() -> None:
+    page = with_names(PAGE, {19: "C2 CompilerThread0", 20: "it's a \\ b"}, "bytes")
     assert (
         "'all',\n"
         "' [C2 CompilerThread0 tid=19]',\n"
@@ -92,15 +93,6 @@ def test_threads_get_their_names_and_all_other_frames_stay() -> None:
         "' java/lang/Thread.start',\n"
         "];\n"
     ) in page
-    assert page.startswith(PAGE.partition("'all'")[0])
-    assert page.endswith("unpack(cpool);\nn(3,12)\n</script>\n")
-
-
-def test_a_page_of_another_form_is_returned_as_it_is() -> None:
-    assert with_thread_names("<html>", {1: "a"}) == "<html>"
-
-
-def test_the_values_have_their_unit() -> None:
-    page = with_unit(PAGE, "bytes")
     assert "'1 bytes' : n.toString() + ' bytes'" in page
-    assert "sample'" not in page
+    assert page.endswith("unpack(cpool);\nn(3,12)\n</script>\n")
+    assert with_names("<html>", {1: "a"}, "bytes") == "<html>", "a page of another form"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from corda_lab.profile.asprof import KINDS, Stack
-from corda_lab.profile.summary import short_frame, summarise
+from corda_lab.profile.stacks import Stack, short_frame, summarise
 from corda_lab.results.profiles import (
     Event,
     Flows,
@@ -20,7 +19,6 @@ QUEUE = "java/util/concurrent/LinkedBlockingQueue.take"
 
 
 def profile(event: Event, stacks: list[Stack], *, flows: Flows | None = None) -> Profile:
-    totals = summarise(event, stacks)
     return Profile(
         name=f"20260102T030405Z-partya-{event.value}",
         node="PartyA",
@@ -29,12 +27,8 @@ def profile(event: Event, stacks: list[Stack], *, flows: Flows | None = None) ->
         started_at="2026-01-02T03:04:05+00:00",
         seconds=10.0,
         flows=flows,
-        unit=KINDS[event].unit,
-        total=totals.total,
-        idle_percent=totals.idle_percent,
-        components=totals.components,
-        states=totals.states,
         versions={"CORDA_VERSION": "4.10", "NOTARY": ""},
+        **dict(summarise(event, stacks)),
     )
 
 

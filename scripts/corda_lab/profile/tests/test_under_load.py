@@ -13,14 +13,13 @@ from corda_lab.lab.settings import Settings, load_settings
 from corda_lab.profile import under_load
 from corda_lab.profile.jvm import Jvm
 from corda_lab.profile.session import Session
-from corda_lab.profile.under_load import Profiling, Span, prepared, span_of, targets, within
+from corda_lab.profile.under_load import Profiling, Span, span_of, targets, within
 from corda_lab.results import profiles, stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.results.profiles import Event
-from corda_lab.steps.load import Conditioning, until_steady
+from corda_lab.steps.load import until_steady
 from lab_workload.load import Load, Stopping
 from support.profiler import JVM, commands, jvm_client, taken_in
-from support.runs import plan_of
 
 INITIATORS = ("PartyA", "PartyB")
 PROFILED = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
@@ -52,11 +51,6 @@ def test_nodes_are_named_or_found_and_each_is_profiled_once(
     assert targets(Load(workload="iou", profile=asked), INITIATORS, settings) == found
 
 
-def test_an_unknown_node_is_one_error_that_names_the_option(settings: Settings) -> None:
-    with pytest.raises(LabError, match=r"^--profile: unknown node 'PartyZ', did you mean 'Party"):
-        targets(Load(workload="iou", profile=("PartyZ",)), INITIATORS, settings)
-
-
 def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: Settings) -> None:
     large = settings.with_values({"PARTIES": "11"})
     with pytest.raises(LabError, match=r"^--profile: 12 nodes are more than 8$"):
@@ -68,7 +62,6 @@ def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: S
     [
         (Load(workload="iou", users=2, duration_seconds=30, warm_up_seconds=10), Span(11.0, 28)),
         (Load(workload="iou", users=2, duration_seconds=600, warm_up_seconds=10), Span(11.0, 60)),
-        (Load(workload="iou", users=2, duration_seconds=1, warm_up_seconds=0), Span(1.0, 1)),
         # The earliest window is from 10 to 70 s.
         (until_steady(Load(workload="iou", users=2, duration_seconds=60, warm_up_seconds=10), 90), Span(41.0, 28)),
         # That of a sweep begins at the longest warm-up at the latest.
@@ -83,16 +76,10 @@ def test_not_more_nodes_are_profiled_than_leave_something_to_measure(settings: S
             Span(21.0, 38),
         ),
         (Load(workload="iou", users=1, flows=40), Span(0.0, 60)),
-        (Load(workload="iou", users=70, arrivals="burst"), Span(0.0, 60)),
     ],
 )
 def test_the_measuring_window_is_profiled_or_a_part_of_it(options: Load, span: Span) -> None:
     assert span_of(options) == span
-
-
-def test_the_load_that_conditions_the_nodes_is_not_profiled() -> None:
-    options = Load(workload="iou", users=8, profile=("all",))
-    assert Conditioning(options).until_steady.profile == ()
 
 
 def test_samples_are_taken_while_the_load_runs_and_stored_after_it(
@@ -122,19 +109,6 @@ def await_command(log: Path, part: str) -> None:
         time.sleep(0.02)
 
 
-def test_a_load_that_ends_early_ends_its_profile(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    found = profiling(settings, Span(0.0, 600))
-    found.begin()
-    await_command(log, "dev/tcp")
-    found.end()
-    (taken,) = found.store(tmp_path)
-    assert taken.problem is None
-    assert taken.seconds < 60
-
-
 def test_a_load_that_ends_before_its_window_has_no_profile_and_says_so(settings: Settings, tmp_path: Path) -> None:
     found = profiling(settings, Span(600.0, 1))
     found.begin()
@@ -162,31 +136,6 @@ def test_a_profile_that_fails_is_a_problem_and_no_error(
 
 def lab_of(settings: Settings) -> MagicMock:
     return MagicMock(settings=settings)
-
-
-def test_the_library_is_loaded_before_the_load(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    monkeypatch.setattr("corda_lab.profile.jvm.find", lambda name, _: Jvm(name, JVM.container, 17, "4.3"))
-    options = Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1, profile=("initiators",))
-    with prepared(lab_of(settings), plan_of(options)) as found:
-        assert [session.jvm.node for session in found.sessions] == ["PartyA"]
-        assert "asprof status" in "\n".join(commands(log))
-
-
-def test_a_load_that_is_not_profiled_asks_nothing_of_any_container(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = jvm_client(tmp_path, monkeypatch)
-    with prepared(
-        lab_of(settings), plan_of(Load(workload="iou", users=2, duration_seconds=4, warm_up_seconds=1))
-    ) as found:
-        found.begin()
-        found.end()
-        assert found.store(tmp_path) == ()
-    under_load.check(Load(workload="iou"), lab_of(settings))
-    assert commands(log) == []
 
 
 def test_a_node_that_cannot_be_profiled_is_told_before_the_nodes_are_conditioned(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from corda_lab.workloads.flows import as_dicts, show
-from lab_workload.flows import Flow, Parameter, signature
+from corda_lab.workloads.flows import as_dicts, innermost, show, taken_apart
+from lab_workload.flows import Flow, Parameter
 
 IOU = Flow(
     "org.cordalab.flows.Iou",
@@ -42,8 +42,19 @@ def test_the_classes_of_arguments_have_a_line_with_their_fields(capsys: pytest.C
     assert as_dicts([flow])[0]["constructors"][1][1] == {"name": "colour", "type": "Colour", "values": ["RED", "GREEN"]}
 
 
-def test_programs_get_names_and_types() -> None:
-    (flow,) = as_dicts([IOU])
-    assert flow["flow"] == "org.cordalab.flows.Iou"
-    assert flow["constructors"][0] == [{"name": "iouValue", "type": "int"}, {"name": "otherParty", "type": "Party"}]
-    assert signature(()) == "none"
+@pytest.mark.parametrize(
+    ("name", "form", "inner", "innermost_type"),
+    [
+        ("Set<int>?", "list", "int", "int"),
+        ("int[][]", "list", "int[]", "int"),
+        ("byte[]", "", "byte[]", "byte[]"),
+        ("List", "", "List", "List"),
+        ("Map<String, List<Party>>?", "map", "List<Party>", "Party"),
+        ("Map<Pair<A, B>, C>", "map", "C", "C"),
+        ("Optional<LocalDate>", "optional", "LocalDate", "LocalDate"),
+        ("Amount<Currency>", "", "Amount<Currency>", "Amount<Currency>"),
+    ],
+)
+def test_a_type_is_taken_apart(name: str, form: str, inner: str, innermost_type: str) -> None:
+    assert taken_apart(name) == (form, inner)
+    assert innermost(name) == innermost_type

@@ -86,13 +86,6 @@ def test_names_the_option_of_a_node_that_is_not_there_and_what_to_do() -> None:
     assert "scripts/lab up --parties 5" in caught.value.remedy
 
 
-def test_finds_a_flow_by_either_name_and_refuses_others_with_the_line() -> None:
-    workload = read_workload("iou")
-    assert subject_of(workload).flows == {IOU: "Iou"}
-    with pytest.raises(LabError, match=r"iou\.yaml:\d+: flow: PartyA has no flow 'org.cordalab.flows.Iou'"):
-        subject_of(workload, flows=FLOWS[1:])
-
-
 def test_arguments_that_the_flow_does_not_take_are_reported_with_their_lines() -> None:
     workload = read_workload("iou")
     flows = [Flow(IOU, "Iou", ((Parameter("value", "int"), Parameter("otherParty", "Party")),))]
@@ -104,10 +97,6 @@ def test_arguments_that_the_flow_does_not_take_are_reported_with_their_lines() -
     assert unknown.line == workload.source.lines[unknown.location]
     assert unknown.text == "unknown argument, did you mean 'value'?"
     assert caught.value.remedy == "Iou takes (value: int, otherParty: Party)."
-
-
-def test_a_sound_workload_has_no_problem_on_the_lab() -> None:
-    assert lab_problems(read_workload("iou"), KnownBridge()) == []
 
 
 def test_the_bridge_sees_the_arguments_of_every_start_as_a_run_would_send_them(tmp_path: Path) -> None:
@@ -145,120 +134,6 @@ args:
     refused = {IOU: Problem("the bridge rejects it: it must be a whole number", ("args", "iouValue"))}
     (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge(refused=refused))
     assert str(problem).endswith("own.yaml:6: args.iouValue: the bridge rejects it: it must be a whole number")
-
-
-def test_every_part_s_problems_are_reported_with_their_lines(tmp_path: Path) -> None:
-    text = """\
-description: Two parts, both wrong.
-node: PartyA
-counterparty: PartyB
-flows:
-  - flow: org.cordalab.flows.Iuo
-  - flow: org.cordalab.flows.Iou
-    args: {iouValeu: 1, otherParty: "{{ counterparty }}"}
-"""
-    first, second, third = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert "own.yaml:5: " in str(first)
-    assert "did you mean 'org.cordalab.flows.Iou'" in str(first)
-    assert "own.yaml:7: flows[1].args.iouValeu: unknown argument, did you mean 'iouValue'?" in str(second)
-    assert "own.yaml:7: flows[1].args.iouValue: is missing" in str(third)
-
-
-def test_a_template_without_a_value_is_a_problem_on_the_lab(tmp_path: Path) -> None:
-    text = """\
-description: No number is from 9 to 1.
-node: PartyA
-counterparty: PartyB
-flow: org.cordalab.flows.Iou
-args: {iouValue: "{{ random_int(9, 1) }}", otherParty: "{{ counterparty }}"}
-"""
-    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert "own.yaml:5: args: template: random_int(9, 1): the first bound is above the second" in str(problem)
-
-
-@pytest.mark.parametrize(
-    ("requires", "words"),
-    [
-        ("{parties: 5}", "needs 5 parties, but the network has 3"),
-        ("{platform: 13}", "needs platform version 13, but PartyA has 12"),
-    ],
-)
-def test_what_a_workload_requires_is_compared_with_the_network(tmp_path: Path, requires: str, words: str) -> None:
-    text = f"description: x\nnode: PartyA\nrequires: {requires}\nflow: org.cordalab.flows.Empty\n"
-    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert words in problem.text
-    assert "own.yaml:3: requires" in problem.finding
-
-
-def test_several_nodes_form_a_ring_unless_the_counterparty_is_none_of_them(tmp_path: Path) -> None:
-    text = """\
-description: Two kinds of requests.
-nodes: [PartyA, PartyB]
-counterparty: PartyB
-flows:
-  - {name: ring, flow: org.cordalab.flows.Empty, states: {com.example.S: {node: 1, counterparty: 1}}}
-  - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
-"""
-    workload = workload_of(tmp_path, text)
-    options = Load(workload=workload.name)
-    subject = make_plan("run", options, workload, KnownBridge(FLOWS), nodes()).subject
-    assert subject.nodes == ("PartyA", "PartyB")
-    assert [[part.counterparty for part in one.parts] for one in subject.each] == [
-        ["PartyB", "PartyC"],
-        ["PartyA", "PartyC"],
-    ]
-    assert subject.counterparties_of("ring") == ("PartyB", "PartyA")
-    assert subject.vault_expected({"PartyA": {"ring": 1}, "PartyB": {"ring": 10, "own": 100}}) == {
-        ("com.example.S", "PartyA"): 11,
-        ("com.example.S", "PartyB"): 11,
-        ("com.example.S", "PartyC"): 200,
-    }
-    workload = workload_of(tmp_path, text.replace("PartyC", "PartyA"))
-    one = make_plan("run", options.updated(node="PartyC"), workload, KnownBridge(FLOWS), nodes()).subject
-    assert one.nodes == ("PartyC",), "--node takes the place of nodes in the file"
-
-
-def test_nodes_that_cannot_start_flows_are_named_with_the_option(tmp_path: Path) -> None:
-    workload = read_workload("iou")
-
-    def refused(*names: str, counterparty: str | None = None) -> str:
-        options = Load(workload="iou", nodes=names, counterparty=counterparty)
-        with pytest.raises(FinalError) as caught:
-            make_plan("run", options, workload, KnownBridge(FLOWS), nodes())
-        return caught.value.message
-
-    assert refused("PartyA", "PartyX").startswith("--set nodes: unknown party 'PartyX'")
-    assert refused("PartyA", "partya").startswith("--set nodes: PartyA is named twice")
-    assert refused("PartyA", "PartyB", counterparty="PartyB").startswith(
-        "--set counterparty: PartyB is also one of the nodes that start the flows"
-    )
-
-
-def test_a_part_s_own_counterparty_comes_before_the_run_s(tmp_path: Path) -> None:
-    text = """\
-description: Two parties.
-node: PartyA
-counterparty: PartyB
-flows:
-  - {name: own, flow: org.cordalab.flows.Empty, counterparty: PartyC, states: {com.example.S: {counterparty: 2}}}
-  - {name: usual, flow: org.cordalab.flows.Empty, states: {com.example.S: {node: 1, counterparty: 1}}}
-"""
-    subject = subject_of(workload_of(tmp_path, text))
-    assert [part.counterparty for part in subject.parts] == ["PartyC", "PartyB"]
-    assert subject.parts[0].changes == {"com.example.S": {"PartyC": 2}}
-    expected = subject.vault_expected({"PartyA": {"own": 10, "usual": 3}})
-    assert expected == {
-        ("com.example.S", "PartyC"): 20,
-        ("com.example.S", "PartyA"): 3,
-        ("com.example.S", "PartyB"): 3,
-    }
-
-
-def test_states_at_a_node_that_is_not_there_are_named(tmp_path: Path) -> None:
-    text = "description: x\nnode: PartyA\nflow: org.cordalab.flows.Empty\nstates: {com.example.S: {PartyE: 1}}\n"
-    (problem,) = lab_problems(workload_of(tmp_path, text), KnownBridge())
-    assert "own.yaml:4: states" in problem.finding
-    assert "unknown party 'PartyE'" in problem.text
 
 
 def test_checks_all_files_of_a_folder_at_once(tmp_path: Path) -> None:
