@@ -179,8 +179,7 @@ def test_a_changed_number_of_users_is_noted_with_the_time_since_when_it_holds(
     locust.post("/stop")
 
     (run_id,) = wait_until(locust.ended, "the load has ended")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["users"], end["users_changed"]) == (5, True)
     assert changed_at < end["spawned_at"] < end["stop_at"]
 
@@ -193,8 +192,7 @@ def test_users_that_are_still_starting_at_the_end_are_noted(locust: Locust, brid
     locust.post("/stop")
 
     (run_id,) = wait_until(locust.ended, "the load has ended")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["spawned_at"], end["users_changed"]) == (None, True)
 
 
@@ -238,8 +236,7 @@ def test_a_load_that_is_larger_than_the_limit_is_stopped_and_says_why(locust: Lo
     assert locust.post("/swarm", **{**FORM, "pacing": "0"}, user_count=20)["success"]
 
     (run_id,) = wait_until(locust.ended, "the load is stopped")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert end["exit_reason"] == "failed"
     assert len(locust.rows(run_id)) == end["requests"]
     assert "its rows have reached the limit" in locust.get("/logs")

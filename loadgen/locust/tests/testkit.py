@@ -256,6 +256,11 @@ class Locust:
         self.start_headless(*arguments, limit=limit, **settings)
         return self.finish()
 
+    def run(self, *arguments: str, **settings: object) -> None:
+        """Run a load that ends well."""
+        status, output = self.run_headless(*arguments, **settings)
+        assert status == 0, output
+
     def plan(self, load: Load, seconds: float | None = None, **more: Any) -> Path:
         """Write the plan of a load as the command line does, and return its path."""
         settings = GeneratorSettings.from_environment(self.environment)
@@ -304,6 +309,12 @@ class Locust:
     def end(self, run_id: str = "test") -> dict[str, Any] | None:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
+
+    def whole_end(self, run_id: str = "test") -> dict[str, Any]:
+        """The end file of a run that has ended."""
+        end = self.end(run_id)
+        assert end is not None
+        return end
 
     def plan_of(self, run_id: str) -> Plan:
         """What a load of the web UI was to be."""
