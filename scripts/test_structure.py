@@ -21,7 +21,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     "arguments of flows and names of templates, which may be any JSON": (
         "loadgen/locust/lab_load/process_run.py",
         "loadgen/locust/lab_workload/overrides.py",
-        "loadgen/locust/lab_workload/parameters.py",
+        "loadgen/locust/lab_workload/schema.py",
         "loadgen/locust/lab_workload/templates.py",
         "loadgen/locust/lab_workload/values.py",
         "loadgen/locust/lab_workload/workload.py",

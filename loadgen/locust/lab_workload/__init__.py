@@ -3,7 +3,7 @@
 A new workload is a file in ``configs/workloads/``; it needs no code here. The modules, in the order of processing:
 
 - ``load``, ``faults``, ``durations``: what is asked of the generator, as the one model ``Load``.
-- ``yaml_source``, ``schema``, ``parameters``, ``workload``: read a workload file with the line of every field, and
+- ``yaml_source``, ``schema``, ``workload``: read a workload file with the line of every field, and
   check it. To add a field, begin in ``schema``. ``overrides``: values that ``--set`` replaces in it.
 - ``templates``, ``values``, ``prepared``: what ``{{ … }}`` may contain, and the values that it uses. To add a name,
   begin in ``templates`` and ``values``.

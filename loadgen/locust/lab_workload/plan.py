@@ -6,7 +6,7 @@ UI, the generator makes it itself. Workers get the same from their master.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +18,7 @@ from lab_workload.network import Network, Roles, bind, subject_of
 from lab_workload.prepared import ALONE, Prepared, Results, Share
 from lab_workload.problems import LoadError, Location, Problem, SetupError
 from lab_workload.schema import SetupStep, Workload
-from lab_workload.starts import check_starts, part_starts
+from lab_workload.starts import check_starts, flow_starts
 from lab_workload.subject import Subject
 from lab_workload.values import Draws, Values
 from lab_workload.workload import read_workload
@@ -138,8 +138,7 @@ class Plan(BaseModel):
 
     def check_templates(self) -> None:
         """Render the arguments of every part once, if the items that they use are prepared. Raises ``LoadError``."""
-        for roles in self.starters:
-            part_starts(self.workload, roles, partial(self.values, roles))
+        flow_starts(self.workload, self.starters, self.values)
 
     def check_prepared(self) -> None:
         """Check that enough items are prepared. Raises ``SetupError`` if they cannot last."""

@@ -1,12 +1,14 @@
 """A workload: the fields of its file as pydantic models, which the whole lab uses. ``workload`` reads the file.
 
-The models check everything that the file itself shows, and compile its templates. Two fields have a short form in the
-file, which the reader replaces: ``node`` for a list of one node, and the fields of a flow at the top for a list of one
-flow.
+The models check everything that the file itself shows, compile its templates, and evaluate what depends on its
+parameters, so that one file describes a family of workloads: a settlement between two, four or ten parties.
+
+Two fields have a short form in the file, which the reader replaces: ``node`` for a list of one node, and the fields of
+a flow at the top for a list of one flow.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -28,8 +30,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from lab_workload.load import PARTIES_MAX, RATE_MAX
 from lab_workload.names import canonical, did_you_mean
-from lab_workload.problems import Location, Problem
-from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError
+from lab_workload.problems import Location, Problem, TemplateError
+from lab_workload.templates import LOAD_NAMES, SETUP_NAMES, Arguments, TemplatesError, expression, is_template
 from lab_workload.yaml_source import Source
 
 WEIGHT_MAX = 1_000_000
@@ -84,10 +86,10 @@ class Reading:
 
     node_names: Collection[str]
     """The nodes that the file may name; none if it may name any."""
-    constants: Mapping[str, Any]
-    """The values of its parameters and groups."""
-    groups: Mapping[str, Sequence[str]]
     has_counterparty: bool
+    constants: dict[str, Any] = field(default_factory=dict)
+    """The values of its parameters and groups: constants of a run, which templates use by name."""
+    groups: dict[str, list[str]] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
     """Names of the steps of the set-up so far, the present one last."""
 
@@ -109,12 +111,7 @@ class Reading:
 
 def refuse(problems: Iterable[Problem]) -> None:
     """Raise the problems of a part of the file, each with its place in it, as pydantic's ValidationError."""
-    errors = [
-        InitErrorDetails(
-            type=PydanticCustomError("conflict", "{text}", {"text": problem.text}), loc=problem.location, input=None
-        )
-        for problem in problems
-    ]
+    errors = [InitErrorDetails(type=_conflict(problem.text), loc=problem.location, input=None) for problem in problems]
     if errors:
         raise ValidationError.from_exception_data("workload", errors)
 
@@ -122,6 +119,76 @@ def refuse(problems: Iterable[Problem]) -> None:
 def _reading(info: ValidationInfo) -> Reading:
     assert isinstance(info.context, Reading)
     return info.context
+
+
+def _evaluated(value: Any, info: ValidationInfo) -> Any:
+    """Evaluate an expression over the parameters and, in a flow, its arguments that are no templates."""
+    if not is_expression(value):
+        return value
+    args = {name: given for name, given in info.data.get("args", {}).items() if not is_template(given)}
+    try:
+        return expression(value, {**_reading(info).constants, "args": args})
+    except TemplateError as error:
+        raise _conflict(f"template: {error}") from error
+
+
+def _conflict(text: str) -> PydanticCustomError:
+    return PydanticCustomError("conflict", "{text}", {"text": text})
+
+
+def _begin_parameters(parameters: Any, info: ValidationInfo) -> Any:
+    """Note the values of parameters, of an invalid one the first choice, so that no template has unknown names."""
+    for name, given in parameters.items() if isinstance(parameters, dict) else ():
+        if isinstance(given, dict) and "default" in given:
+            value, choices = given["default"], given.get("choices")
+            if isinstance(choices, list) and choices and value not in choices:
+                value = choices[0]
+            _reading(info).constants[name] = value
+    return parameters
+
+
+def _check_parameters(parameters: dict[str, "ParameterFields"], info: ValidationInfo) -> dict[str, "ParameterFields"]:
+    problems = [problem for name in parameters for problem in _reserved(name)]
+    for name, parameter in parameters.items():
+        if parameter.choices and parameter.default not in parameter.choices:
+            *others, last = map(str, parameter.choices)
+            known = f"{', '.join(others)} or {last}" if others else last
+            problems.append(Problem(f"must be {known}, but is {parameter.default!r}", (name,)))
+    refuse(problems)
+    return parameters
+
+
+def _groups(groups: Any, info: ValidationInfo) -> Any:
+    """Evaluate the members of each group, and note them. Of an invalid group, there are none."""
+    reading = _reading(info)
+    problems: list[Problem] = []
+    for name, given in groups.items() if isinstance(groups, dict) else ():
+        problems += _reserved(name)
+        if name in reading.constants:
+            problems.append(Problem(f"{name!r} is also a parameter; use a different name", (name,)))
+        members: Any = []
+        try:
+            members = expression(given, reading.constants) if isinstance(given, str) else given
+            if not isinstance(members, list) or not members or not all(isinstance(one, str) for one in members):
+                problems.append(Problem(f"must be a list of parties, but is {members!r}", (name,)))
+                members = []
+        except TemplateError as error:
+            problems.append(Problem(f"template: {error}", (name,)))
+        reading.constants[name] = reading.groups[name] = members
+    refuse(problems)
+    return reading.groups if isinstance(groups, dict) else groups
+
+
+def _reserved(name: str) -> Iterator[Problem]:
+    if name in {*LOAD_NAMES, *SETUP_NAMES, "args"}:
+        yield Problem(f"{name!r} has a meaning of its own in templates; use a different name", (name,))
+
+
+def _required(requires: "Requires", info: ValidationInfo) -> "Requires":
+    # A network that is too small is one problem, and not one for each name that is missing in it.
+    if requires.parties is not None and requires.parties > len(_reading(info).node_names):
+        _reading(info).node_names = ()
+    return requires
 
 
 def _node(name: str, info: ValidationInfo) -> str:
@@ -174,8 +241,8 @@ StepName = Annotated[str, StringConstraints(pattern=_STEP_NAME)]
 PartName = Annotated[str, StringConstraints(pattern=_PART_NAME)]
 Number = Annotated[int | str, PlainValidator(_number)]
 """A whole number from 0, or one expression that evaluates to it, such as ``"{{ needed }}"``."""
-Whole = Annotated[int, Field(ge=0)]
-"""A whole number from 0. The expression that a file may have in its place is evaluated before."""
+Evaluated = BeforeValidator(_evaluated)
+"""Of a field that may be one expression over the parameters."""
 Items = Annotated[list[Any] | str, PlainValidator(_items)]
 NodeName = Annotated[Text, AfterValidator(_node)]
 
@@ -200,9 +267,9 @@ class Expect(Fields):
 class Requires(Fields):
     """What a workload requires of the network."""
 
-    parties: Annotated[int, Field(ge=1, le=PARTIES_MAX)] | None = None
+    parties: Annotated[int, Field(ge=1, le=PARTIES_MAX), Evaluated] | None = None
     """Minimum number of parties, without the notary."""
-    platform: Annotated[int, Field(ge=1)] | None = None
+    platform: Annotated[int, Field(ge=1), Evaluated] | None = None
     """Minimum platform version of the node."""
     cordapp: Text | None = None
     """The value of ``lab up --cordapp`` with which nodes have the flows."""
@@ -230,11 +297,11 @@ class Part(Fields):
     args: Annotated[Arguments, PlainValidator(_part_args)] = Field(default_factory=Arguments)
     """The arguments as in the file. Strings are templates, which are compiled."""
     unit: Unit = "flow"
-    states_per_flow: Whole | None = None
+    states_per_flow: Annotated[int, Field(ge=0), Evaluated] | None = None
     """States that each success creates, for throughput in states per second; None if the file does not say."""
     state: JavaName | None = None
     """Short form of ``states``: one more state of this class at the node and at the counterparty."""
-    states: dict[JavaName, dict[Text, int]] = Field(default_factory=dict)
+    states: dict[JavaName, dict[Text, Annotated[int, Evaluated]]] = Field(default_factory=dict)
     """How each success changes the number of unconsumed states: class → party, group or one of NODE_WORDS → change."""
     expect: Expect | None = None
 
@@ -361,21 +428,23 @@ class Workload(Fields):
 
     description: Text
     """One sentence, shown to the user."""
+    parameters: Annotated[
+        dict[StepName, ParameterFields], BeforeValidator(_begin_parameters), AfterValidator(_check_parameters)
+    ] = Field(default_factory=dict)
+    groups: Annotated[dict[StepName, list[Text]], BeforeValidator(_groups)] = Field(default_factory=dict)
+    """Names of parties by the name of their group, or an expression in their place."""
+    requires: Annotated[Requires, AfterValidator(_required)] = Field(default_factory=Requires)
     nodes: Annotated[list[NodeName], Field(min_length=1, max_length=PARTIES_MAX)]
     """Names of the nodes that start the flows in turn, unless the run chooses others. Most workloads have one."""
     counterparty: NodeName | None = None
     """Name of the other party, unless a part or the run chooses another; None if the flows have none."""
-    parameters: dict[StepName, ParameterFields] = Field(default_factory=dict)
-    groups: dict[StepName, list[Text]] = Field(default_factory=dict)
-    """Names of parties by the name of their group. Expressions are evaluated before the file is checked."""
-    requires: Requires = Field(default_factory=Requires)
     setup: Annotated[list[SetupStep], Field(max_length=STEPS_MAX), AfterValidator(_once)] = Field(default_factory=list)
     """The steps before the load, in order."""
     prepared: Annotated[dict[StepName, Annotated[int, Field(ge=1)]], AfterValidator(_steps)] = Field(
         default_factory=dict
     )
     """Maximum number of items of a step that one request takes, where that cannot be counted in the templates."""
-    rate_max: Annotated[float, Field(gt=0, le=RATE_MAX)] | None = None
+    rate_max: Annotated[float, Field(gt=0, le=RATE_MAX), Evaluated] | None = None
     """In closed load, the requests per second for which items are prepared; None if the file does not say."""
     flows: Annotated[list[Part], Field(min_length=1, max_length=PARTS_MAX), AfterValidator(_once)]
     """The kinds of requests."""

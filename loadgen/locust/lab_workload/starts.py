@@ -1,8 +1,7 @@
 """Renders one start of each flow of a workload, so that the arguments can be checked before a run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from lab_workload.network import Network, Roles
@@ -38,25 +37,24 @@ def check_starts(workload: Workload, starters: Sequence[Roles], network: Network
         raise WorkloadError(in_file_order(problems))
 
 
-def flow_starts(workload: Workload, starters: Sequence[Roles]) -> list[FlowStart]:
-    """Return one start of every step of the set-up and of every part, as in a run with one user and one request.
+def flow_starts(
+    workload: Workload, starters: Sequence[Roles], values: Callable[[Roles], Values] | None = None
+) -> list[FlowStart]:
+    """Return one start of every step of the set-up and of every part, for each node that starts the flows.
 
-    If several nodes start the flows, each has its own. Steps and parts that use results of the set-up are left out,
-    because these are not known in advance. Raises ``WorkloadError`` with every template whose value cannot be sent.
+    ``values`` returns those of its first request; without, they are those of a run with one user and one request. What
+    uses results of the set-up is left out as long as there are none. Raises ``WorkloadError`` with every template whose
+    value cannot be sent.
     """
-    made: list[FlowStart | Problem] = []
-    for roles in starters:
-        values = partial(sample_values, roles)
-        made += [*_setup_starts(workload, roles, values), *_part_starts(workload, roles, values)]
-    return _all(made)
-
-
-def part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> list[FlowStart]:
-    """Return one start of every part whose arguments can be rendered from ``values()``, which is called for each.
-
-    Raises ``WorkloadError`` with every template whose value cannot be sent.
-    """
-    return _all(_part_starts(workload, roles, values))
+    used = values or sample_values
+    made = [
+        one
+        for roles in starters
+        for one in (*_setup_starts(workload, roles, used), *_part_starts(workload, roles, used))
+    ]
+    if problems := dict.fromkeys(one for one in made if isinstance(one, Problem)):
+        raise WorkloadError(list(problems))
+    return [one for one in made if isinstance(one, FlowStart)]
 
 
 def sample_values(roles: Roles) -> Values:
@@ -73,9 +71,9 @@ def sample_values(roles: Roles) -> Values:
     )
 
 
-def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
+def _part_starts(workload: Workload, roles: Roles, values: Callable[[Roles], Values]) -> Iterator[FlowStart | Problem]:
     for part in workload.flows:
-        drawn_from = values()
+        drawn_from = values(roles)
         if part.args.needs_setup and not drawn_from.are_prepared:
             continue
         counterparty = roles.counterparty_of(part)
@@ -89,12 +87,12 @@ def _part_starts(workload: Workload, roles: Roles, values: Callable[[], Values])
             yield FlowStart(roles.node.name, part.flow, args, part.location)
 
 
-def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]) -> Iterator[FlowStart | Problem]:
+def _setup_starts(workload: Workload, roles: Roles, values: Callable[[Roles], Values]) -> Iterator[FlowStart | Problem]:
     """Yield one start of every step. For a step with ``each``, only the first item is used."""
     for step in workload.setup:
         if step.flow is None or any(arguments.needs_setup for arguments in step.all_arguments):
             continue
-        drawn_from = values()
+        drawn_from = values(roles)
         field = "each"
         try:
             items = step.items.render(drawn_from)["each"] if step.each is not None else [None]
@@ -107,11 +105,3 @@ def _setup_starts(workload: Workload, roles: Roles, values: Callable[[], Values]
             yield workload.source.problem((*step.location, field), f"template: {error}")
         else:
             yield FlowStart(roles.node_of(step, items[0]), step.flow, args, step.location)
-
-
-def _all(made: Iterable[FlowStart | Problem]) -> list[FlowStart]:
-    starts = list(made)
-    problems = list(dict.fromkeys(one for one in starts if isinstance(one, Problem)))
-    if problems:
-        raise WorkloadError(problems)
-    return [one for one in starts if isinstance(one, FlowStart)]

@@ -11,7 +11,7 @@ have no access to random values that do not follow from the seed.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, meta, nodes
 from jinja2.exceptions import TemplateError as JinjaError
@@ -19,6 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, TemplateError
+from lab_workload.values import Values
 
 COMMON_NAMES = (
     *("counter", "pick", "random_int"),
@@ -41,12 +42,6 @@ class TemplatesError(Exception):
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
-
-
-class HasNames(Protocol):
-    """An object with the values for templates."""
-
-    names: dict[str, Any]
 
 
 class Arguments(dict[str, Any]):
@@ -86,7 +81,7 @@ class Arguments(dict[str, Any]):
         """Whether the arguments can be rendered only after the set-up."""
         return not PREPARED_NAMES.isdisjoint(self.used_names)
 
-    def render(self, values: HasNames) -> dict[str, Any]:
+    def render(self, values: Values) -> dict[str, Any]:
         try:
             return self._renderer({**values.names, **self._constants})  # type: ignore[no-any-return]
         except TemplateError:
@@ -94,7 +89,7 @@ class Arguments(dict[str, Any]):
         except Exception as error:  # an expression in a workload file may raise any exception
             raise TemplateError(f"{type(error).__name__}: {_message(error)}") from error
 
-    def render_json(self, values: HasNames) -> dict[str, Any]:
+    def render_json(self, values: Values) -> dict[str, Any]:
         """Render the next request's arguments, and check that JSON can represent them. Raises ``TemplateError``."""
         rendered = self.render(values)
         try:

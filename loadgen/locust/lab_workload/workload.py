@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from lab_workload import overrides as settings
-from lab_workload import parameters
 from lab_workload.field_problems import field_problem, known_fields
 from lab_workload.names import did_you_mean
 from lab_workload.problems import Location, Problem, WorkloadError, in_file_order
@@ -54,9 +53,7 @@ def read_workload(
     if "node" in data and "nodes" in data:
         problems.append(source.problem(("nodes",), "names the nodes in place of node; use only one of them"))
     data, source = _in_long_form(data, source)
-    constants, found = parameters.evaluate(data, source)
-    problems += found
-    reading = Reading(_known_nodes(data, node_names), constants, _groups(data), data.get("counterparty") is not None)
+    reading = Reading(node_names, data.get("counterparty") is not None)
     try:
         workload = Workload.model_validate(data, context=reading)
     except ValidationError as error:
@@ -80,18 +77,6 @@ def _in_long_form(data: dict[str, Any], source: Source) -> tuple[dict[str, Any],
         short_forms["flows", 0] = ()
         whole["flows"] = [{name: whole.pop(name) for name in ONE_FLOW if name in whole}]
     return whole, Source(source.path, source.lines, short_forms)
-
-
-def _known_nodes(data: Mapping[str, Any], node_names: Collection[str]) -> Collection[str]:
-    """Return the names that the file may use; none if it may use any, because ``requires`` says what is missing."""
-    requires = data.get("requires")
-    parties = requires.get("parties") if isinstance(requires, dict) else None
-    return () if isinstance(parties, int) and parties > len(node_names) else node_names
-
-
-def _groups(data: Mapping[str, Any]) -> Mapping[str, list[str]]:
-    groups = data.get("groups")
-    return groups if isinstance(groups, dict) else {}
 
 
 def _schema_problem(detail: Any, source: Source) -> Problem:

@@ -39,11 +39,8 @@ def test_each_burst_starts_evenly_spread_after_the_last_has_ended_and_a_rest(
     bridge.reply = slow(0.3)
     burst = ("--arrivals", "burst", "--users", "10", "--within", "0.5", "--bursts", "3", "--rest", "0.4")
 
-    status, output = locust.run_headless(*burst, *LIMIT)
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    locust.run(*burst, *LIMIT)
+    rows, end = locust.rows(), locust.whole_end()
     assert (end["model"], end["rate"], end["users"]) == ("burst", None, 10)
     assert (end["exit_reason"], end["offered"], end["dropped"], len(rows)) == ("completed", 30, 0, 30)
     bursts = in_bursts(rows, 10)
@@ -62,11 +59,8 @@ def test_requests_that_find_the_pool_full_wait_and_none_is_dropped(locust: Locus
     bridge.reply = slow(0.2)
     burst = ("--arrivals", "burst", "--requests", "12", "--users", "3", "--within", "0.1", "--bursts", "2")
 
-    status, output = locust.run_headless(*burst, "--rest", "0", *LIMIT)
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    locust.run(*burst, "--rest", "0", *LIMIT)
+    rows, end = locust.rows(), locust.whole_end()
     assert (len(rows), end["dropped"], end["pool_free_min"]) == (24, 0, 0)
     assert most_in_flight(rows) == 3
     for burst_rows in in_bursts(rows, 12):
@@ -81,22 +75,16 @@ def test_failed_requests_belong_to_their_burst_and_the_next_one_comes(locust: Lo
     bridge.reply = lambda start: problem(429, "too-many-outstanding-flows", "2 are outstanding", Retry_After="30")
     burst = ("--arrivals", "burst", "--users", "4", "--within", "0.2", "--bursts", "3", "--rest", "0.1")
 
-    status, output = locust.run_headless(*burst, *LIMIT)
-
-    assert status == 0, output
-    end = locust.end()
-    assert end is not None
+    locust.run(*burst, *LIMIT)
+    end = locust.whole_end()
     assert (end["exit_reason"], end["outcomes"]["failed"]) == ("completed", 12)
 
 
 def test_a_closed_load_ends_after_a_number_of_flows(locust: Locust, bridge: StubBridge) -> None:
     bridge.reply = slow(0.05)
 
-    status, output = locust.run_headless("--flows", "10", "--flows-after", "3", *LIMIT)
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    locust.run("--flows", "10", "--flows-after", "3", *LIMIT)
+    rows, end = locust.rows(), locust.whole_end()
     assert (end["model"], end["exit_reason"], end["requests"], len(rows)) == ("closed", "completed", 13, 13)
     assert sorted(row["request_id"] for row in rows) == list(range(1, 14))
     assert most_in_flight(rows) == 3
@@ -106,11 +94,8 @@ def test_a_closed_load_ends_after_a_number_of_flows(locust: Locust, bridge: Stub
 def test_a_closed_load_that_does_not_reach_its_number_says_so(locust: Locust, bridge: StubBridge) -> None:
     bridge.reply = slow(0.2)
 
-    status, output = locust.run_headless("--flows", "1000", "--run-time", "1s", "--stop-timeout", "10")
-
-    assert status == 0, output
-    end = locust.end()
-    assert end is not None
+    locust.run("--flows", "1000", "--run-time", "1s", "--stop-timeout", "10")
+    end = locust.whole_end()
     assert end["exit_reason"] == "out_of_time"
     assert end["requests"] == end["outcomes"]["ok"] < 1000
 
@@ -128,9 +113,7 @@ def test_the_set_up_prepares_as_many_as_there_are_requests(
 ) -> None:
     locust.workload(PAY)
 
-    status, output = locust.run_headless(*load, *LIMIT)
-
-    assert status == 0, output
+    locust.run(*load, *LIMIT)
     (setup,) = [start for _, start in bridge.starts if start["flow"].endswith("CashPrepare")]
     assert setup["args"]["count"] == prepared
     assert len(set(paid(bridge))) == len(paid(bridge)) == prepared
@@ -154,7 +137,6 @@ def test_the_web_ui_makes_bursts_and_stops_by_itself(locust: Locust, bridge: Stu
 
     assert started["success"], started
     (run_id,) = wait_until(locust.ended, "the run ends")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["model"], end["exit_reason"], end["outcomes"]["ok"]) == ("burst", "completed", 8)
     wait_until(lambda: json.loads(locust.get("/stats/requests"))["state"] == "stopped", "Locust has stopped")

@@ -63,7 +63,6 @@ def test_a_run_that_nothing_looks_after_fails(
     assert status == 1, output
     assert "Run test failed: " in output
     assert message in output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert end["exit_reason"] == "failed"
     assert len(locust.rows()) == sum(end["rows"].values())

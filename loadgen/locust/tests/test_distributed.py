@@ -93,8 +93,7 @@ def test_workers_share_users_requests_and_prepared_items(locust: Locust, bridge:
     status, output = locust.finish(60)
 
     assert status == 0, output + cluster.logs()
-    rows, end = all_rows(locust), locust.end()
-    assert end is not None
+    rows, end = all_rows(locust), locust.whole_end()
     assert locust.files() == ["test.1.ndjson", "test.2.ndjson", "test.end.json"]
     assert len({row["request_id"] for row in rows}) == len({row["client_id"] for row in rows}) == len(rows)
     assert len({row["user_id"] for row in rows}) == 5
@@ -120,8 +119,7 @@ def test_workers_share_the_rate_of_open_load(locust: Locust, cluster: Cluster) -
     status, output = locust.finish(60)
 
     assert status == 0, output + cluster.logs()
-    rows, end = all_rows(locust), locust.end()
-    assert end is not None
+    rows, end = all_rows(locust), locust.whole_end()
     assert (end["model"], end["rate"], end["offered"]) == ("constant", 20, len(rows))
     assert 40 < len(rows) < 100
     for index in (1, 2):
@@ -150,8 +148,7 @@ def test_a_worker_whose_template_fails_fails_the_run(locust: Locust, bridge: Stu
     assert status == 1, output
     assert "Run test failed: a worker: " in output
     assert "increase rate_max" in output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert end["exit_reason"] == "failed"
     assert end["requests"] == len(all_rows(locust))
 
@@ -165,8 +162,7 @@ def test_an_interrupted_master_ends_its_workers_in_order(locust: Locust, bridge:
     status, output = locust.finish(60)
 
     assert status == 130, output + cluster.logs()
-    rows, end = all_rows(locust), locust.end()
-    assert end is not None
+    rows, end = all_rows(locust), locust.whole_end()
     assert (end["exit_reason"], end["requests"]) == ("interrupted", len(rows))
     assert sorted(row["client_id"] for row in rows) == sorted(start["clientId"] for _, start in bridge.starts)
     assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
@@ -186,8 +182,7 @@ def test_a_run_ends_when_every_request_of_every_worker_fails_in_the_same_way(
     status, output = locust.finish(60)
 
     assert status == 0, output + cluster.logs()
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert end["exit_reason"] == ("all_failed" if fails == {1, 2} else "completed")
     assert {row["worker"] for row in all_rows(locust) if row["outcome"] == "failed"} == fails
     assert [worker.wait(20) for worker in cluster.workers] == [0, 0]
@@ -203,8 +198,7 @@ def test_a_master_s_web_ui_runs_its_workers(locust: Locust, bridge: StubBridge, 
     locust.post("/stop")
 
     [run_id] = locust.ended()
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["users"], end["exit_reason"]) == (4, "stopped")
     assert end["requests"] == sum(len(locust.rows(f"{run_id}.{index}")) for index in (1, 2)) == len(bridge.starts)
 
@@ -233,6 +227,5 @@ def test_a_worker_that_joins_in_the_midst_of_a_run_fails_it(locust: Locust, clus
 
     assert status == 1, output
     assert "Run test failed: a worker joined during the run" in output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert (end["exit_reason"], end["requests"]) == ("failed", len(all_rows(locust)))

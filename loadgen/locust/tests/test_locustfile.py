@@ -35,7 +35,7 @@ def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBr
     status, output = locust.run_headless("--run-time", "2s", "--stop-timeout", "10")
 
     assert status == 0, output
-    rows, end = locust.rows(), locust.end()
+    rows, end = locust.rows(), locust.whole_end()
     row = rows[0]
     assert set(row) == ROW_FIELDS
     assert (row["workload"], row["node"], row["flow"]) == ("iou", "PartyA", "org.cordalab.flows.Iou")
@@ -47,7 +47,6 @@ def test_every_request_of_a_headless_run_is_a_row(locust: Locust, bridge: StubBr
     assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge))
     assert sorted(row["request_id"] for row in rows) == list(range(1, len(rows) + 1))
     assert {row["user_id"] for row in rows} == {1, 2, 3}
-    assert end is not None
     assert (end["requests"], end["outcomes"]["ok"], end["users"]) == (len(rows), len(rows), 3)
     assert end["exit_reason"] == "completed"
     assert end["started_at"] <= end["spawned_at"] <= end["stop_at"] <= end["ended_at"]
@@ -86,11 +85,10 @@ def test_a_failed_flow_is_an_error_row_and_the_run_still_ends_well(locust: Locus
     status, output = locust.run_headless("--run-time", "1s", "--stop-timeout", "10")
 
     assert status == 0, output
-    rows, end = locust.rows(), locust.end()
+    rows, end = locust.rows(), locust.whole_end()
     assert len(rows) > 3
     assert {(row["outcome"], row["status"]) for row in rows} == {("failed", 502)}
     assert rows[0]["error"] == f"flow-failed: IllegalArgumentException in {rows[0]['client_id']}"
-    assert end is not None
     assert end["outcomes"]["failed"] == end["requests"] == len(rows)
     # Equal errors are one line of Locust's table, whatever identifiers they carry.
     assert len(re.findall("flow-failed: IllegalArgumentException in …", output)) == 1
@@ -102,8 +100,7 @@ def test_a_run_ends_when_every_request_fails_in_the_same_way(locust: Locust, bri
     status, output = locust.run_headless("--run-time", "600s", "--stop-timeout", "10")
 
     assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    rows, end = locust.rows(), locust.whole_end()
     assert (end["exit_reason"], end["outcomes"]["failed"]) == ("all_failed", len(rows))
     assert len(rows) >= SAME_FAILURE_REQUESTS_MIN
     assert SAME_FAILURE_SECONDS_MIN <= end["stop_at"] - end["started_at"] < 20
@@ -113,9 +110,7 @@ def test_a_run_ends_when_every_request_fails_in_the_same_way(locust: Locust, bri
 def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) -> None:
     bridge.reply = lambda start: problem(429, "too-many-outstanding-flows", "800 are outstanding", Retry_After="1")
 
-    status, output = locust.run_headless("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
-
-    assert status == 0, output
+    locust.run("--users", "1", "--run-time", "3s", "--stop-timeout", "10")
     rows = locust.rows()
     assert len(rows) >= 2
     assert {row["error"] for row in rows} == {"too-many-outstanding-flows: 800 are outstanding"}
@@ -123,9 +118,7 @@ def test_a_user_waits_as_long_as_429_asks(locust: Locust, bridge: StubBridge) ->
 
 
 def test_pacing_keeps_the_starts_of_a_user_apart(locust: Locust) -> None:
-    status, output = locust.run_headless("--pacing", "0.5", "--run-time", "3s", "--stop-timeout", "10")
-
-    assert status == 0, output
+    locust.run("--pacing", "0.5", "--run-time", "3s", "--stop-timeout", "10")
     rows = locust.rows()
     for user_id in (1, 2, 3):
         starts = [row["started_at"] for row in rows if row["user_id"] == user_id]
@@ -143,10 +136,9 @@ def test_an_interrupted_run_waits_for_its_flows(locust: Locust, bridge: StubBrid
     status, output = locust.finish()
 
     assert status == 130, output
-    rows, end = locust.rows(), locust.end()
+    rows, end = locust.rows(), locust.whole_end()
     assert sorted(row["client_id"] for row in rows) == sorted(client_ids(bridge))
     assert {row["outcome"] for row in rows} == {"ok"}
-    assert end is not None
     assert (end["exit_reason"], end["requests"]) == ("interrupted", len(rows))
     assert "Traceback" not in output
 
@@ -206,8 +198,7 @@ def test_a_template_that_fails_along_the_way_fails_the_run(locust: Locust, bridg
     reason = "iou.yaml:5: args: template: ZeroDivisionError: integer division or modulo by zero"
     assert len(re.findall(re.escape(reason), output)) == 1
     assert "Traceback" not in output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert (end["exit_reason"], end["requests"], len(bridge.starts)) == ("failed", 4, 4)
 
 

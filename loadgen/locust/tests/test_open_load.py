@@ -20,11 +20,8 @@ def slow(seconds: float) -> Any:
 @pytest.mark.parametrize("model", ["constant", "poisson"])
 def test_requests_have_intended_times_of_their_schedule(locust: Locust, bridge: StubBridge, model: str) -> None:
     arguments = ("--arrivals", model, "--rate", "20", "--users", "20", "--run-time", "4s")
-    status, output = locust.run_headless(*arguments, "--stop-timeout", "10", late_max=60)
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    locust.run(*arguments, "--stop-timeout", "10", late_max=60)
+    rows, end = locust.rows(), locust.whole_end()
     assert (end["model"], end["rate"], end["users"]) == (model, 20, 20)
     assert end["offered"] == end["requests"] == len(rows) == len(bridge.starts)
     assert end["dropped"] == 0
@@ -46,11 +43,8 @@ def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bri
     bridge.reply = slow(0.4)
     load = ("--arrivals", "constant", "--rate", "50", "--users", "2", "--run-time", "4s")
 
-    status, output = locust.run_headless(*load, "--stop-timeout", "10", late_max=0.3)
-
-    assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    locust.run(*load, "--stop-timeout", "10", late_max=0.3)
+    rows, end = locust.rows(), locust.whole_end()
     assert end["offered"] == len(rows) + end["dropped"]
     assert end["dropped"] > end["offered"] / 2
     drops = locust.drops()
@@ -73,11 +67,8 @@ def test_a_full_pool_makes_arrivals_late_and_then_drops_them(locust: Locust, bri
 def test_a_long_wait_for_the_next_arrival_does_not_keep_a_run_from_its_end(locust: Locust) -> None:
     load = ("--arrivals", "constant", "--rate", "0.01", "--users", "5", "--run-time", "2s")
 
-    status, output = locust.run_headless(*load, "--stop-timeout", "60")
-
-    assert status == 0, output
-    end = locust.end()
-    assert end is not None
+    locust.run(*load, "--stop-timeout", "60")
+    end = locust.whole_end()
     assert (end["requests"], end["offered"], end["dropped"]) == (1, 1, 0)
     assert end["ended_at"] - end["stop_at"] < 10
 
@@ -95,7 +86,6 @@ def test_users_that_are_taken_away_lose_no_arrival(locust: Locust, bridge: StubB
     locust.post("/stop")
 
     [run_id] = locust.ended()
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["users"], end["outcomes"]["ok"]) == (2, end["requests"])
     assert end["offered"] == end["requests"] + end["dropped"] == len(bridge.starts) + end["dropped"]

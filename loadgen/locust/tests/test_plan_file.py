@@ -14,8 +14,7 @@ def test_a_plan_of_the_command_line_says_all_of_a_load(locust: Locust, bridge: S
     status, output = locust.finish()
 
     assert status == 0, output
-    rows, end = locust.rows(), locust.end()
-    assert end is not None
+    rows, end = locust.rows(), locust.whole_end()
     assert (end["users"], end["exit_reason"], end["requests"]) == (5, "completed", len(rows))
     assert {row["node"] for row in rows} == {"PartyC"}
     assert 1.5 < end["stop_at"] - end["started_at"] < 4
@@ -29,7 +28,6 @@ def test_without_recording_the_same_requests_leave_only_the_end_file(locust: Loc
 
     assert status == 0, output
     assert locust.files() == ["test.end.json"]
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert end["requests"] == end["outcomes"]["ok"] == len(client_ids(bridge)) > 0
     assert end["rows"] == {"0": 0}

@@ -50,8 +50,7 @@ def test_what_is_prepared_is_taken_once(locust: Locust, bridge: StubBridge) -> N
     assert path == "/v1/nodes/PartyA/flows"
     assert prepared["args"] == {"count": 1000 * 2 + 3}, "rate_max times the run time, and one for every user"
     assert len(paid(bridge)) == len(set(paid(bridge))) == len(locust.rows()) > 3
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     (step,) = end["setup"]
     assert (step["name"], step["items"]) == ("coins", 2003)
     assert step["seconds"] >= 0
@@ -62,9 +61,7 @@ def test_what_is_prepared_is_taken_once(locust: Locust, bridge: StubBridge) -> N
 def test_every_user_has_its_own_item(locust: Locust, bridge: StubBridge) -> None:
     locust.workload(OWN)
 
-    status, output = locust.run_headless(*ARGUMENTS)
-
-    assert status == 0, output
+    locust.run(*ARGUMENTS)
     by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
     coins: dict[int, set[str]] = {}
     for row in locust.rows():
@@ -77,9 +74,7 @@ def test_every_user_has_its_own_item(locust: Locust, bridge: StubBridge) -> None
 def test_attachments_are_generated_and_uploaded(locust: Locust, bridge: StubBridge) -> None:
     locust.workload(FILES)
 
-    status, output = locust.run_headless(*ARGUMENTS)
-
-    assert status == 0, output
+    locust.run(*ARGUMENTS)
     assert {path.partition("?")[0] for path, _ in bridge.uploads} == {"/v1/nodes/PartyB/attachments"}
     assert sorted(path.partition("?name=")[2] for path, _ in bridge.uploads) == [
         f"test-files-{n}.zip" for n in (1, 2, 3)
@@ -101,8 +96,7 @@ def test_a_run_that_runs_dry_fails_and_names_rate_max(locust: Locust, bridge: St
     assert status == 1
     reason = "iou.yaml:5: args: template: take('coins'): all 9 prepared items are taken: rate_max=2 requests/s"
     assert output.count(reason) == 1, output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert (end["exit_reason"], end["requests"]) == ("failed", 9)
 
 
@@ -188,8 +182,7 @@ def test_a_run_ends_early_when_whoever_watches_it_has_seen_enough(locust: Locust
     status, output = locust.finish()
 
     assert status == 0, output
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert (end["exit_reason"], end["requests"]) == ("enough", len(locust.rows()))
     assert {row["outcome"] for row in locust.rows()} == {"ok"}
 
@@ -208,10 +201,9 @@ def test_an_expected_failure_is_no_error(locust: Locust, bridge: StubBridge) -> 
     status, output = locust.run_headless(*ARGUMENTS)
 
     assert status == 0, output
-    rows, end = locust.rows(), locust.end()
+    rows, end = locust.rows(), locust.whole_end()
     outcomes = {row["request_id"] % 3: row["outcome"] for row in rows}
     assert outcomes == {0: "ok", 1: "expected", 2: "failed"}
-    assert end is not None
     assert end["outcomes"] == {"unknown": 0, **Counter(row["outcome"] for row in rows)}
     assert "something else" in output
     assert "must be below 100" not in output, "Locust's table has no expected failures"
@@ -231,9 +223,7 @@ flows:
     args: {iouValue: 1, otherParty: "{{ counterparty }}"}
 """)
     arguments = ("--users", "5", "--run-time", "4s", "--pacing", "0.05", "--stop-timeout", "10")
-    status, output = locust.run_headless(*arguments)
-
-    assert status == 0, output
+    locust.run(*arguments)
     rows = locust.rows()
     parts = [row["part"] for row in rows]
     assert set(parts) == {"often", "Iou"}

@@ -31,9 +31,7 @@ def node_of(path: str) -> str:
 
 
 def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge: StubBridge) -> None:
-    status, output = locust.run_headless(*ARGUMENTS, "--users", "6", "--pacing", "0.2", nodes=ALL)
-
-    assert status == 0, output
+    locust.run(*ARGUMENTS, "--users", "6", "--pacing", "0.2", nodes=ALL)
     by_user: dict[int, set[str]] = {}
     for row in locust.rows():
         by_user.setdefault(row["user_id"], set()).add(row["node"])
@@ -46,11 +44,7 @@ def test_each_user_of_a_closed_load_has_one_of_the_nodes(locust: Locust, bridge:
 
 
 def test_arrivals_of_open_load_go_to_the_nodes_in_turn(locust: Locust) -> None:
-    status, output = locust.run_headless(
-        *ARGUMENTS, "--arrivals", "constant", "--rate", "30", "--users", "20", nodes=ALL
-    )
-
-    assert status == 0, output
+    locust.run(*ARGUMENTS, "--arrivals", "constant", "--rate", "30", "--users", "20", nodes=ALL)
     rows = sorted(locust.rows(), key=lambda row: row["request_id"])
     assert len(rows) > 20
     assert [row["node"] for row in rows[:7]] == ["PartyA", "PartyB", "PartyC", "PartyA", "PartyB", "PartyC", "PartyA"]
@@ -64,16 +58,13 @@ def test_every_node_takes_what_was_prepared_for_it(
 ) -> None:
     locust.workload(PAY)
     arguments = ("--counterparty", "PartyC", "--run-time", "2s", "--stop-timeout", "10")
-    status, output = locust.run_headless(*arguments, *(arrivals or ("--pacing", "0.2")), nodes="PartyA,PartyB")
-
-    assert status == 0, output
+    locust.run(*arguments, *(arrivals or ("--pacing", "0.2")), nodes="PartyA,PartyB")
     prepared = [node_of(path) for path, start in bridge.starts if start["flow"].endswith("CashPrepare")]
     assert prepared == ["PartyA", "PartyB"]
     counts = [start["args"]["count"] for _, start in bridge.starts if start["flow"].endswith("CashPrepare")]
     # Closed: rate_max is that of a node. Open: half of 20 per second for two seconds, with a margin of a tenth.
     assert counts == ([25, 25] if arrivals else [2003, 2003])
-    end = locust.end()
-    assert end is not None
+    end = locust.whole_end()
     assert [step["name"] for step in end["setup"]] == ["coins for PartyA", "coins for PartyB"]
     assert len(paid(bridge)) == len(set(paid(bridge))) > 3
     coins: dict[str, list[int]] = {"PartyA": [], "PartyB": []}
@@ -108,11 +99,8 @@ def test_every_node_has_enough_for_its_part_of_a_number_of_flows(
     coins_of_a: set[str] = set()
     bridge.reply = reply
     arguments = ("--counterparty", "PartyC", "--run-time", "60s", "--stop-timeout", "10")
-    status, output = locust.run_headless(*load, *arguments, nodes="PartyA,PartyB")
-
-    assert status == 0, output
-    end = locust.end()
-    assert end is not None
+    locust.run(*load, *arguments, nodes="PartyA,PartyB")
+    end = locust.whole_end()
     assert (end["exit_reason"], end["outcomes"]["ok"]) == ("completed", 12 if "--flows" in load else 5)
     counts = [start["args"]["count"] for _, start in bridge.starts if start["flow"].endswith("CashPrepare")]
     assert counts == [prepared, prepared]
@@ -122,9 +110,7 @@ def test_a_workload_may_name_its_nodes_and_every_user_has_its_own_item_there(
     locust: Locust, bridge: StubBridge
 ) -> None:
     locust.workload(OWN)
-    status, output = locust.run_headless("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
-
-    assert status == 0, output
+    locust.run("--run-time", "2s", "--pacing", "0.2", "--stop-timeout", "10")
     by_client = {start["clientId"]: start["args"].get("coin") for _, start in bridge.starts}
     coins: dict[tuple[int, str], set[Any]] = {}
     for row in locust.rows():

@@ -12,7 +12,7 @@ import pytest
 
 from lab_workload.load import Load
 from locust_process import GENERATOR
-from testkit import WORKLOAD, X500_NAMES, Locust, StubBridge, wait_until
+from testkit import WORKLOAD, Locust, StubBridge, wait_until
 
 FORM = {"workload": "iou", "node": "", "counterparty": "", "pacing": "0.1", "spawn_rate": "50"}
 
@@ -35,34 +35,6 @@ def test_the_web_ui_shows_the_lab_s_fields_with_their_choices(locust: Locust) ->
     # A workload file that was just written can be chosen after a reload.
     (locust.workloads / "own.yaml").write_text(WORKLOAD)
     assert '["iou", "own"]' in locust.get("/")
-
-
-def test_the_web_ui_runs_a_workload_from_its_form(locust: Locust, bridge: StubBridge) -> None:
-    locust.start_web()
-
-    started = locust.post("/swarm", user_count=2, spawn_rate=10, workload="iou", node="PartyB", counterparty="PartyC")
-    assert started["success"], started
-    wait_until(lambda: any(map(locust.rows, row_files(locust))), "rows are written")
-    assert 'locust_requests_total{node="PartyB",outcome="ok",workload="iou"}' in locust.get(
-        "/metrics", locust.metrics_port
-    )
-    assert "locust_users 2.0" in locust.get("/metrics", locust.metrics_port)
-    locust.post("/stop")
-    wait_until(lambda: locust.ended(), "the run ends")
-    page = locust.get("/metrics", locust.metrics_port)
-    assert "locust_requests_in_flight 0.0" in page, "every request that was started has ended"
-    assert "locust_schedule_lag_seconds_count 0.0" in page, "nothing is late in closed load"
-    answered = re.search(r'locust_requests_total\{node="PartyB",outcome="ok",workload="iou"\} (\S+)', page)
-    assert answered is not None
-    assert f'locust_request_latency_seconds_count{{node="PartyB",workload="iou"}} {answered[1]}' in page
-
-    [run_id] = locust.ended()
-    assert re.fullmatch(r"web-\d{8}T\d{6}Z", run_id)
-    rows, end = locust.rows(run_id), locust.end(run_id)
-    assert end is not None
-    assert (end["exit_reason"], end["requests"], end["users"]) == ("stopped", len(rows), 2)
-    assert {row["node"] for row in rows} == {"PartyB"}
-    assert bridge.starts[0][1]["args"]["otherParty"] == X500_NAMES["PartyC"]
 
 
 @pytest.mark.parametrize(
@@ -147,6 +119,15 @@ def test_a_load_of_the_form_has_the_files_of_any_load(locust: Locust, bridge: St
     parameters = 'iouValue=5 otherParty="O=PartyC,L=Paris,C=FR"'
     run_id = run(locust, bridge, node="PartyB", counterparty="PartyC", set_parameters=parameters)
 
+    page = locust.get("/metrics", locust.metrics_port)
+    assert "locust_requests_in_flight 0.0" in page, "every request that was started has ended"
+    assert "locust_schedule_lag_seconds_count 0.0" in page, "nothing is late in closed load"
+    answered = re.search(r'locust_requests_total\{node="PartyB",outcome="ok",workload="iou"\} (\S+)', page)
+    assert answered is not None
+    assert f'locust_request_latency_seconds_count{{node="PartyB",workload="iou"}} {answered[1]}' in page
+    rows, end = locust.rows(run_id), locust.whole_end(run_id)
+    assert (end["exit_reason"], end["requests"], end["users"]) == ("stopped", len(rows), 2)
+
     plan = locust.plan_of(run_id)
     assert (plan.identity, plan.workload_text) == (run_id, WORKLOAD)
     assert plan.load == Load(
@@ -179,8 +160,7 @@ def test_a_changed_number_of_users_is_noted_with_the_time_since_when_it_holds(
     locust.post("/stop")
 
     (run_id,) = wait_until(locust.ended, "the load has ended")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["users"], end["users_changed"]) == (5, True)
     assert changed_at < end["spawned_at"] < end["stop_at"]
 
@@ -193,8 +173,7 @@ def test_users_that_are_still_starting_at_the_end_are_noted(locust: Locust, brid
     locust.post("/stop")
 
     (run_id,) = wait_until(locust.ended, "the load has ended")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert (end["spawned_at"], end["users_changed"]) == (None, True)
 
 
@@ -238,8 +217,7 @@ def test_a_load_that_is_larger_than_the_limit_is_stopped_and_says_why(locust: Lo
     assert locust.post("/swarm", **{**FORM, "pacing": "0"}, user_count=20)["success"]
 
     (run_id,) = wait_until(locust.ended, "the load is stopped")
-    end = locust.end(run_id)
-    assert end is not None
+    end = locust.whole_end(run_id)
     assert end["exit_reason"] == "failed"
     assert len(locust.rows(run_id)) == end["requests"]
     assert "its rows have reached the limit" in locust.get("/logs")

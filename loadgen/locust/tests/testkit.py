@@ -114,14 +114,8 @@ class StubBridge:
         self.reply: Callable[[dict[str, Any]], Reply] = success
         self.check: Callable[[dict[str, Any]], Reply] = lambda start: (200, {}, {})
         """Decides what a start gets that is only to be checked."""
-        self.is_ready = True
-        """Whether all its nodes answer."""
         self.tokens: set[str | None] = set()
         """The Authorization headers of all requests that arrived, except those for its health."""
-        self.looks = 0
-        """How often somebody asked whether it is ready."""
-        self.last_failures: dict[str, dict[str, Any]] = {}
-        """The last failure of each node that has one."""
         self.parties: Reply = (
             200,
             {},
@@ -144,13 +138,8 @@ class StubBridge:
         self._server.server_close()
 
     def _node(self, name: str) -> dict[str, Any]:
-        node = {
-            "name": name,
-            "ready": True,
-            "outstandingFlows": self.outstanding.get(name, 0),
-            "platformVersion": PLATFORM_VERSION,
-        }
-        return {**node, **({"lastFailure": self.last_failures[name]} if name in self.last_failures else {})}
+        outstanding = self.outstanding.get(name, 0)
+        return {"name": name, "ready": True, "outstandingFlows": outstanding, "platformVersion": PLATFORM_VERSION}
 
     def _handler(bridge) -> type[BaseHTTPRequestHandler]:  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
@@ -158,10 +147,6 @@ class StubBridge:
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
-                if self.path == "/health/ready":
-                    bridge.looks += 1
-                    self._send((200 if bridge.is_ready else 503, {}, {}))
-                    return
                 bridge.tokens.add(self.headers["Authorization"])
                 if self.path == "/v1/nodes":
                     self._send((200, {}, {"nodes": [bridge._node(name) for name in X500_NAMES]}))
@@ -256,6 +241,11 @@ class Locust:
         self.start_headless(*arguments, limit=limit, **settings)
         return self.finish()
 
+    def run(self, *arguments: str, **settings: object) -> None:
+        """Run a load that ends well."""
+        status, output = self.run_headless(*arguments, **settings)
+        assert status == 0, output
+
     def plan(self, load: Load, seconds: float | None = None, **more: Any) -> Path:
         """Write the plan of a load as the command line does, and return its path."""
         settings = GeneratorSettings.from_environment(self.environment)
@@ -304,6 +294,12 @@ class Locust:
     def end(self, run_id: str = "test") -> dict[str, Any] | None:
         path = self.rows_folder / f"{run_id}.end.json"
         return json.loads(path.read_text()) if path.exists() else None
+
+    def whole_end(self, run_id: str = "test") -> dict[str, Any]:
+        """The end file of a run that has ended."""
+        end = self.end(run_id)
+        assert end is not None
+        return end
 
     def plan_of(self, run_id: str) -> Plan:
         """What a load of the web UI was to be."""
