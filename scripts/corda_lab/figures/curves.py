@@ -12,10 +12,9 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure
+from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure, Row, read_published
 from corda_lab.figures.judge import Judged, interval_of, mean_of
 from corda_lab.figures.points import fits, label_of, number_of, text_of
-from corda_lab.figures.published import Row, read_published
 from corda_lab.report.chart import Axis, Chart, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
 from corda_lab.steps.entry import ParameterValue
@@ -205,7 +204,8 @@ def chart_of(judged: Judged) -> Chart:
     curves, is_by_peak = normalised(judged)
     if "published" not in curves["origin"]:
         y = metric(fields.y)
-        caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
+        count = plural(len(judged.repeats), "repeat")
+        caption = f"Means of {count} with their 95 % intervals." if judged.repeats else "Not measured yet."
         return _chart(judged.name, f"Here: {y.title}", caption, y.unit, x_title, measured(judged))
     at = ", ".join(filter(None, (value_words(name, value) for name, value in fields.anchor.items())))
     caption = (

@@ -75,12 +75,6 @@ def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure
     assert ours["number"][-1] == pytest.approx(70 / (8 * (2 + 1 + 0.5) / 3))
 
 
-def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
-    found, is_by_peak = normalised(judge(figure, [repeat_of(number, lambda _: {"p50": 5.0}) for number in (1, 2, 3)]))
-    assert not is_by_peak
-    assert found["number"][-1] == 70
-
-
 def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, CLAIM, head=HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}"))
     points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (10, 1)]
@@ -176,15 +170,3 @@ def test_published_values_stand_where_the_figure_says(
     found = published_beside(with_published(tmp_path, published, THROUGHPUT)).filter(pl.col("curve") == name)
     assert [float(one) for one in found["x"]] == pytest.approx([float(one) for one in x])
     assert found["y"].to_list() == pytest.approx(y, abs=0.01)
-
-
-def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
-    both = ", x: cores, y: throughput, by: workload, beside: x}"
-    found = published_beside(with_published(tmp_path, f"{{id: R3-F3{both}\n  - {{id: R3-F3b{both}", THROUGHPUT))
-    assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
-
-
-def test_an_axis_with_a_wide_range_is_logarithmic() -> None:
-    assert curves._axis(pl.Series([1.0, 70.0])) == "zero"
-    assert curves._axis(pl.Series([1.0, 200.0])) == "log"
-    assert curves._axis(pl.Series([1.0, None])) == "category"

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.figure import Figure, Places, by_sweep, metrics_of, read_figure
+from corda_lab.figures.figure import FIGURES, Figure, Places, by_sweep, metrics_of, read_figure
 from corda_lab.figures.judge import judge
 from corda_lab.figures.points import plan_of
-from corda_lab.figures.published import FIGURES
 from support.claims import HEAD, SWEEP, figure_of, write_figure
 
 SOUND = "name: grows, says: 1, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [4, null]"

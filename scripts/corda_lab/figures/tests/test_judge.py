@@ -11,9 +11,9 @@ from scipy import stats
 
 from corda_lab.figures import words
 from corda_lab.figures.claims import Region, Verdict, slope
-from corda_lab.figures.judge import ClaimVerdict, agree, decide, interval_of, judge, verdict_of
+from corda_lab.figures.figure import read_published
+from corda_lab.figures.judge import ClaimVerdict, decide, interval_of, judge, verdict_of
 from corda_lab.figures.points import fits
-from corda_lab.figures.published import read_published
 from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, Values, figure_of, repeat_of
@@ -234,45 +234,8 @@ def test_inside_outside_or_neither(low: float, high: float, region: Region, expe
 def test_three_repeats_decide_if_their_interval_does(
     values: list[float], region: Region, expected: tuple[Verdict, int | None]
 ) -> None:
-    found = decide(values, region, on_logs=values != [0.9, 1.0, 1.1])
-    assert (found.verdict, found.further) == expected
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do_not(seed: int) -> None:
-    source = random.Random(seed)
-    region = (0.95, 1.05)
-    # A mean that is inside, and a scatter that is too large for so few.
-    given = [source.gauss(0, 1) for _ in range(source.randint(3, 5))]
-    middle, spread = sum(given) / len(given), stats.tstd(given)
-    values = [1.01 + 0.04 * (value - middle) / spread for value in given]
-    found = decide(values, region, on_logs=False)
-    assert found.further is not None
-    n, mean, deviation = len(values), sum(values) / len(values), stats.tstd(values)
-
-    def verdict(repeats: int) -> Verdict:
-        half = stats.t.ppf(0.975, repeats - 1) * deviation / math.sqrt(repeats)
-        return verdict_of(mean - half, mean + half, region)
-
-    assert found.further >= 1
-    assert verdict(n + found.further) != "cannot tell"
-    assert all(verdict(repeats) == "cannot tell" for repeats in range(n, n + found.further))
-
-
-@pytest.mark.parametrize(
-    ("as_asked", "expected", "further"),
-    [
-        ([True] * 3, "held", 0),
-        ([False] * 3, "did not hold", 0),
-        ([True, True, False], "cannot tell", None),
-        ([True, True], "cannot tell", 1),
-        ([], "cannot tell", 3),
-    ],
-)
-def test_an_outcome_is_decided_by_repeats_that_agree(
-    as_asked: list[bool], expected: Verdict, further: int | None
-) -> None:
-    assert agree(as_asked) == (expected, None, further)
+    verdict, _, further = decide(values, region, on_logs=values != [0.9, 1.0, 1.1])
+    assert (verdict, further) == expected
 
 
 # The published values.
@@ -367,17 +330,17 @@ def test_the_worked_example_that_held() -> None:
     line = [(users, 0.5 + 0.15 * users) for users in (10, 20, 40, 80)]
     assert [seconds for _, seconds in line] == [2.0, 3.5, 6.5, 12.5]
     assert round(slope(line), 2) == 0.88
-    found = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
-    assert found.interval is not None
-    ends = found.interval.estimate, found.interval.low, found.interval.high
-    assert (found.verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
+    verdict, interval, _ = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
+    assert interval is not None
+    ends = interval.estimate, interval.low, interval.high
+    assert (verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
 
 
 def test_the_worked_example_that_cannot_be_told() -> None:
-    found = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
-    assert found.interval is not None
-    assert (round(found.interval.low, 3), round(found.interval.high, 3)) == (0.940, 1.092)
-    assert (found.verdict, found.further) == ("cannot tell", 3)
+    verdict, interval, further = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
+    assert interval is not None
+    assert (round(interval.low, 3), round(interval.high, 3)) == (0.940, 1.092)
+    assert (verdict, further) == ("cannot tell", 3)
     low, high = (math.exp(0.01294 + sign * 2.571 * 0.0303 / math.sqrt(6)) for sign in (-1, 1))
     assert (round(low, 3), round(high, 3)) == (0.981, 1.046)
 
