@@ -84,7 +84,7 @@ def measure_and_tell(
     """Measure the repeats of a request, and judge the figures of its sweep from all that are stored in this form."""
     run = measure(request, together, settings, places)
     after = kept(together[0], repeats.read(places.repeats)).of(options.form)
-    say(f"Judged from {plural(len(after), 'repeat')}, {days(after)}, on {repeats.machines(after)}")
+    say(f"Judged from {plural(len(after), 'repeat')}, {days(after)}")
     tell(together, after, run)
 
 
@@ -231,8 +231,4 @@ def minutes(seconds: float) -> str:
 def is_testable(figure: Figure, settings: Settings) -> bool:
     """Return whether any claim of a figure can be tested on this machine, with the nodes of these settings."""
     site = Site(machine.cores() or 1, is_enterprise_image(settings.recorded_image))
-    return any(
-        not lacks(claim.needs, figure, site)
-        for claim in figure.fields.claims
-        if claim.kind != "untested" and not claim.only_published
-    )
+    return any(not lacks(claim.needs, figure, site) for claim in figure.fields.claims if claim.kind != "untested")

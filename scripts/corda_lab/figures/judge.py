@@ -124,6 +124,12 @@ class Judged:
     def name(self) -> str:
         return self.figure.name
 
+    @property
+    def not_counted(self) -> list[str]:
+        """The stored repeats that do not count, those of the same runs too, and why."""
+        spoilt = {(repeat.run, number): why for repeat in self.repeats for number, why in repeat.spoilt.items()}
+        return [*self.outdated, *(f"repeat {number} of {run}: {why}" for (run, number), why in spoilt.items())]
+
 
 def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = ()) -> Judged:
     """Judge every claim of a figure from repeats of one form of its sweep, in the order of the file.
@@ -151,8 +157,6 @@ def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = (
 
 def _judge(claim: Claim, figure: Figure, repeats: Sequence[Repeat], plan: Plan) -> ClaimVerdict:
     able = [repeat for repeat in repeats if not lacks(claim.needs, figure, repeat.site)]
-    if claim.only_published:
-        return ClaimVerdict(claim, "not testable here", "only the published values can decide it")
     if claim.needs is not None and not able:
         lacking = lacks(claim.needs, figure, repeats[-1].site if repeats else None)
         return ClaimVerdict(claim, "not testable here", f"needs {listed(lacking)}")
@@ -319,9 +323,7 @@ def lacks(needs: Needs | None, figure: Figure, site: Site | None) -> list[str]:
     users = int(figure.sweep.fields.load.given("users") or 0)
     if needs.users is not None and (site is None or users < needs.users):
         lacking.append(f"{plural(needs.users, 'user')} in configs/sweeps/{figure.fields.sweep}.yaml")
-    if needs.software:
-        lacking.append(f"{needs.software}, which is not part of the lab")
-    return lacking
+    return [*lacking, needs.other] if needs.other else lacking
 
 
 def measure_command(name: str, form: Form | None = None, add: int | None = None) -> str:
