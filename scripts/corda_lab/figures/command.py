@@ -68,7 +68,10 @@ def one(name: str, options: Options, settings: Settings, places: Places = HERE) 
     if not is_testable(figure, settings):
         for verdict in judge(figure, []).verdicts:
             ui.note(f"{verdict.claim.name}: {verdict.why}")
-        say("Nothing was measured: no claim of this figure can be tested here.")
+        say(
+            "Nothing was measured: no claim of this figure can be tested here. "
+            "docs/reproduction.md, Not testable here, has the command for an image of Corda Enterprise."
+        )
         return
     before = kept(figure, repeats.read(places.repeats))
     for line in before.outdated:
