@@ -256,7 +256,7 @@ class Claim(Fields):
             if point is base or x < least:
                 continue
             y = point.value(name) - taken_off
-            if x <= 0 or math.isinf(x) or y <= 0:
+            if not 0 < x < math.inf or y <= 0:
                 raise NoValue(f"{self.over} {x:g} with {name} {y:g} has no logarithm at {point.label}; set from")
             if x in line:
                 raise NoValue(f"several points have the same {self.over}; name one of them in where")

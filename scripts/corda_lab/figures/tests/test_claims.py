@@ -146,6 +146,7 @@ NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
         ("64 / 4 / 2", 8),
         ("-n + 1", -2),
         ("1.5*n", 4.5),
+        ("1e3 * n", 3000),
     ],
 )
 def test_the_value_of_an_expression_is_that_of_arithmetic(text: str, value: float) -> None:
