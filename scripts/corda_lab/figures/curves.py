@@ -5,6 +5,7 @@ Curves are a frame with a row for each point: the ``curve``, its ``origin`` (pub
 has none), and ``peak``, the highest throughput of the curve in flows/s.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -96,14 +97,14 @@ def measured(judged: Judged, *, is_divided: bool = False) -> pl.DataFrame:
     if is_divided:
         table = table.with_columns(y=pl.col("y") / _divisor(judged.figure.fields.chart))
     values = dict(table.filter(pl.col("y").is_finite()).group_by("label", maintain_order=True).agg("y").iter_rows())
-    peaks = table.group_by("curve", "repeat").agg(pl.max("peak")).group_by("curve").agg(pl.mean("peak"))
-    peak_of = dict(peaks.iter_rows())
+    peaks = table.group_by("curve", "repeat").agg(pl.max("peak")).drop_nulls().group_by("curve").agg("peak")
+    peak_of = {curve: statistics.fmean(known) for curve, known in peaks.iter_rows()}
     rows = []
     for label in [label for label in places if label in values]:
         interval, place = interval_of(values[label]), places[label]
         ends = {} if interval is None else {"low": interval.low, "high": interval.high}
         y = mean_of(values[label])
-        n, peak = len(values[label]), peak_of[place["curve"]]
+        n, peak = len(values[label]), peak_of.get(place["curve"])
         rows.append({**place, **ends, "y": y, "origin": "here", "n": n, "peak": peak})
     return _frame(rows)
 
