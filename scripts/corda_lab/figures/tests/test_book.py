@@ -96,15 +96,6 @@ def test_what_cannot_be_tested_and_what_the_published_values_do_not_carry(writte
     assert row[3].endswith("cannot tell")
 
 
-@pytest.mark.parametrize(("date", "is_shown"), [("2026-11-28", True), ("2023-01-01", False)])
-def test_a_note_is_shown_unless_a_repeat_is_newer(
-    written: Written, stored: Sequence[Repeat], date: str, is_shown: bool
-) -> None:
-    note = f"    found: {{date: {date}, text: It was asleep.}}\n    on_published: {{of: {{x: 70}}"
-    text = written("one", {"one": FIGURE.replace("    on_published: {of: {x: 70}", note)}, stored)
-    assert (f"found on {date}: It was asleep." in text) == is_shown
-
-
 def test_every_claim_and_repeat_is_told(written: Written, stored: Sequence[Repeat]) -> None:
     timed = [one.model_copy(update={"calibration": [4.0, 4.2]}) for one in stored]
     timed[0] = timed[0].model_copy(update={"spoilt": {4: "the machine's speed moved"}})

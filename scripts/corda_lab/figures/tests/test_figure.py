@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.figure import FIGURES, Figure, Places, by_sweep, metrics_of, read_figure
+from corda_lab.figures.figure import FIGURES, Figure, by_sweep, metrics_of, read_figure
 from corda_lab.figures.judge import judge
 from corda_lab.figures.points import plan_of
 from support.claims import HEAD, SWEEP, figure_of, write_figure
@@ -140,16 +140,6 @@ def test_a_sweep_that_is_not_there_or_not_valid_is_told(tmp_path: Path) -> None:
     assert told(tmp_path, SOUND, sweep=SWEEP.replace("iou", "[iou]")) == [
         "own.yaml:2: workload: must be text, but is ['iou']; put it in quotes"
     ]
-
-
-def test_the_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
-    path = write_figure(tmp_path, SOUND, head=HEAD.replace("title", "titel"))
-    (tmp_path / "figures").mkdir()
-    for name in ("a", "b"):
-        (tmp_path / "figures" / f"{name}.yaml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(LabError) as caught:
-        Places(tmp_path / "figures", tmp_path).read_figures()
-    assert len(caught.value.problems) == 4
 
 
 def test_figures_of_one_sweep_and_their_metrics(tmp_path: Path) -> None:
