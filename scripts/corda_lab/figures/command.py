@@ -132,7 +132,7 @@ def tell(figures: Sequence[Figure], given: Sequence[Repeat], folder: Path) -> No
 
 def next_words(judged: Judged) -> str:
     """Return the command with the fewest further repeats that would decide a claim; empty if none does."""
-    further = {each.claim.name: each.further for each in judged.verdicts if each.values and each.further}
+    further = {each.claim.name: each.further for each in judged.verdicts if each.n and each.further}
     least = min(further.values(), default=0)
     command = measure_command(judged.name, judged.form, least)
     names = listed([name for name, count in further.items() if count == least])

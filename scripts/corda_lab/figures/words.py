@@ -88,10 +88,13 @@ def asked(claim: Claim) -> str:
 
 
 def further(verdict: ClaimVerdict) -> str:
-    """Return how many more repeats would decide a claim that was measured, at the scatter seen."""
-    if verdict.verdict != "cannot tell" or not verdict.values:
+    """Return how many more repeats would decide a claim that has numbers, at the scatter seen."""
+    if verdict.verdict != "cannot tell" or not verdict.n:
         return ""
-    return f"over {REPEATS_MAX}" if verdict.further is None else str(verdict.further)
+    if verdict.further is None:
+        # An outcome that was not always the same is never decided.
+        return f"over {REPEATS_MAX}" if verdict.interval else ""
+    return str(verdict.further)
 
 
 def definition(claim: Claim) -> str:
