@@ -46,9 +46,9 @@ PEAKS = " x peak"
 """The unit of ``from`` in ``3 x peak``: the highest y of the points."""
 
 FIELDS: Mapping[Kind, tuple[set[str], set[str]]] = {
-    "ratio": ({"of", "within"}, {"to", "broken", "on_published", "only_published"}),
-    "exponent": ({"over", "within"}, {"from_", "where", "above", "on_published", "only_published"}),
-    "level": ({"at", "within"}, {"on_published", "only_published"}),
+    "ratio": ({"of", "within"}, {"to", "broken", "on_published"}),
+    "exponent": ({"over", "within"}, {"from_", "where", "above", "on_published"}),
+    "level": ({"at", "within"}, {"on_published"}),
     "outcome": ({"at", "broken"}, set()),
     "untested": (set(), set()),
 }
@@ -113,7 +113,8 @@ class Needs(Fields):
 
     enterprise: Literal[True] | None = None
     cores: Annotated[int, Field(ge=1)] | None = None
-    software: Text | None = None
+    other: Text | None = None
+    """What no lab of this kind has, such as software that is not part of it."""
     users: Annotated[int, Field(ge=1)] | None = None
     """The fewest users of the sweep that load such a machine. They are set in the sweep file, by whoever has it."""
 
@@ -158,7 +159,6 @@ class Claim(Fields):
     broken: bool | None = None
     """Of an outcome, whether the point has to break; of a ratio, whether it holds if the point ``of`` broke."""
     on_published: OnPublished | None = None
-    only_published: Literal[True] | None = None
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -176,8 +176,6 @@ class Claim(Fields):
         low, high = self.region
         if self.within and (low > high or self.within == [None, None]):
             raise wrong("within: needs an end, and the lower one first")
-        if self.only_published and (self.needs is not None or self.on_published is None):
-            raise wrong("only_published: is only for a claim with on_published and without needs")
         return self
 
     @property
@@ -258,7 +256,7 @@ class Claim(Fields):
             if point is base or x < least:
                 continue
             y = point.value(name) - taken_off
-            if x <= 0 or math.isinf(x) or y <= 0:
+            if not 0 < x < math.inf or y <= 0:
                 raise NoValue(f"{self.over} {x:g} with {name} {y:g} has no logarithm at {point.label}; set from")
             if x in line:
                 raise NoValue(f"several points have the same {self.over}; name one of them in where")

@@ -68,7 +68,10 @@ def one(name: str, options: Options, settings: Settings, places: Places = HERE) 
     if not is_testable(figure, settings):
         for verdict in judge(figure, []).verdicts:
             ui.note(f"{verdict.claim.name}: {verdict.why}")
-        say("Nothing was measured: no claim of this figure can be tested here.")
+        say(
+            "Nothing was measured: no claim of this figure can be tested here. "
+            "docs/reproduction.md, Not testable here, has the command for an image of Corda Enterprise."
+        )
         return
     before = kept(figure, repeats.read(places.repeats))
     for line in before.outdated:
@@ -84,7 +87,7 @@ def measure_and_tell(
     """Measure the repeats of a request, and judge the figures of its sweep from all that are stored in this form."""
     run = measure(request, together, settings, places)
     after = kept(together[0], repeats.read(places.repeats)).of(options.form)
-    say(f"Judged from {plural(len(after), 'repeat')}, {days(after)}, on {repeats.machines(after)}")
+    say(f"Judged from {plural(len(after), 'repeat')}, {days(after)}")
     tell(together, after, run)
 
 
@@ -129,7 +132,7 @@ def tell(figures: Sequence[Figure], given: Sequence[Repeat], folder: Path) -> No
 
 def next_words(judged: Judged) -> str:
     """Return the command with the fewest further repeats that would decide a claim; empty if none does."""
-    further = {each.claim.name: each.further for each in judged.verdicts if each.values and each.further}
+    further = {each.claim.name: each.further for each in judged.verdicts if each.n and each.further}
     least = min(further.values(), default=0)
     command = measure_command(judged.name, judged.form, least)
     names = listed([name for name, count in further.items() if count == least])
@@ -231,8 +234,4 @@ def minutes(seconds: float) -> str:
 def is_testable(figure: Figure, settings: Settings) -> bool:
     """Return whether any claim of a figure can be tested on this machine, with the nodes of these settings."""
     site = Site(machine.cores() or 1, is_enterprise_image(settings.recorded_image))
-    return any(
-        not lacks(claim.needs, figure, site)
-        for claim in figure.fields.claims
-        if claim.kind != "untested" and not claim.only_published
-    )
+    return any(not lacks(claim.needs, figure, site) for claim in figure.fields.claims if claim.kind != "untested")

@@ -5,6 +5,7 @@ Curves are a frame with a row for each point: the ``curve``, its ``origin`` (pub
 has none), and ``peak``, the highest throughput of the curve in flows/s.
 """
 
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,9 @@ from typing import Any
 import polars as pl
 
 from corda_lab.analysis.metrics import metric
-from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure
+from corda_lab.figures.figure import BY_PEAK, ChartFields, Figure, Row, read_published
 from corda_lab.figures.judge import Judged, interval_of, mean_of
 from corda_lab.figures.points import fits, label_of, number_of, text_of
-from corda_lab.figures.published import Row, read_published
 from corda_lab.report.chart import Axis, Chart, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
 from corda_lab.steps.entry import ParameterValue
@@ -97,14 +97,14 @@ def measured(judged: Judged, *, is_divided: bool = False) -> pl.DataFrame:
     if is_divided:
         table = table.with_columns(y=pl.col("y") / _divisor(judged.figure.fields.chart))
     values = dict(table.filter(pl.col("y").is_finite()).group_by("label", maintain_order=True).agg("y").iter_rows())
-    peaks = table.group_by("curve", "repeat").agg(pl.max("peak")).group_by("curve").agg(pl.mean("peak"))
-    peak_of = dict(peaks.iter_rows())
+    peaks = table.group_by("curve", "repeat").agg(pl.max("peak")).drop_nulls().group_by("curve").agg("peak")
+    peak_of = {curve: statistics.fmean(known) for curve, known in peaks.iter_rows()}
     rows = []
     for label in [label for label in places if label in values]:
         interval, place = interval_of(values[label]), places[label]
         ends = {} if interval is None else {"low": interval.low, "high": interval.high}
         y = mean_of(values[label])
-        n, peak = len(values[label]), peak_of[place["curve"]]
+        n, peak = len(values[label]), peak_of.get(place["curve"])
         rows.append({**place, **ends, "y": y, "origin": "here", "n": n, "peak": peak})
     return _frame(rows)
 
@@ -205,7 +205,8 @@ def chart_of(judged: Judged) -> Chart:
     curves, is_by_peak = normalised(judged)
     if "published" not in curves["origin"]:
         y = metric(fields.y)
-        caption = f"Means of {plural(len(judged.repeats), 'repeat')} with their 95 % intervals."
+        count = plural(len(judged.repeats), "repeat")
+        caption = f"Means of {count} with their 95 % intervals." if judged.repeats else "Not measured yet."
         return _chart(judged.name, f"Here: {y.title}", caption, y.unit, x_title, measured(judged))
     at = ", ".join(filter(None, (value_words(name, value) for name, value in fields.anchor.items())))
     caption = (

@@ -5,11 +5,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
+import polars as pl
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
 from corda_lab.figures.claims import Claim, Column, Metric, Rows, Values
 from corda_lab.figures.points import (
@@ -21,8 +24,8 @@ from corda_lab.figures.points import (
     label_of,
     names_in,
     plan_of,
+    unit_scale,
 )
-from corda_lab.figures.published import FIGURES, Row, published_number, read_published
 from corda_lab.paths import CONFIGS, REPRODUCTION, RESULTS
 from corda_lab.steps.parameters import AT, STEP
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -32,7 +35,7 @@ from lab_workload.problems import Location, Problem, WorkloadError, in_file_orde
 from lab_workload.schema import Fields, Scalar, Text
 from lab_workload.yaml_source import Source, read_fields
 
-SWEEPS = CONFIGS / "sweeps"
+FIGURES, SWEEPS = CONFIGS / "figures", CONFIGS / "sweeps"
 REMEDY = "docs/methodology.md, Claims of published figures, describes the fields."
 
 Form = Literal["quick", "full"]
@@ -51,6 +54,17 @@ Document = Literal["iitb-2019", "r3-results", "r3-sizing", "r3-blog-2020", "r3-a
 
 BY_PEAK = "x / peak"
 ABSOLUTE = "absolute"
+
+
+Row = Mapping[str, Any]
+"""A published value, by the columns of the file. ``value`` is None where nothing finished."""
+
+
+@cache
+def read_published() -> Sequence[Row]:
+    numbers = {"value": pl.Float64, "error": pl.Float64}
+    rows = pl.read_csv(FIGURES / "published.csv", infer_schema=False, schema_overrides=numbers)
+    return rows.with_columns(pl.col(pl.String).fill_null("")).to_dicts()
 
 
 class SourceFields(Fields):
@@ -172,6 +186,39 @@ def unresolved(claim: Claim, plan: Plan) -> str:
     except NoValue as error:
         return str(error)
     return ""
+
+
+def published_number(claim: Claim, x: str, rows: Sequence[Row]) -> float:
+    """Return the number of a claim from the published rows of its figure. ``x`` is the name of our axis.
+
+    Raises NoValue.
+    """
+    assert claim.on_published is not None
+    points = [
+        Point(
+            # The x of a row has the name of our axis, too.
+            values={**{name: row[name] for name in get_args(Column)}, x: row["x"]},
+            metrics={} if row["value"] is None else {name: _in_unit_of(name, row) for name in claim.metrics},
+        )
+        for row in rows
+        if fits(row, claim.on_published.where)
+    ]
+    theirs = {name: _there(claim, name, own.get(x), x, points) for name, own in claim.points.items()}
+    return claim.model_copy(update=theirs).number(points)
+
+
+def _in_unit_of(name: str, row: Row) -> float:
+    return float(row["value"]) * unit_scale(row["unit"], metric(name).unit)
+
+
+def _there(claim: Claim, name: str, own_x: object, x: str, points: Sequence[Point]) -> Selection:
+    """Return which row stands for a point of a claim: by the columns of its check, and by its x if they are several."""
+    own: Selection = {} if own_x is None else {x: own_x}
+    columns: Selection = getattr(claim.on_published, name, None) or {}
+    # One row needs no x, as that of a number in a sentence. For a ratio, it has to be one for each side.
+    is_only = sum(fits(point.values, columns) for point in points) == 1
+    needs_x = name == "where" or not is_only or (claim.kind == "ratio" and not columns)
+    return {**(own if needs_x and "x" not in columns else {}), **columns}
 
 
 # Reading.

@@ -16,9 +16,8 @@ from corda_lab.figures.claims import (
     Region,
     Verdict,
 )
-from corda_lab.figures.figure import Figure, Form, on_curve, unresolved
+from corda_lab.figures.figure import Figure, Form, on_curve, published_number, unresolved
 from corda_lab.figures.points import NoValue, Plan, choose, plan_of
-from corda_lab.figures.published import published_number
 from corda_lab.figures.repeats import REPEATS_MIN, Repeat, Site, are_of_one_start
 from corda_lab.stats.intervals import (
     CONFIDENCE,
@@ -125,6 +124,12 @@ class Judged:
     def name(self) -> str:
         return self.figure.name
 
+    @property
+    def not_counted(self) -> list[str]:
+        """The stored repeats that do not count, those of the same runs too, and why."""
+        spoilt = {(repeat.run, number): why for repeat in self.repeats for number, why in repeat.spoilt.items()}
+        return [*self.outdated, *(f"repeat {number} of {run}: {why}" for (run, number), why in spoilt.items())]
+
 
 def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = ()) -> Judged:
     """Judge every claim of a figure from repeats of one form of its sweep, in the order of the file.
@@ -152,8 +157,6 @@ def judge(figure: Figure, repeats: Sequence[Repeat], outdated: Sequence[str] = (
 
 def _judge(claim: Claim, figure: Figure, repeats: Sequence[Repeat], plan: Plan) -> ClaimVerdict:
     able = [repeat for repeat in repeats if not lacks(claim.needs, figure, repeat.site)]
-    if claim.only_published:
-        return ClaimVerdict(claim, "not testable here", "only the published values can decide it")
     if claim.needs is not None and not able:
         lacking = lacks(claim.needs, figure, repeats[-1].site if repeats else None)
         return ClaimVerdict(claim, "not testable here", f"needs {listed(lacking)}")
@@ -200,16 +203,8 @@ def _parts(claim: Claim, values: Sequence[RepeatNumber]) -> tuple[tuple[float, f
 # The verdict on numbers.
 
 
-class Decision(NamedTuple):
-    """A verdict on the numbers of repeats.
-
-    ``interval`` is None for fewer than two repeats, and for an outcome. ``further`` is how many more repeats decide at
-    the scatter seen; 0 if it is decided, None if more than ``REPEATS_MAX`` in all would be needed.
-    """
-
-    verdict: Verdict
-    interval: Interval | None
-    further: int | None
+Decision = tuple[Verdict, Interval | None, int | None]
+"""The verdict, the interval and how many more repeats would decide, as in ``ClaimVerdict``."""
 
 
 def _decide(claim: Claim, values: Sequence[RepeatNumber]) -> Decision:
@@ -227,21 +222,21 @@ def decide(values: Sequence[float], region: Region, *, on_logs: bool) -> Decisio
     """Judge numbers, one of each repeat, by Student's interval."""
     n, interval = len(values), interval_of(values, on_logs=on_logs)
     if interval is None:
-        return Decision("cannot tell", None, REPEATS_MIN - n)
+        return ("cannot tell", None, REPEATS_MIN - n)
     verdict = verdict_of(interval.low, interval.high, region)
     if n < REPEATS_MIN or verdict == "cannot tell":
-        return Decision("cannot tell", interval, _further(values, region, interval))
-    return Decision(verdict, interval, 0)
+        return ("cannot tell", interval, _further(values, region, interval))
+    return (verdict, interval, 0)
 
 
 def agree(as_asked: Sequence[bool]) -> Decision:
     """Judge an outcome, such as whether a point broke: every repeat has to agree, at least ``REPEATS_MIN`` of them."""
     n = len(as_asked)
     if len(set(as_asked)) > 1:
-        return Decision("cannot tell", None, None)
+        return ("cannot tell", None, None)
     if n < REPEATS_MIN:
-        return Decision("cannot tell", None, REPEATS_MIN - n)
-    return Decision("held" if as_asked[0] else "did not hold", None, 0)
+        return ("cannot tell", None, REPEATS_MIN - n)
+    return ("held" if as_asked[0] else "did not hold", None, 0)
 
 
 def interval_of(values: Sequence[float], *, on_logs: bool = True) -> Interval | None:
@@ -328,9 +323,7 @@ def lacks(needs: Needs | None, figure: Figure, site: Site | None) -> list[str]:
     users = int(figure.sweep.fields.load.given("users") or 0)
     if needs.users is not None and (site is None or users < needs.users):
         lacking.append(f"{plural(needs.users, 'user')} in configs/sweeps/{figure.fields.sweep}.yaml")
-    if needs.software:
-        lacking.append(f"{needs.software}, which is not part of the lab")
-    return lacking
+    return [*lacking, needs.other] if needs.other else lacking
 
 
 def measure_command(name: str, form: Form | None = None, add: int | None = None) -> str:

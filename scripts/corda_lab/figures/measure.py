@@ -12,7 +12,7 @@ from typing import NamedTuple
 from corda_lab.analysis.metrics import metric
 from corda_lab.errors import LabError
 from corda_lab.figures import repeats
-from corda_lab.figures.figure import Figure, Form, Places, metrics_of
+from corda_lab.figures.figure import Figure, Places, metrics_of
 from corda_lab.figures.points import Point
 from corda_lab.figures.repeats import Repeat
 from corda_lab.lab.settings import Settings
@@ -40,10 +40,6 @@ DIGITS = 6
 """Significant digits of stored values."""
 NODE_PREFIXES = ("party", "notary")
 """How the services of Corda nodes begin."""
-
-
-def form_of(run: StoredRun) -> Form:
-    return "quick" if run.sweep.is_quick else "full"
 
 
 def sweep_of(run: StoredRun) -> SweepFile:
@@ -122,7 +118,7 @@ def _repeat(run: StoredRun, digest: str, number: int, steps: Sequence[StepEntry]
     began = datetime.fromtimestamp(steps[0].window.load_started_at, UTC)
     return Repeat(
         sweep=run.sweep.name,
-        form=form_of(run),
+        form="quick" if run.sweep.is_quick else "full",
         repeat=number,
         seed=None if run.sweep.seed is None else run.sweep.seed + number - 1,
         at=began.isoformat(timespec="seconds").replace("+00:00", "Z"),

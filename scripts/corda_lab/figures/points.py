@@ -26,7 +26,7 @@ SIZES = {"bytes": 1.0, "B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 _SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg])b?", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_][\w.]*")
 
 
 class NoValue(Exception):  # noqa: N818 - it is an answer, not an error

@@ -224,16 +224,6 @@ def machine_words(cpu: str | None, cores: int, memory_bytes: int | None) -> str:
     return f"{cpu or 'unknown CPU'}, {plural(cores, 'core')}{memory}"
 
 
-def machines(repeats: Iterable[Repeat]) -> str:
-    return "; ".join(dict.fromkeys(repeat.machine for repeat in repeats))
-
-
 def images(repeat: Repeat) -> str:
     """Return the images of a repeat with the beginnings of their ids: ``corda-lab/node:4.10 (0123456789ab)``."""
     return ", ".join(f"{name} ({identity.removeprefix('sha256:')[:12]})" for name, identity in repeat.images.items())
-
-
-def spoilt(repeats: Iterable[Repeat]) -> list[str]:
-    """Return which repeats of the same runs were measured and did not count, and why."""
-    known = {(repeat.run, number): why for repeat in repeats for number, why in repeat.spoilt.items()}
-    return [f"repeat {number} of {run}: {why}" for (run, number), why in known.items()]

@@ -73,12 +73,13 @@ def published(verdict: ClaimVerdict) -> str:
 
 
 def asked(claim: Claim) -> str:
-    """Return the region: ``0.70 to 1.30``, ``4 or more``; for an outcome, what has to happen."""
+    """Return the region: ``0.7 to 1.3``, ``4 or more``; for an outcome, what has to happen."""
     if claim.kind == "outcome":
         return "that it breaks" if claim.broken else "that it does not break"
     if claim.within is None:
         return ""
-    low, high = (number(claim, end) for end in claim.region)
+    # A ratio and an exponent as they stand in the file: 1.015 is not 1.01.
+    low, high = (number(claim, end) if claim.kind == "level" else f"{end:g}" for end in claim.region)
     if math.isinf(claim.region[1]):
         region = f"{low} or more"
     else:
@@ -87,10 +88,13 @@ def asked(claim: Claim) -> str:
 
 
 def further(verdict: ClaimVerdict) -> str:
-    """Return how many more repeats would decide a claim that was measured, at the scatter seen."""
-    if verdict.verdict != "cannot tell" or not verdict.values:
+    """Return how many more repeats would decide a claim that has numbers, at the scatter seen."""
+    if verdict.verdict != "cannot tell" or not verdict.n:
         return ""
-    return f"over {REPEATS_MAX}" if verdict.further is None else str(verdict.further)
+    if verdict.further is None:
+        # An outcome that was not always the same is never decided.
+        return f"over {REPEATS_MAX}" if verdict.interval else ""
+    return str(verdict.further)
 
 
 def definition(claim: Claim) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from corda_lab.figures.claims import Claim, slope
-from corda_lab.figures.points import NoValue, Point, choose, evaluate, text_of, unit_scale
+from corda_lab.figures.points import NoValue, Point, choose, evaluate, text_of
 from corda_lab.steps.entry import ParameterValue
 
 
@@ -66,14 +66,6 @@ def test_ratio_and_level() -> None:
     times = [point({"n": 1}, {"node_latency_mean": 10_700.0, "burst_total": 14.3})]
     # ms and s are brought to one unit.
     assert number(times, ratio=["node_latency_mean", "burst_total"], of={"n": 1}) == pytest.approx(10.7 / 14.3)
-
-
-@pytest.mark.parametrize(
-    ("unit", "other", "scale"),
-    [("ms", "s", 1e-3), ("s", "ms", 1e3), ("KB", "bytes", 1e3), ("flows/s", "tx/s", 1), ("ms", "MB", 1), ("s", "s", 1)],
-)
-def test_units_of_one_kind_are_converted(unit: str, other: str, scale: float) -> None:
-    assert unit_scale(unit, other) == pytest.approx(scale)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +146,7 @@ NAMES = {"participants": 8.0, "set.backchainSize": 10.0, "n": 3.0}
         ("64 / 4 / 2", 8),
         ("-n + 1", -2),
         ("1.5*n", 4.5),
+        ("1e3 * n", 3000),
     ],
 )
 def test_the_value_of_an_expression_is_that_of_arithmetic(text: str, value: float) -> None:

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from corda_lab.figures import curves
-from corda_lab.figures.curves import measured, normalised, published_beside
+from corda_lab.figures.curves import measured, normalised
 from corda_lab.figures.figure import Figure
 from corda_lab.figures.judge import Judged, judge
 from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
-from support.claims import HEAD, SWEEP, figure_of, repeat_of
+from support.claims import HEAD, figure_of, repeat_of
 
 CLAIM = "name: a, says: 1, level: p50, at: {load.users: 1}, within: [0, null]"
 CHART = "{x: load.users, y: p50, by: shape.corda, anchor: {load.users: 10}}"
@@ -75,12 +75,6 @@ def test_both_curves_are_one_at_the_anchor_whatever_the_speed_of_a_repeat(figure
     assert ours["number"][-1] == pytest.approx(70 / (8 * (2 + 1 + 0.5) / 3))
 
 
-def test_x_stays_as_it_is_where_a_peak_is_not_known(figure: Figure) -> None:
-    found, is_by_peak = normalised(judge(figure, [repeat_of(number, lambda _: {"p50": 5.0}) for number in (1, 2, 3)]))
-    assert not is_by_peak
-    assert found["number"][-1] == 70
-
-
 def test_a_curve_without_the_anchor_is_divided_by_its_first_value(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, CLAIM, head=HEAD.replace("anchor: {load.users: 10}", "anchor: {load.users: 40}"))
     points: Sequence[Mapping[str, ParameterValue]] = [{"shape.corda": "4.9", "load.users": users} for users in (10, 1)]
@@ -103,35 +97,26 @@ measure: 15s
 """
 
 
-def named_steps(tmp_path: Path, by: str, broke: Sequence[str] = ()) -> Judged:
+def named_steps(tmp_path: Path) -> Judged:
     """A figure over the numbers of named steps; p50 is 10 for each letter of the name."""
-    chart = f"{{x: at, x_title: users, y: p50, {by}anchor: {{step: issue 16}}}}"
+    chart = "{x: at, x_title: users, y: p50, by: step, anchor: {step: issue 16}}"
     claim = CLAIM.replace("load.users: 1", "step: issue 1")
     figure = figure_of(tmp_path, claim, head=HEAD.replace(CHART, chart), sweep=STEPS)
     points = [
         {"step": step.name} | ({} if step.at is None else {"at": step.at}) for step in figure.sweep.fields.steps or ()
     ]
-    ended = [point for point in points if point["step"] in broke]
-    return judge(
-        figure, [repeat_of(1, lambda point: {"p50": 10.0 * len(str(point["step"]))}, points=points, broke=ended)]
-    )
+    return judge(figure, [repeat_of(1, lambda point: {"p50": 10.0 * len(str(point["step"]))}, points=points)])
 
 
 def test_named_steps_that_differ_in_their_number_are_on_one_curve(tmp_path: Path) -> None:
-    found = measured(named_steps(tmp_path, "by: step, "))
+    found = measured(named_steps(tmp_path))
     assert lines(found, "number") == {"issue": [1, 16], "pay": [64], "told apart by words": [16]}
 
 
 def test_a_curve_that_lacks_the_anchor_is_divided_by_that_of_another(tmp_path: Path) -> None:
-    found, _ = normalised(named_steps(tmp_path, "by: step, "))
+    found, _ = normalised(named_steps(tmp_path))
     ours = lines(found.filter(pl.col("origin") == "here"))
     assert (ours["issue"], ours["pay"]) == ([0.88, 1], [0.75])
-
-
-def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: str = SWEEP) -> Figure:
-    """A figure with these published rows."""
-    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
-    return figure_of(tmp_path, CLAIM, head=head.replace(CHART, chart), sweep=sweep)
 
 
 @pytest.mark.parametrize(
@@ -143,48 +128,7 @@ def with_published(tmp_path: Path, published: str, chart: str = CHART, sweep: st
     ],
 )
 def test_published_values_without_a_place_are_in_no_common_chart(tmp_path: Path, published: str) -> None:
-    found = judge(with_published(tmp_path, published), repeats(1))
+    head = re.sub(r"(?m)^  - \{id: .*\n", "", HEAD).replace("published:\n", f"published:\n  - {published}\n")
+    found = judge(figure_of(tmp_path, CLAIM, head=head), repeats(1))
     assert normalised(found)[0]["origin"].unique().to_list() == ["here"]
     assert curves.chart_of(found).title == "Here: latency p50"
-
-
-COCONUT = "{workload: DoNothing.DoNothing, edition: OS 4.8.6}"
-THROUGHPUT = CHART.replace("y: p50", "y: throughput")
-
-
-@pytest.mark.parametrize(
-    ("published", "name", "x", "y"),
-    [
-        ("{id: R3-F3b, x: cores, y: throughput, by: workload, beside: x}", "Issue", ["32"], [68]),
-        (
-            "{id: R3-F1, y: throughput, by: workload, beside: {edition: {CE 4.0: 40, CE 3.3: 10}}}",
-            "Issue",
-            ["10", "40"],
-            [1952, 2580],
-        ),
-        (
-            f"{{id: COCO, x: offered tx/s, y: throughput, beside: x / peak, where: {COCONUT}}}",
-            "OS 4.8.6",
-            [str(offered / 7.18) for offered in (20, 40, 80, 160)],
-            [7.18, 5.03, 2.42, 0.6],
-        ),
-    ],
-)
-def test_published_values_stand_where_the_figure_says(
-    tmp_path: Path, published: str, name: str, x: list[str], y: list[float]
-) -> None:
-    found = published_beside(with_published(tmp_path, published, THROUGHPUT)).filter(pl.col("curve") == name)
-    assert [float(one) for one in found["x"]] == pytest.approx([float(one) for one in x])
-    assert found["y"].to_list() == pytest.approx(y, abs=0.01)
-
-
-def test_curves_of_several_editions_are_told_apart(tmp_path: Path) -> None:
-    both = ", x: cores, y: throughput, by: workload, beside: x}"
-    found = published_beside(with_published(tmp_path, f"{{id: R3-F3{both}\n  - {{id: R3-F3b{both}", THROUGHPUT))
-    assert {"Issue, OS (latest at test; H2)", "Issue, CE 3.0"} <= {*found["curve"]}
-
-
-def test_an_axis_with_a_wide_range_is_logarithmic() -> None:
-    assert curves._axis(pl.Series([1.0, 70.0])) == "zero"
-    assert curves._axis(pl.Series([1.0, 200.0])) == "log"
-    assert curves._axis(pl.Series([1.0, None])) == "category"

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.figures.figure import Figure, Places, by_sweep, metrics_of, read_figure
+from corda_lab.figures.figure import FIGURES, Figure, by_sweep, metrics_of, read_figure
 from corda_lab.figures.judge import judge
 from corda_lab.figures.points import plan_of
-from corda_lab.figures.published import FIGURES
 from support.claims import HEAD, SWEEP, figure_of, write_figure
 
 SOUND = "name: grows, says: 1, ratio: p50, of: {load.users: 70}, to: {load.users: 1}, within: [4, null]"
@@ -114,7 +113,6 @@ LEVEL, POINT = "level: p50, within: [1, 2]", "at: {load.users: 1}"
         ("exponent: p50, over: load.users, from: 70, within: [1, 2]", "an exponent needs two points, and 1 has"),
         (f"{LEVEL}, at: {{load.users: 1, shape.corda: 4.10}}", "no point has load.users 1, shape.corda 4.1"),
         (f'{LEVEL}, at: {{shape.corda: "4.9"}}', "4 points have shape.corda 4.9"),
-        (f"{LEVEL}, {POINT}, only_published: true", "only_published: is only for a claim with on_published"),
         ("needs: {cores: 7}, within: [1, 2]", "within: not with untested"),
         (f"{LEVEL}, {POINT}, on_published: {{where: {{edition: OS 3.3}}, verdict: held}}", "on_published: 2 points"),
         (f"{LEVEL}, {POINT}, on_published: {{where: {{edition: OS 4}}, verdict: held}}", "on_published: no point"),
@@ -132,7 +130,7 @@ def test_a_claim_that_means_nothing_says_why(tmp_path: Path, claim: str, problem
 def test_a_claim_that_cannot_be_tested_here_may_name_other_points(tmp_path: Path) -> None:
     figure = figure_of(tmp_path, SOUND.replace("{load.users: 1}", '{shape.corda: "9"}') + ", needs: {enterprise: true}")
     assert figure.fields.claims[0].points["to"] == {"shape.corda": "9"}
-    assert figure_of(tmp_path, "name: a, says: 1, needs: {software: Braid}").fields.claims[0].kind == "untested"
+    assert figure_of(tmp_path, "name: a, says: 1, needs: {other: Braid}").fields.claims[0].kind == "untested"
 
 
 def test_a_sweep_that_is_not_there_or_not_valid_is_told(tmp_path: Path) -> None:
@@ -142,16 +140,6 @@ def test_a_sweep_that_is_not_there_or_not_valid_is_told(tmp_path: Path) -> None:
     assert told(tmp_path, SOUND, sweep=SWEEP.replace("iou", "[iou]")) == [
         "own.yaml:2: workload: must be text, but is ['iou']; put it in quotes"
     ]
-
-
-def test_the_mistakes_of_all_files_are_told_at_once(tmp_path: Path) -> None:
-    path = write_figure(tmp_path, SOUND, head=HEAD.replace("title", "titel"))
-    (tmp_path / "figures").mkdir()
-    for name in ("a", "b"):
-        (tmp_path / "figures" / f"{name}.yaml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(LabError) as caught:
-        Places(tmp_path / "figures", tmp_path).read_figures()
-    assert len(caught.value.problems) == 4
 
 
 def test_figures_of_one_sweep_and_their_metrics(tmp_path: Path) -> None:
@@ -191,5 +179,5 @@ def test_before_it_is_measured_a_claim_has_its_recorded_verdicts(figure: Figure)
         claim = verdict.claim
         recorded = claim.on_published
         assert (verdict.published and verdict.published.verdict) == (recorded and recorded.verdict), claim.name
-        is_untested = claim.needs is not None or claim.only_published
+        is_untested = claim.needs is not None
         assert verdict.verdict == ("not testable here" if is_untested else "cannot tell"), claim.name

@@ -11,9 +11,9 @@ from scipy import stats
 
 from corda_lab.figures import words
 from corda_lab.figures.claims import Region, Verdict, slope
-from corda_lab.figures.judge import ClaimVerdict, agree, decide, interval_of, judge, verdict_of
+from corda_lab.figures.figure import read_published
+from corda_lab.figures.judge import ClaimVerdict, decide, interval_of, judge, verdict_of
 from corda_lab.figures.points import fits
-from corda_lab.figures.published import read_published
 from corda_lab.figures.repeats import Repeat
 from corda_lab.steps.entry import ParameterValue
 from support.claims import HEAD, POINTS, Values, figure_of, repeat_of
@@ -165,7 +165,7 @@ def test_a_ratio_may_hold_because_its_point_broke(tmp_path: Path) -> None:
     [
         ("enterprise: true, cores: 7", "needs Corda Enterprise and 7 cores", {"enterprise": True, "cores": 8}),
         ("users: 256", "needs 256 users in configs/sweeps/own.yaml", {}),
-        ("software: Braid", "needs Braid, which is not part of the lab", {}),
+        ("other: Braid", "needs Braid", {}),
     ],
 )
 def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: str, met: Mapping[str, Any]) -> None:
@@ -174,15 +174,6 @@ def test_what_cannot_be_tested_here_says_why(tmp_path: Path, needs: str, why: st
         found = verdict(tmp_path, claim, given)
         assert (found.verdict, found.why) == ("not testable here", why)
     assert not met or verdict(tmp_path, claim, repeats(3, **met)).verdict == "held"
-
-
-def test_a_region_that_is_too_narrow_is_for_the_published_values_only(tmp_path: Path) -> None:
-    claim = f"{LINEAR}, only_published: true, on_published: {{where: {{id: IIT-3.5}}, verdict: held}}"
-    for given in ([], repeats(3)):
-        found = verdict(tmp_path, claim, given)
-        assert (found.verdict, found.why) == ("not testable here", "only the published values can decide it")
-        assert found.published is not None
-        assert (found.values, found.published.verdict) == ((), "held")
 
 
 # The verdict on numbers.
@@ -234,45 +225,8 @@ def test_inside_outside_or_neither(low: float, high: float, region: Region, expe
 def test_three_repeats_decide_if_their_interval_does(
     values: list[float], region: Region, expected: tuple[Verdict, int | None]
 ) -> None:
-    found = decide(values, region, on_logs=values != [0.9, 1.0, 1.1])
-    assert (found.verdict, found.further) == expected
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_so_many_more_repeats_with_this_mean_and_scatter_decide_and_one_fewer_do_not(seed: int) -> None:
-    source = random.Random(seed)
-    region = (0.95, 1.05)
-    # A mean that is inside, and a scatter that is too large for so few.
-    given = [source.gauss(0, 1) for _ in range(source.randint(3, 5))]
-    middle, spread = sum(given) / len(given), stats.tstd(given)
-    values = [1.01 + 0.04 * (value - middle) / spread for value in given]
-    found = decide(values, region, on_logs=False)
-    assert found.further is not None
-    n, mean, deviation = len(values), sum(values) / len(values), stats.tstd(values)
-
-    def verdict(repeats: int) -> Verdict:
-        half = stats.t.ppf(0.975, repeats - 1) * deviation / math.sqrt(repeats)
-        return verdict_of(mean - half, mean + half, region)
-
-    assert found.further >= 1
-    assert verdict(n + found.further) != "cannot tell"
-    assert all(verdict(repeats) == "cannot tell" for repeats in range(n, n + found.further))
-
-
-@pytest.mark.parametrize(
-    ("as_asked", "expected", "further"),
-    [
-        ([True] * 3, "held", 0),
-        ([False] * 3, "did not hold", 0),
-        ([True, True, False], "cannot tell", None),
-        ([True, True], "cannot tell", 1),
-        ([], "cannot tell", 3),
-    ],
-)
-def test_an_outcome_is_decided_by_repeats_that_agree(
-    as_asked: list[bool], expected: Verdict, further: int | None
-) -> None:
-    assert agree(as_asked) == (expected, None, further)
+    verdict, _, further = decide(values, region, on_logs=values != [0.9, 1.0, 1.1])
+    assert (verdict, further) == expected
 
 
 # The published values.
@@ -293,73 +247,6 @@ def test_a_published_value_has_the_largest_of_its_errors(columns: dict[str, str 
     assert row["error"] == pytest.approx(error, rel=1e-3)
 
 
-VARIANTS = """\
-title: Variants
-source: {document: r3-results, place: variants}
-words: [Frequent flushing lowers the throughput.]
-conditions: Enterprise 4.5
-published:
-  - {id: IIT-3.8, x: moment, y: resident memory of PartyA}
-  - {id: R3-ATT, x: MB, y: throughput}
-sweep: own
-chart: {x: load.users, y: throughput, anchor: {load.users: 10, shape.corda: "4.9"}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("of", "to", "within", "expected"),
-    [
-        # 946.56 ÷ 946.40 MB, each read off with 1 %: lower or not, they do not tell.
-        ("id: IIT-3.8, x: after", "id: IIT-3.8, x: before", "[1, null]", "cannot tell"),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.8, null]", "held"),
-        ("id: R3-ATT, x: 10", "id: R3-ATT, x: 1", "[0.95, null]", "did not hold"),
-    ],
-)
-def test_what_lies_within_the_error_of_the_published_values_is_not_decided(
-    tmp_path: Path, of: str, to: str, within: str, expected: Verdict
-) -> None:
-    points = 'of: {load.users: 10, shape.corda: "4.9"}, to: {load.users: 1, shape.corda: "4.9"}'
-    check = f"on_published: {{of: {{{of}}}, to: {{{to}}}, verdict: held}}"
-    claim = f"name: a, says: 1, ratio: throughput, {points}, within: {within}, {check}"
-    (found,) = judge(figure_of(tmp_path, claim, head=VARIANTS), []).verdicts
-    assert found.published is not None
-    assert found.published.verdict == expected
-
-
-LAST = "  - {id: IIT-3.4, x: requests in 1s, y: throughput, by: edition}"
-
-
-@pytest.mark.parametrize(
-    ("rows", "claim", "check", "value"),
-    [
-        # s there, ms here.
-        (LAST, "level: p50, at: {load.users: 70}", "where: {id: IIT-3.5}", 6225.4),
-        # Two quantities in one unit.
-        (
-            "".join(f"  - {{id: IIT-txt, x: requests in 1s, y: {y}}}\n" for y in ("mean latency", "total time")),
-            "ratio: [p50, p95], of: {load.users: 70}",
-            "where: {id: IIT-txt, x: 100}, of: {metric: mean latency}, to: {metric: total time}",
-            0.748,
-        ),
-        # The plateau has no x; of the row of latencies, the claim's x is 1.
-        (
-            "  - {id: IIT-txt, y: plateau throughput}",
-            "ratio: throughput, of: {load.users: 70}, to: {load.users: 1}",
-            "of: {id: IIT-txt}, to: {id: IIT-3.5}",
-            8 / 0.4866,
-        ),
-    ],
-)
-def test_published_rows_stand_for_the_points_of_a_claim(
-    tmp_path: Path, rows: str, claim: str, check: str, value: float
-) -> None:
-    line = f"name: a, says: 1, {claim}, within: [0, 1], on_published: {{{check}, verdict: held}}"
-    figure = figure_of(tmp_path, line, head=HEAD.replace(LAST, rows))
-    (found,) = judge(figure, []).verdicts
-    assert found.published is not None
-    assert found.published.value == pytest.approx(value, rel=1e-3)
-
-
 # The worked examples of docs/methodology.md: the real functions must give every number in them.
 
 
@@ -367,17 +254,17 @@ def test_the_worked_example_that_held() -> None:
     line = [(users, 0.5 + 0.15 * users) for users in (10, 20, 40, 80)]
     assert [seconds for _, seconds in line] == [2.0, 3.5, 6.5, 12.5]
     assert round(slope(line), 2) == 0.88
-    found = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
-    assert found.interval is not None
-    ends = found.interval.estimate, found.interval.low, found.interval.high
-    assert (found.verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
+    verdict, interval, _ = decide([0.91, 0.95, 1.01], (0.7, 1.3), on_logs=False)
+    assert interval is not None
+    ends = interval.estimate, interval.low, interval.high
+    assert (verdict, *(round(end, 3) for end in ends)) == ("held", 0.957, 0.832, 1.082)
 
 
 def test_the_worked_example_that_cannot_be_told() -> None:
-    found = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
-    assert found.interval is not None
-    assert (round(found.interval.low, 3), round(found.interval.high, 3)) == (0.940, 1.092)
-    assert (found.verdict, found.further) == ("cannot tell", 3)
+    verdict, interval, further = decide([0.98, 1.02, 1.04], (0.95, 1.05), on_logs=True)
+    assert interval is not None
+    assert (round(interval.low, 3), round(interval.high, 3)) == (0.940, 1.092)
+    assert (verdict, further) == ("cannot tell", 3)
     low, high = (math.exp(0.01294 + sign * 2.571 * 0.0303 / math.sqrt(6)) for sign in (-1, 1))
     assert (round(low, 3), round(high, 3)) == (0.981, 1.046)
 
@@ -392,46 +279,3 @@ def test_the_worked_example_of_published_values(tmp_path: Path) -> None:
     assert words.published(verdict) == "8.5 (7.98 to 9.05), held"
     assert (round(verdict.published.low, 1), round(verdict.published.high, 1)) == (8.0, 9.1)
     assert round(math.hypot(0.5 / 68, 0.5 / 8), 3) == pytest.approx(0.063)
-
-
-# Numbers and points in words.
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "within", "here", "asked"),
-    [
-        ("sent_bytes_per_flow.PartyA", 216_000.0, "[50000, 250000]", "216 KB", "50 KB to 250 KB"),
-        ("gc_seconds_per_flow.PartyA", 0.00502, "[null, 0.01]", "5.02 ms", "at most 10 ms"),
-    ],
-)
-def test_a_level_and_its_region_have_the_unit_of_the_metric(
-    tmp_path: Path, metric: str, value: float, within: str, here: str, asked: str
-) -> None:
-    claim = f"name: a, says: 1, level: {metric}, at: {{load.users: 70}}, within: {within}"
-    found = verdict(tmp_path, claim, repeats(3, lambda _: {metric: value}))
-    expected = ("held", f"{here} ({here} to {here}, n = 3)", asked)
-    assert (found.verdict, words.here(found), words.asked(found.claim)) == expected
-
-
-@pytest.mark.parametrize(
-    ("claim", "definition", "parts"),
-    [
-        (
-            "ratio: p50, of: {load.users: last}, to: {load.users: 1}",
-            "ratio of latency p50: of shape.corda 4.9, load.users last, to shape.corda 4.9, load.users 1",
-            "7.00 s ÷ 100 ms",
-        ),
-        (
-            "exponent: p50, over: load.users, where: {load.users: [10, 70]}, above: {load.users: 1}",
-            (
-                "exponent of latency p50 over load.users: where shape.corda 4.9, load.users 10 or 70, "
-                "above shape.corda 4.9, load.users 1"
-            ),
-            "10: 900 ms, 70: 6.90 s",
-        ),
-        ("level: p50, at: {load.users: best}", "level of latency p50: at shape.corda 4.9, load.users best", "100 ms"),
-    ],
-)
-def test_the_number_of_a_claim_is_told_with_its_points(tmp_path: Path, claim: str, definition: str, parts: str) -> None:
-    found = verdict(tmp_path, f"name: a, says: 1, {claim}, within: [0, 1]", [repeat_of(1, linear())])
-    assert (words.definition(found.claim), words.parts(found)) == (definition, parts)

@@ -11,7 +11,6 @@ from corda_lab.figures.measure import CALIBRATION_MOVED_MAX, collect
 from corda_lab.figures.repeats import Repeat, changed_files, digest_of
 from corda_lab.lab import shape
 from corda_lab.results import stored
-from corda_lab.results.manifest import Image
 from corda_lab.results.stored import StoredRun
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.validity import NOT_STEADY
@@ -79,23 +78,19 @@ def test_a_repeat_says_which_workload_and_preset_it_was_measured_with(bursts: St
     assert changed_files({**found.files, "workload iou": "0" * 16}) == ["workload iou"]
 
 
-def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(bursts: StoredRun) -> None:
-    def with_image(name: str) -> StoredRun:
-        environments = [
-            one.model_copy(
-                update={
-                    "shape": {**one.shape, "CORDA_IMAGE": name},
-                    "images": {"partya": Image(name=name, id="sha256:1"), "locust": Image(name="locust", id="2")},
-                }
-            )
-            for one in bursts.manifest.environments
-        ]
-        manifest = bursts.manifest.model_copy(update={"environments": environments})
-        return StoredRun(bursts.folder, manifest, bursts.steps)
-
-    own = collect(with_image("example.org/corda-enterprise:4.10"), METRIC_NAMES).repeats[0]
-    assert (own.site.enterprise, own.images) == (True, {"example.org/corda-enterprise:4.10": "sha256:1"})
-    assert not collect(with_image("example.org/corda-community:4.10"), METRIC_NAMES).repeats[0].site.enterprise
+@pytest.mark.parametrize(
+    ("image", "is_enterprise"),
+    [
+        ("example.org/corda-enterprise:4.10", True),
+        ("example.org/corda-community:4.10", False),
+        ("corda-lab/node:enterprise", False),
+    ],
+)
+def test_an_image_of_ones_own_is_enterprise_if_its_name_says_so(
+    bursts: StoredRun, image: str, is_enterprise: bool
+) -> None:
+    first = collect(bursts, METRIC_NAMES).repeats[0].model_copy(update={"images": {image: "sha256:1"}})
+    assert first.site.enterprise == is_enterprise
 
 
 def test_a_point_says_how_many_requests_failed_and_whether_its_nodes_were_conditioned(bursts: StoredRun) -> None:
@@ -136,6 +131,12 @@ def test_a_repeat_counts_unless_the_machine_became_another(bursts: StoredRun, fa
     # The others say so.
     assert all(one.spoilt == found.spoilt for one in found.repeats)
     assert found.repeats[0].calibration == [4.0, 4.0]
+
+
+def test_a_single_reading_spoils_no_repeat(bursts: StoredRun) -> None:
+    last = max((one for one in bursts.steps if one.repeat == 2), key=lambda one: one.window.load_ended_at)
+    run = with_steps(bursts, lambda step: timed(step, 4.0, 5.0 if step.index == last.index else 4.0))
+    assert collect(run, METRIC_NAMES).spoilt == {}
 
 
 def test_a_repeat_of_which_steps_are_missing_does_not_count(bursts: StoredRun) -> None:

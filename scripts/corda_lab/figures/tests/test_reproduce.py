@@ -217,14 +217,6 @@ def test_a_run_whose_file_has_changed_is_judged_with_a_warning(places: Places, t
     assert "rises held" in text
 
 
-def test_a_run_of_which_no_figure_is_judged_is_refused(places: Places, sweep: Path) -> None:
-    other = places.results / sweep.name
-    other.parent.mkdir(parents=True, exist_ok=True)
-    other.symlink_to(sweep)
-    with pytest.raises(LabError, match="no figure is judged from the sweep"):
-        command.from_run(sweep.name, places)
-
-
 def test_the_list_has_claims_times_and_last_verdicts(other_sweep: Places, lab: SimulatedLab, told: Told) -> None:
     write_figures(
         other_sweep.figures,
