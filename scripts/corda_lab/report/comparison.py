@@ -15,7 +15,6 @@ from corda_lab.paths import RESULTS
 from corda_lab.report import page, tables
 from corda_lab.report.chart import Chart, Line, bounded, look_of
 from corda_lab.report.charts_sweep import points_frame
-from corda_lab.report.summaries import estimate_data
 from corda_lab.results.folders import SCHEMA
 from corda_lab.text.words import listed, plural
 
@@ -112,9 +111,9 @@ def markdown(comparison: Comparison) -> str:
     for other in comparison.others:
         lines += ["", f"#### Contender: {other.second.identity}", "", environment_headline(other)]
         differences = environment_rows(other)
-        lines += tables.markdown(ENVIRONMENT_TITLES, differences) if differences else []
+        lines += tables.markdown_table(ENVIRONMENT_TITLES, differences) if differences else []
         lines += ["", headline(other, comparison.metric)]
-        lines += tables.markdown(TITLES, rows_of(other, comparison.metric))
+        lines += tables.markdown_table(TITLES, rows_of(other, comparison.metric))
         lines += ["", *(f"- not compared: {label}" for label in other.alone)] if other.alone else []
     return "\n".join([*lines, *(["", comparison.threshold_words] if comparison.threshold_words else [])]) + "\n"
 
@@ -185,8 +184,8 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
                         "workload": row.second.workload,
                         "point": row.second.values,
                         "metric": metric,
-                        "first": estimate_data(row.first.estimate(metric)),
-                        "second": estimate_data(row.second.estimate(metric)),
+                        "first": tables.estimate_data(row.first.estimate(metric)),
+                        "second": tables.estimate_data(row.second.estimate(metric)),
                         "difference": asdict(row.difference) if row.difference else None,
                         "verdict": row.verdict,
                     }

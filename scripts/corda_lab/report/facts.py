@@ -52,33 +52,16 @@ def machines(environment: Environment) -> str:
 
 @dataclass(frozen=True)
 class Lab:
-    """The environments of a run that differ only in the measured links, which are measured at every start."""
+    """The environments of a run that differ only in the measured links, which are measured at every start.
+
+    ``round_trips`` has those of each link over all starts, in ms: through its proxy, and without it.
+    """
 
     environment: Environment
-    links: list[MeasuredLink]
     steps: str
-
-    @property
-    def shape(self) -> str:
-        return knobs.describe(self.environment.shape)
-
-    @property
-    def machine(self) -> str:
-        return machine(self.environment.host)
-
-    @property
-    def round_trips(self) -> dict[str, tuple[str, str]]:
-        """The round trips of each link over all starts, in ms: through its proxy, and without it."""
-        by_name: dict[str, list[MeasuredLink]] = {}
-        for link in self.links:
-            by_name.setdefault(link.name, []).append(link)
-        return {
-            name: (
-                ends([f"{ms:.1f}" for ms in sorted(link.through_ms for link in links)]),
-                ends([f"{ms:.1f}" for ms in sorted(link.direct_ms for link in links)]),
-            )
-            for name, links in by_name.items()
-        }
+    shape: str
+    machine: str
+    round_trips: dict[str, tuple[str, str]]
 
 
 def environments(run: StoredRun) -> list[Lab]:
@@ -86,13 +69,24 @@ def environments(run: StoredRun) -> list[Lab]:
     alike: dict[str, list[int]] = {}
     for number, environment in enumerate(run.manifest.environments):
         alike.setdefault(environment.model_dump_json(exclude={"links_measured"}), []).append(number)
-    found = []
+    labs = []
     for numbers in alike.values():
         members = [run.manifest.environments[number] for number in numbers]
         steps = [step.index for step in run.steps if step.environment in numbers]
-        links = [link for environment in members for link in environment.links_measured]
-        found.append(Lab(members[0], links, steps_words(steps) if steps else "no step"))
-    return found
+        links: dict[str, list[MeasuredLink]] = {}
+        for link in (link for environment in members for link in environment.links_measured):
+            links.setdefault(link.name, []).append(link)
+        round_trips = {
+            name: (_milliseconds(link.through_ms for link in own), _milliseconds(link.direct_ms for link in own))
+            for name, own in links.items()
+        }
+        first, words = members[0], steps_words(steps) if steps else "no step"
+        labs.append(Lab(first, words, knobs.describe(first.shape), machine(first.host), round_trips))
+    return labs
+
+
+def _milliseconds(times: Iterable[float]) -> str:
+    return ends([f"{ms:.1f}" for ms in sorted(times)])
 
 
 def conditioning_plan(planned: Condition, arrivals: Iterable[str]) -> str:

@@ -23,7 +23,6 @@ from corda_lab.report import (
     facts,
     palette,
     rendering,
-    summaries,
     tables,
     waterfall,
 )
@@ -65,7 +64,7 @@ def render(folder: Path) -> Path:
     analysis = Analysis(stored.read(folder))
     # All texts are made before the first file is replaced, so an error leaves the old files untouched.
     try:
-        texts = {"report.html": page(analysis), **summaries.texts(analysis)}
+        texts = {"report.html": page(analysis), **tables.texts(analysis)}
     except pl.exceptions.PolarsError as error:
         # Such as a table that lacks a column.
         raise LabError(f"{folder}: its tables are not those of its steps ({error})", folders.DAMAGED) from error
@@ -96,6 +95,7 @@ def page(analysis: Analysis) -> str:
                 index: [tables.trend_row(trend) for trend in trends] for index, trends in analysis.trends.items()
             },
             "trend_titles": tables.TREND_TITLES,
+            "difference_titles": tables.DIFFERENCE_TITLES,
             "up_command": commands.up,
             **own,
         },
@@ -185,7 +185,7 @@ def sweep_content(analysis: Analysis) -> dict[str, Any]:
         "breakdown": charts_sweep.breakdowns(analysis),
         "step_charts": {step.index: charts_sweep.step_charts(step, of_step.get(step.index, nothing)) for step in steps},
         "compared": known_metrics(analysis.points),
-        "differences": [] if analysis.searches else [summaries.difference_row(pair) for pair in analysis.judged.shown],
+        "differences": [] if analysis.searches else [tables.difference_row(pair) for pair in analysis.judged.shown],
         "metrics": METRICS,
         "values": tables.values_by_point(analysis.points),
         "run_command": lambda step: run_command(run, step),

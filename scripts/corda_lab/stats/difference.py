@@ -20,6 +20,7 @@ TOO_FEW: Literal["too few repeats to tell"] = "too few repeats to tell"
 Verdict = Literal["no difference seen", "faster", "slower", "too few repeats to tell"]
 Word = Literal["faster", "slower"]
 
+ALPHA = 1 - CONFIDENCE
 PAIRED = "paired t on logarithms"
 WELCH = "Welch's t on logarithms"
 
@@ -56,9 +57,7 @@ class Difference:
         return replace(other, low=low, high=high)
 
 
-def paired(
-    a: Mapping[int, float], b: Mapping[int, float], *, higher_is: Word, confidence: float = CONFIDENCE
-) -> Difference:
+def paired(a: Mapping[int, float], b: Mapping[int, float], *, higher_is: Word) -> Difference:
     """Compare two points whose repeats were interleaved. ``a`` and ``b`` map the number of a repeat to its value.
 
     Repeats that only one side has are left out. ``higher_is`` says what a higher value means: "faster" for throughput,
@@ -68,10 +67,10 @@ def paired(
     logs = _logarithms([b[repeat] / a[repeat] if a[repeat] > 0 else math.nan for repeat in common])
     n = len(logs)
     error, freedom = (statistics.stdev(logs) / math.sqrt(n), n - 1.0) if n > 1 else (None, None)
-    return _judge(statistics.fmean(logs), error, freedom, confidence, n, n, PAIRED, higher_is)
+    return _judge(statistics.fmean(logs), error, freedom, n, n, PAIRED, higher_is)
 
 
-def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confidence: float = CONFIDENCE) -> Difference:
+def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word) -> Difference:
     """Compare two points whose repeats are independent. ``higher_is`` and errors are as for ``paired``."""
     logs_a, logs_b = _logarithms(a), _logarithms(b)
     error, freedom = None, None
@@ -82,7 +81,7 @@ def unpaired(a: Sequence[float], b: Sequence[float], *, higher_is: Word, confide
         spread = part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1)
         freedom = (part_a + part_b) ** 2 / spread if spread > 0 else len(a) + len(b) - 2.0
     ratio_log = statistics.fmean(logs_b) - statistics.fmean(logs_a)
-    return _judge(ratio_log, error, freedom, confidence, len(a), len(b), WELCH, higher_is)
+    return _judge(ratio_log, error, freedom, len(a), len(b), WELCH, higher_is)
 
 
 def holm(differences: Sequence[Difference]) -> list[Difference]:
@@ -90,21 +89,17 @@ def holm(differences: Sequence[Difference]) -> list[Difference]:
 
     Source: Holm (1979), *A Simple Sequentially Rejective Multiple Test Procedure*, Scandinavian Journal of Statistics
     6. The p-values become the adjusted ones. Every interval is computed at the confidence at which Holm's procedure
-    decided on it, which is never below the original confidence. So an interval never contradicts its verdict: it
-    excludes 1 exactly where a difference is seen. Raises ValueError if the comparisons have different confidences.
+    decided on it, which is never below ``CONFIDENCE``. So an interval never contradicts its verdict: it excludes 1
+    exactly where a difference is seen.
     """
-    confidences = {one.confidence for one in differences}
-    if len(confidences) > 1:
-        raise ValueError(f"comparisons at different confidences cannot be judged together: {sorted(confidences)}")
     testable = sorted((one.p_value, index) for index, one in enumerate(differences) if one.p_value is not None)
     judged, adjusted, stake = list(differences), 0.0, 1
     for place, (p_value, index) in enumerate(testable):
         one, left = differences[index], len(testable) - place
-        alpha = 1 - one.confidence
-        if adjusted <= alpha:  # the first test that is not rejected ends the procedure, at its level for all the others
+        if adjusted <= ALPHA:  # the first test that is not rejected ends the procedure, at its level for all the others
             stake = left
         adjusted = min(1.0, max(adjusted, left * p_value))
-        confidence = 1 - alpha / stake
+        confidence = 1 - ALPHA / stake
         low, high = _ends(one, confidence)
         judged[index] = replace(
             one,
@@ -112,7 +107,7 @@ def holm(differences: Sequence[Difference]) -> list[Difference]:
             high=high,
             p_value=adjusted,
             confidence=confidence,
-            verdict=_verdict(one.ratio, adjusted, alpha, one.higher_is),
+            verdict=_verdict(one.ratio, adjusted, one.higher_is),
         )
     return judged
 
@@ -134,19 +129,18 @@ def _judge(
     ratio_log: float,
     error: float | None,
     freedom: float | None,
-    confidence: float,
     n_a: int,
     n_b: int,
     method: str,
     higher_is: Word,
 ) -> Difference:
     ratio = math.exp(ratio_log)
-    undecided = Difference(ratio, None, None, None, TOO_FEW, confidence, n_a, n_b, method, higher_is, error, freedom)
+    undecided = Difference(ratio, None, None, None, TOO_FEW, CONFIDENCE, n_a, n_b, method, higher_is, error, freedom)
     if error is None or freedom is None:
         return undecided
     p_value = t_tail(ratio_log / error, freedom) if error > 0 else float(ratio_log == 0)
-    low, high = _ends(undecided, confidence)
-    verdict = _verdict(ratio, p_value, 1 - confidence, higher_is)
+    low, high = _ends(undecided, CONFIDENCE)
+    verdict = _verdict(ratio, p_value, higher_is)
     return replace(undecided, low=low, high=high, p_value=p_value, verdict=verdict)
 
 
@@ -157,8 +151,8 @@ def _ends(one: Difference, confidence: float) -> tuple[float | None, float | Non
     return math.exp(max(-LOGARITHM_MAX, middle - half)), math.exp(min(LOGARITHM_MAX, middle + half))
 
 
-def _verdict(ratio: float, p_value: float, alpha: float, higher_is: Word) -> Verdict:
-    if p_value > alpha:
+def _verdict(ratio: float, p_value: float, higher_is: Word) -> Verdict:
+    if p_value > ALPHA:
         return "no difference seen"
     lower_is: Word = "slower" if higher_is == "faster" else "faster"
     return higher_is if ratio > 1 else lower_is

@@ -53,7 +53,7 @@ def around_mean(values: Sequence[float], confidence: float) -> tuple[float, floa
     return mean - half, mean, mean + half
 
 
-def repeats_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+def repeats_interval(values: Sequence[float]) -> Interval | None:
     """The interval over the repeats of a point. None for fewer than two repeats, which do not show how much they vary.
 
     ``values`` has one value of each valid repeat (throughput, or a percentile of latency). If a value is 0 (nothing
@@ -65,8 +65,8 @@ def repeats_interval(values: Sequence[float], confidence: float = CONFIDENCE) ->
     if len(values) < 2:
         return None
     if min(values) > 0:
-        ends = around_mean([math.log(value) for value in values], confidence)
+        ends = around_mean([math.log(value) for value in values], CONFIDENCE)
         low, estimate, high = (math.exp(max(-LOGARITHM_MAX, min(LOGARITHM_MAX, end))) for end in ends)
-        return Interval(low, estimate, high, confidence, len(values), ON_LOGARITHMS)
-    low, estimate, high = around_mean(values, confidence)
-    return Interval(max(0.0, low), estimate, high, confidence, len(values), ON_VALUES)
+        return Interval(low, estimate, high, CONFIDENCE, len(values), ON_LOGARITHMS)
+    low, estimate, high = around_mean(values, CONFIDENCE)
+    return Interval(max(0.0, low), estimate, high, CONFIDENCE, len(values), ON_VALUES)

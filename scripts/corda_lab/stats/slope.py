@@ -31,12 +31,11 @@ class Slope:
     low: float
     estimate: float
     high: float
-    confidence: float
     n: int
     n_effective: float
 
 
-def slope_of(times: Sequence[float], values: Sequence[float], confidence: float = CONFIDENCE) -> Slope | None:
+def slope_of(times: Sequence[float], values: Sequence[float]) -> Slope | None:
     """The least-squares slope of ``values`` over evenly spaced ``times``, in order, per unit of time.
 
     None for fewer than ``POINTS_MIN`` points. If all values are on one line, the interval has no width. Raises
@@ -53,12 +52,12 @@ def slope_of(times: Sequence[float], values: Sequence[float], confidence: float 
     residuals = [value - mean - estimate * (time - middle) for time, value in zip(times, values, strict=True)]
     squares = sum(residual**2 for residual in residuals)
     if squares <= (1e-12 * max(map(abs, values), default=0.0)) ** 2 * n:
-        return Slope(estimate, estimate, estimate, confidence, n, float(n))
+        return Slope(estimate, estimate, estimate, n, float(n))
     correlation = _correlation(residuals, squares)
     effective = max(EFFECTIVE_MIN, n * (1 - correlation) / (1 + correlation))
     error = math.sqrt(squares / (effective - 2) / spread)
-    half = t_quantile(confidence, effective - 2) * error
-    return Slope(estimate - half, estimate, estimate + half, confidence, n, effective)
+    half = t_quantile(CONFIDENCE, effective - 2) * error
+    return Slope(estimate - half, estimate, estimate + half, n, effective)
 
 
 def _correlation(residuals: Sequence[float], squares: float) -> float:

@@ -10,7 +10,7 @@ from corda_lab.analysis import trends
 from corda_lab.analysis.conclusions import Analysis
 from corda_lab.analysis.trends import WATCHED, Trend
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
-from corda_lab.report import page, summaries
+from corda_lab.report import page, tables
 from corda_lab.results import folders, stored
 from lab_workload.load import Load
 from support import runs, simulation
@@ -97,7 +97,7 @@ def test_the_report_and_the_summaries_have_them(folder: Path) -> None:
     page.render(folder)
     assert "heap after collection" in (folder / "report.html").read_text(encoding="utf-8")
     run = stored.read(folder)
-    assert "| heap after collection | PartyA | 20 | " in summaries.markdown(Analysis(run))
+    assert "| heap after collection | PartyA | 20 | " in tables.markdown(Analysis(run))
     data = folders.read_object(folder / "summary.json")["trends"]
     assert {one["direction"] for one in data if one["place"] == "PartyA" and one["unit"] == "bytes"} == {"grows"}
 

@@ -172,8 +172,6 @@ def test_holm_leaves_a_single_comparison_and_those_that_cannot_tell_alone() -> N
     assert judged[1].p_value == one.p_value
     assert (judged[1].low, judged[1].high) == pytest.approx((one.low, one.high))
     assert holm([]) == []
-    with pytest.raises(ValueError, match="different confidences"):
-        holm([one, paired({1: 1.0}, {1: 1.0}, higher_is="faster", confidence=0.9)])
 
 
 @both

@@ -57,15 +57,8 @@ def test_a_repeat_without_successes_leaves_an_interval_that_ends_at_zero() -> No
     assert (nothing.low, nothing.estimate, nothing.high) == (0, 0, 0)
 
 
-def test_more_confidence_is_a_wider_interval() -> None:
-    wide, narrow = (repeats_interval([10.0, 11.0, 12.0], confidence) for confidence in (0.99, 0.90))
-    assert wide is not None
-    assert narrow is not None
-    assert wide.low < narrow.low < narrow.high < wide.high
-
-
-def test_two_wild_repeats_at_a_high_confidence_do_not_overflow() -> None:
-    interval = repeats_interval([0.5, 9.0], 0.9999)
+def test_two_wild_repeats_do_not_overflow() -> None:
+    interval = repeats_interval([1e-150, 1e150])
     assert interval is not None
     assert 0 < interval.low < interval.estimate < interval.high < math.inf
 
