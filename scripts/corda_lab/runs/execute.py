@@ -245,7 +245,8 @@ def execute(
         with recorded(place) as recorded_step:
             is_cold = conditioned is None
             measured = measure(run, settings, recorded_step, conditioned=conditioned, warns_of_cold_nodes=is_cold)
-            recording.keep(place, measured)
+            with ui.phase("Storing the results"):
+                recording.keep(place, measured)
         finish(folder, manifest)
     return folder, measured.step
 
