@@ -29,8 +29,8 @@ from corda_lab.runs import conditioning, containers, counters, faulty, node_logs
 from corda_lab.runs.collect import collect
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
-from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
+from corda_lab.runs.readings import Observer
 from corda_lab.runs.recording import CONDITION, Recording, recorded
 from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
