@@ -57,6 +57,7 @@ from lab_workload.load import Load
 from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
 from lab_workload.subject import Subject
+from support.runs import write_run
 
 Values = Iterator[Value]
 IDENTITY = "20260102T030405Z-golden"
@@ -215,7 +216,7 @@ def _stored_load(one: Case) -> Iterator[StoredRun]:
     measured = _measured(one, 1, options, {})
     with tempfile.TemporaryDirectory() as folder:
         manifest = store.manifest(IDENTITY, load=options)
-        yield stored.read(store.write_run(manifest, [measured], results=Path(folder)))
+        yield stored.read(write_run(manifest, [measured], results=Path(folder)))
 
 
 def _step(one: Case, file: SweepFile, planned: PlannedStep) -> Measured:
@@ -248,7 +249,7 @@ def _stored_sweep(
 ) -> Iterator[StoredRun]:
     manifest = store.manifest(IDENTITY, sweep=file.entry(outcomes), command="golden")
     with tempfile.TemporaryDirectory() as folder:
-        yield stored.read(store.write_run(manifest, steps, {"sweep.yaml": file.text}, results=Path(folder)))
+        yield stored.read(write_run(manifest, steps, {"sweep.yaml": file.text}, results=Path(folder)))
 
 
 # From a stored run to named values.

@@ -1,7 +1,7 @@
 """A plan, and a simulated run that is stored as a real one, for tests."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,16 @@ from corda_lab.paths import WORKLOADS
 from corda_lab.results import folders
 from corda_lab.results import store as run_store
 from corda_lab.results.audits import AUDIT_FILE, Audit
-from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
+from corda_lab.results.manifest import (
+    Environment,
+    GitState,
+    Host,
+    Image,
+    Manifest,
+    PlacedHost,
+    PlacementEntry,
+    Versions,
+)
 from corda_lab.results.store import Measured
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
@@ -166,6 +175,17 @@ def copy_of(key: str, identity: str, make: Callable[[Path], Path], *, results: P
     return results / identity
 
 
+def write_run(
+    run: Manifest, steps: Iterable[Measured], files: Mapping[str, str] | None = None, *, results: Path | None = None
+) -> Path:
+    """Store a run whose steps have all been measured, without its report, and return its folder. Raises LabError."""
+    folder = run_store.begin(run, files, results=results)
+    for measured in steps:
+        run_store.keep(run_store.new_step(folder, measured.step.index, measured.step.key), measured)
+    run_store.seal(folder, run)
+    return folder
+
+
 def store(
     folder: Path,
     plan: Plan,
@@ -178,9 +198,7 @@ def store(
 ) -> Path:
     """Store a simulated run like a real one, without its report, and return its folder."""
     measured = measured_of(folder, plan, simulated, end, drops=drops, counted=counted, with_stages=with_stages)
-    return run_store.write_run(
-        run_store.manifest(plan.identity, load=plan.load), [measured], results=folder / "results"
-    )
+    return write_run(run_store.manifest(plan.identity, load=plan.load), [measured], results=folder / "results")
 
 
 def step_file(run: Path, index: int = 1) -> Path:

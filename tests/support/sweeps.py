@@ -46,7 +46,7 @@ from corda_lab.sweeps.search import failings, find_max
 from lab_workload.load import ALL_FAILED, SAME_FAILURE_SECONDS_MIN, Load
 from lab_workload.run_end import RunEnd
 from support import simulation
-from support.runs import ENVIRONMENT, IOU, copy_of, part, plan_of
+from support.runs import ENVIRONMENT, IOU, copy_of, part, plan_of, write_run
 
 IDENTITY = "20260102T030405Z-users-and-databases"
 GAP_SECONDS = 12.0
@@ -496,4 +496,4 @@ def store_file(
     command = f"scripts/lab sweep configs/sweeps/{file.name}.yaml"
     manifest = store.manifest(sweep.identity, sweep=file.entry(outcomes), command=command)
     manifest = manifest.model_copy(update={"phases_seconds": {"Checking the sweep": 1.0}})
-    return store.write_run(manifest, simulator.measured, {"sweep.yaml": file.text}, results=results_folder)
+    return write_run(manifest, simulator.measured, {"sweep.yaml": file.text}, results=results_folder)

@@ -290,7 +290,7 @@ def read_index(folder: Path) -> KeptLogs | None:
 
 def of_run(folder: Path) -> Iterator[tuple[int, Path, KeptLogs]]:
     """The logs that are kept with a run: the index of the step, their folder, and what they are. Raises LabError."""
-    for logs in sorted(folder.glob(f"steps/*/{FOLDER}")):
+    for logs in sorted(folder.glob(f"steps/[0-9]*/{FOLDER}")):
         if (kept := read_index(logs)) is not None:
             yield int(logs.parent.name.partition("-")[0]), logs, kept
 

@@ -92,5 +92,5 @@ def verdict_of(violations: Iterable[Violation], reasons: Iterable[str]) -> Verdi
 
 def read(run: Path) -> dict[int, Audit]:
     """Return the audits of a run by the index of the step; empty if it has none. Raises LabError if one is damaged."""
-    paths = sorted(run.glob(f"steps/*/{AUDIT_FILE}"))
+    paths = sorted(run.glob(f"steps/[0-9]*/{AUDIT_FILE}"))
     return {int(path.parent.name.partition("-")[0]): folders.read_model(path, Audit) for path in paths}

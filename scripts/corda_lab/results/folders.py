@@ -81,13 +81,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def read_model(path: Path, model: type[Model]) -> Model:
     """Read a JSON file of a run as a model. Raises LabError with the file and the first wrong field."""
-    return as_model(path, read_json(path), model)
-
-
-def as_model(path: Path, content: Any, model: type[Model]) -> Model:
-    """The content of a JSON file as a model. Raises LabError with the file and the first wrong field."""
     try:
-        return model.model_validate(content)
+        return model.model_validate(read_json(path))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(name) for name in first["loc"])
@@ -226,7 +221,7 @@ def _latest(results: Path, runs: Sequence[Path]) -> Path:
     skipped = []
     for folder in candidates:
         try:
-            for file in (folder / RUN, *folder.glob("steps/*/step.json")):
+            for file in (folder / RUN, *folder.glob("steps/[0-9]*/step.json")):
                 read_object(file)
         except LabError as error:
             skipped.append(error.message)
@@ -241,14 +236,6 @@ def has_file(path: Path) -> bool:
     """Whether there is a file. Where that cannot be seen, for lack of permission, there is none."""
     try:
         return path.is_file()
-    except OSError:
-        return False
-
-
-def has_folder(path: Path) -> bool:
-    """Whether there is a folder. Where that cannot be seen, for lack of permission, there is none."""
-    try:
-        return path.is_dir()
     except OSError:
         return False
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -147,17 +147,6 @@ def seal(folder: Path, run: Manifest) -> None:
     write_manifest(folder, run.model_copy(update={"finished_at": folders.now()}))
 
 
-def write_run(
-    run: Manifest, steps: Iterable[Measured], files: Mapping[str, str] | None = None, *, results: Path | None = None
-) -> Path:
-    """Store a run whose steps have all been measured, without its report, and return its folder. Raises LabError."""
-    folder = begin(run, files, results=results)
-    for measured in steps:
-        keep(new_step(folder, measured.step.index, measured.step.key), measured)
-    seal(folder, run)
-    return folder
-
-
 # Steps.
 
 
@@ -232,7 +221,7 @@ def drop_evidence(folder: Path) -> None:
 def tidy(run: Path) -> None:
     """Delete what a killed process left half written or half deleted in the folder of a run."""
     folders.tidy(run.parent, partial_of=run.name)
-    for folder in (run, run / STEPS, *stored.read_steps(run)):
+    for folder in (run, run / stored.WORKLOADS, run / STEPS, *stored.read_steps(run)):
         folders.tidy(folder)
     for folder, step in stored.read_steps(run).items():
         if step.is_measured:
@@ -242,7 +231,7 @@ def tidy(run: Path) -> None:
 def find_step(identity: str, *, results: Path | None = None) -> Path | None:
     """The folder of the step with the load of an id; None if there is none."""
     marked = f'"{identity}"'
-    for plan in folders.run_folder("", results=results).glob(f"*/{STEPS}/*/{stored.PLAN}"):
+    for plan in folders.run_folder("", results=results).glob(f"[0-9]*/{STEPS}/[0-9]*/{stored.PLAN}"):
         try:
             if marked in plan.read_text(encoding="utf-8") and read_plan(plan.parent).identity == identity:
                 return plan.parent

@@ -13,7 +13,7 @@ from corda_lab import locks
 from corda_lab.errors import LabError
 from corda_lab.results import audits, folders
 from corda_lab.results.audits import Audit
-from corda_lab.results.folders import DAMAGED, SCHEMA, as_model, read_model, read_object
+from corda_lab.results.folders import DAMAGED, SCHEMA, read_model, read_object
 from corda_lab.results.manifest import Environment, Manifest, ProfileEntries, ProfileEntry
 from corda_lab.results.sweep import SweepPlan
 from corda_lab.steps.entry import Kind, StepEntry
@@ -149,13 +149,12 @@ class StoredRun:
 
 def read_manifest(folder: Path) -> Manifest:
     """Read ``run.json``. Raises LabError if it is damaged, or of another version of the lab."""
-    content = read_object(folder / folders.RUN)
-    if (schema := content.get("schema")) != SCHEMA:
+    if (schema := read_object(folder / folders.RUN).get("schema")) != SCHEMA:
         raise LabError(
             f"{folder}: was measured by another version of the lab (schema {schema}; this one reads {SCHEMA})",
             "Its own report.html still opens, but this version can neither rebuild it nor resume the run.",
         )
-    return as_model(folder / folders.RUN, content, Manifest)
+    return read_model(folder / folders.RUN, Manifest)
 
 
 def read(folder: Path) -> StoredRun:

@@ -30,8 +30,8 @@ from corda_lab.runs import conditioning, containers, counters, faulty, recording
 from corda_lab.runs.collect import collect
 from corda_lab.runs.containers import LoadContainers
 from corda_lab.runs.faulty import Settled
-from corda_lab.runs.observer import Observer
 from corda_lab.runs.preflight import PreparedRun, describe, plan, prepare, title_of
+from corda_lab.runs.readings import Observer
 from corda_lab.runs.recording import CONDITION, Recording, recorded
 from corda_lab.runs.running import deployed, tell
 from corda_lab.runs.spans import limited
@@ -96,8 +96,8 @@ def measure(
 ) -> Measured:
     """Make all checks of a run, store what is known before its load, run the load and measure it. Raises LabError.
 
-    An interrupted load is stopped. ``environment`` is that of the lab; it is read if it is None. ``conditioned`` is the
-    load before, if there was one.
+    The ledgers are audited, too; that they cannot be read is no error. An interrupted load is stopped. ``environment``
+    is that of the lab; it is read if it is None. ``conditioned`` is the load before, if there was one.
     """
     with ExitStack() as stack:
         with ui.phase("Checking the run"):
@@ -111,21 +111,14 @@ def measure(
         cold = conditioning.cold_nodes(lab.prometheus, planned.subject) if warns_of_cold_nodes else []
         for warning in cold:
             ui.warn(str(warning))
-        measured = audited(lab, planned, environment, record).with_warnings(cold)
+        measured = observe(lab, planned, environment, record).measured()
+        with ui.phase("Auditing the ledgers"):
+            stateful, slack = stateful_parts(measured.step), measured.environment.clocks_apart_seconds_max
+            audit = audit_load(lab, measured.requests, stateful=stateful, slack_seconds=slack)
+            ui.note(audit.summary)
+        measured = measured.with_audit(audit).with_warnings(cold)
+        node_logs.keep_if_failed(measured.step, lab, record.folder)
     return measured if conditioned is None else measured.after(conditioned)
-
-
-def audited(lab: Lab, plan: Plan, environment: Environment, record: Recording) -> Measured:
-    """Run a load, measure it, and audit the ledgers. Raises LabError, but not if the ledgers cannot be read."""
-    measured = observe(lab, plan, environment, record).measured()
-    with ui.phase("Auditing the ledgers"):
-        stateful = stateful_parts(measured.step)
-        slack = measured.environment.clocks_apart_seconds_max
-        found = audit_load(lab, measured.requests, stateful=stateful, slack_seconds=slack)
-        ui.note(found.summary)
-    measured = measured.with_audit(found)
-    node_logs.keep_if_failed(measured.step, lab, record.folder)
-    return measured
 
 
 def observe(lab: Lab, plan: Plan, environment: Environment, record: Recording) -> Observation:
@@ -246,7 +239,8 @@ def execute(
         with recorded(place) as recorded_step:
             is_cold = conditioned is None
             measured = measure(run, settings, recorded_step, conditioned=conditioned, warns_of_cold_nodes=is_cold)
-            recording.keep(place, measured)
+            with ui.phase("Storing the results"):
+                recording.keep(place, measured)
         finish(folder, manifest)
     return folder, measured.step
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -74,6 +74,10 @@ class Recording:
         """Fetch the rows and the nodes' logs, and store why it has no values. Never raises: ``error`` must be seen."""
         if self._load is None:
             return
+        with suppress(LabError):
+            if stored.read_step(self.folder).is_measured:
+                # An interrupt that came while it was stored.
+                return
         lab, identity = self._load
         state: Literal["failed", "interrupted"] = "failed" if isinstance(error, Exception) else "interrupted"
         step = self._step.model_copy(update={"state": state, "why": reason_of(error)})
@@ -144,7 +148,7 @@ def begun(run: Manifest, *, results: Path | None = None) -> Iterator[Path]:
 def keep(place: Path, measured: Measured) -> None:
     """Store a measured step in its folder. Raises LabError."""
     try:
-        with ui.phase("Storing the results"):
+        with interrupts.held_back():
             store.keep(place, measured)
     except OSError as error:
         raise folders.unwritable(place, error) from None

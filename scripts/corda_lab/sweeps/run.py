@@ -217,9 +217,9 @@ class Runner:
 
     def _store(self, step: PlannedStep, measured: Measured) -> None:
         try:
-            results_store.keep(self._folder, measured)
-        except OSError as error:
-            raise FinalError(problems=folders.unwritable(self.kept.folder, error).problems) from None
+            recording.keep(self._folder, measured)
+        except LabError as error:
+            raise FinalError(problems=error.problems) from None
         if measured.step.state == "broke":
             self._keep_container_logs(step)
         self.failed.pop(step.key, None)

@@ -31,10 +31,10 @@ SWEEP_FILE = "sweep.yaml"
 """The text of the sweep file when the sweep began."""
 
 
-def fingerprint(sweep: SweepFile, text: str, settings: Settings) -> dict[str, str]:
+def fingerprint(sweep: SweepFile, text: str, settings: Settings, steps: Sequence[PlannedStep]) -> dict[str, str]:
     """Return what a sweep's steps depend on, except images: name → hash or value. ``sweep resume`` compares it.
 
-    ``text`` is that of the sweep file.
+    ``text`` is that of the sweep file. Another version of the lab may plan other ``steps`` from it.
     """
     shape_files = [path for folder in SHAPE_FOLDERS for path in (CONFIGS / folder).iterdir() if path.is_file()]
     points = points_of(sweep)
@@ -42,6 +42,7 @@ def fingerprint(sweep: SweepFile, text: str, settings: Settings) -> dict[str, st
     workloads = {load.workload for load in loads}
     return {
         "the sweep file": hashlib.sha256(text.encode()).hexdigest(),
+        "the plan of its steps": hashlib.sha256("".join(step.model_dump_json() for step in steps).encode()).hexdigest(),
         "the nodes' settings in configs/": _digest([*shape_files, CONFIGS / "network.conf"]),
         **{f"the workload {name}": _digest([WORKLOADS / f"{name}.yaml"]) for name in sorted(workloads)},
         **{
@@ -133,7 +134,7 @@ class Unfinished:
         """
         path, before = sweep.source.path, self.plan.fingerprint
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else sweep.text
-        now = fingerprint(replace(sweep, left_out=self.plan.left_out), text, settings)
+        now = fingerprint(replace(sweep, left_out=self.plan.left_out), text, settings, self.steps)
         changes = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
         if changes:
             raise LabError(
@@ -161,12 +162,13 @@ def begin(
     ``rerun`` names the sweep that it repeats, and ``images`` has the images that all steps must have: name → id.
     ``placement`` says what runs on which host, None that all runs on this machine.
     """
+    steps = steps_of(sweep)
     plan = sweep.entry({}).model_copy(
         update={
-            "fingerprint": fingerprint(sweep, sweep.text, settings),
+            "fingerprint": fingerprint(sweep, sweep.text, settings, steps),
             "images": dict(images or {}),
             "placement": placement,
-            "steps_planned": len(steps_of(sweep)),
+            "steps_planned": len(steps),
         }
     )
     manifest = store.manifest(folders.run_id(sweep.run_name), sweep=plan, rerun=rerun)

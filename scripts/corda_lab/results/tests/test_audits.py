@@ -9,7 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.results import audits, store, stored
 from corda_lab.results.audits import Audit, Violation, ViolationKind, verdict_of
 from corda_lab.results.store import Measured
-from support.runs import ENVIRONMENT, step_file, write_audits
+from support.runs import ENVIRONMENT, step_file, write_audits, write_run
 
 DOUBLED = Violation(kind=ViolationKind.DOUBLED, ids=("AB12", "run-1"), text="twice")
 LEFT = Violation(kind=ViolationKind.FLOW_SUSPENDED, node="PartyA", ids=("flow",), text="left")
@@ -74,5 +74,5 @@ def test_ledgers_that_are_right_change_nothing(measured: Measured) -> None:
 
 def test_a_run_keeps_the_audits_of_its_steps(measured: Measured, tmp_path: Path) -> None:
     second = measured.with_step(measured.step.updated(index=2)).with_audit(Audit(verdict="passed"))
-    run = store.write_run(store.manifest("20260102T030405Z-two"), [measured, second], results=tmp_path)
+    run = write_run(store.manifest("20260102T030405Z-two"), [measured, second], results=tmp_path)
     assert audits.read(run) == {2: Audit(verdict="passed")}

@@ -38,51 +38,31 @@ def steady_rate(at: float) -> float:
     return 20.0
 
 
-def test_a_load_of_which_nothing_was_seen_to_end_goes_on_to_its_limit() -> None:
-    assert ended_after(OPTIONS, lambda at: 0.0) is None
+FIXED = Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)
+UNTIL_STEADY = until_steady(FIXED.updated(warm_up_seconds=30), 180)
 
 
-def test_a_load_that_ends_after_a_number_of_flows_is_never_ended_before() -> None:
-    assert ended_after(OPTIONS, steady_rate) is not None
-    assert ended_after(OPTIONS.updated(flows=100_000), steady_rate) is None
-
-
-def test_a_load_of_fixed_times_is_never_ended() -> None:
-    assert ended_after(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15), steady_rate) is None
-
-
-def test_a_steady_load_is_measured_from_the_end_of_its_warm_up() -> None:
-    found = ended_after(OPTIONS, steady_rate)
-    assert found == pytest.approx(70, abs=20)
-
-
-def test_a_load_that_warms_up_for_half_a_minute_is_measured_after_that() -> None:
-    found = ended_after(OPTIONS, lambda at: 20.0 if at > 30 else 5.0)
-    assert found is not None
-    assert 90 <= found <= 115
-
-
-def test_a_load_that_never_gets_steady_is_ended_by_its_limits() -> None:
-    found = ended_after(OPTIONS, lambda at: 1 + at / 3)
-    assert found == pytest.approx(183, abs=4)
-
-
-UNTIL_STEADY = until_steady(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=30), 180)
-
-
-def test_a_steady_load_is_measured_after_its_shortest_warm_up() -> None:
-    found = ended_after(UNTIL_STEADY, steady_rate)
-    assert found == pytest.approx(95, abs=10)
-
-
-def test_a_load_that_gets_faster_for_long_is_measured_when_that_is_over() -> None:
-    found = ended_after(UNTIL_STEADY, lambda at: 20.0 if at > 80 else 5.0 + at / 6)
-    assert found is not None
-    assert 130 <= found <= 200
-
-
-def test_a_load_that_gets_faster_all_the_time_goes_on_to_its_limit() -> None:
-    assert ended_after(UNTIL_STEADY, lambda at: 1 + at / 10, limit=UNTIL_STEADY.total_seconds) is None
+@pytest.mark.parametrize(
+    ("options", "rate", "span"),
+    [
+        pytest.param(OPTIONS, steady_rate, (50, 90), id="steady"),
+        pytest.param(OPTIONS, lambda at: 20.0 if at > 30 else 5.0, (90, 115), id="warms up for half a minute"),
+        pytest.param(OPTIONS, lambda at: 1 + at / 3, (179, 187), id="never steady"),
+        pytest.param(OPTIONS, lambda at: 0.0, None, id="nothing ends"),
+        pytest.param(OPTIONS.updated(flows=100_000), steady_rate, None, id="ends after a number of flows"),
+        pytest.param(FIXED, steady_rate, None, id="has fixed times"),
+        pytest.param(UNTIL_STEADY, steady_rate, (85, 105), id="steady after its shortest warm-up"),
+        pytest.param(UNTIL_STEADY, lambda at: 20.0 if at > 80 else 5.0 + at / 6, (130, 200), id="gets faster for long"),
+        pytest.param(UNTIL_STEADY, lambda at: 1 + at / 10, None, id="gets faster all the time"),
+    ],
+)
+def test_a_load_is_ended_when_it_was_measured_for_long_enough(
+    options: Load, rate: Callable[[float], float], span: tuple[float, float] | None
+) -> None:
+    limit = options.total_seconds if options is UNTIL_STEADY else 600.0
+    ended = ended_after(options, rate, limit=limit)
+    assert (ended is None) == (span is None)
+    assert ended is None or span is None or span[0] <= ended <= span[1]
 
 
 def cold_load(folder: Path, options: Load, seed: int) -> StepEntry:
@@ -105,7 +85,7 @@ def cold_load(folder: Path, options: Load, seed: int) -> StepEntry:
 def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_is_steady(
     tmp_path: Path, seed: int
 ) -> None:
-    early = cold_load(tmp_path, Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15), seed)
+    early = cold_load(tmp_path, FIXED, seed)
     assert {"throughput_changed"} <= {one.code for one in (*early.flags, *early.validity.reasons)}
     step = cold_load(tmp_path, UNTIL_STEADY, seed)
     assert (step.flags, step.validity.valid, step.littles_law.holds) == ([], True, True)
@@ -115,7 +95,7 @@ def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_i
 
 
 def test_nodes_that_do_the_same_work_for_a_while_are_conditioned_only_after_enough_flows() -> None:
-    wanted = Conditioning(Load(workload="iou", users=8, duration_seconds=60, warm_up_seconds=15)).until_steady
+    wanted = Conditioning(FIXED).until_steady
     quick, slow = ended_after(wanted, steady_rate), ended_after(wanted, lambda at: 3.0)
     assert quick is not None
     assert slow is not None

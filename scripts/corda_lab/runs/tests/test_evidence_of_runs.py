@@ -24,7 +24,7 @@ from corda_lab.runs.recording import Recording, recorded
 from lab_workload.load import Load
 from support import simulation
 from support.docker import docker_client, listed
-from support.runs import ENVIRONMENT, RUN_IDENTITY, plan_of
+from support.runs import ENVIRONMENT, RUN_IDENTITY, measured_of, plan_of
 
 LOCUST = listed("locust", "running", health="healthy", container="locust-1")
 DOCKER = f"""\
@@ -243,6 +243,25 @@ def test_what_a_kill_after_the_storing_leaves_is_deleted(volume: Path, compose: 
     leftovers.collect(compose)
     assert names(volume) == {WEB_ROWS}
     assert stored.read_step(started.folder).state == "done"
+
+
+def test_an_interrupt_after_a_step_was_stored_takes_nothing_of_it(
+    volume: Path, compose: Compose, tmp_path: Path
+) -> None:
+    end = simulation.end_words(SIMULATED, 2, 20)
+    measured = measured_of(tmp_path, plan_of(LOAD), SIMULATED, end)
+
+    def run() -> None:
+        with running() as started:
+            begin(started, compose, volume)
+            recording.keep(started.folder, measured)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    run_folder = folders.run_folder(RUN_IDENTITY)
+    assert stored.read(run_folder).steps[0].requests == measured.step.requests
+    assert unfinished.lacks_report(run_folder)
 
 
 def test_a_reason_is_one_line() -> None:

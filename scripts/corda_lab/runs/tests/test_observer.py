@@ -9,7 +9,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.runs import counters, node_metrics, readings, spans
-from corda_lab.runs.observer import Observer
+from corda_lab.runs.readings import Observer
 from corda_lab.steps import rows
 from corda_lab.steps.counts import Counts
 from corda_lab.steps.reasons import reason

@@ -16,7 +16,6 @@ from corda_lab.sweeps.plan import (
     FLOW_SECONDS_MAX,
     KEY_LENGTH_MAX,
     STEP_OVERHEAD_SECONDS,
-    PlannedStep,
     RunTime,
     run_time,
     step_seconds,
@@ -114,15 +113,10 @@ def test_a_long_list_of_values_still_gives_names_that_files_can_have(tmp_path: P
     assert all(len(key) <= KEY_LENGTH_MAX + len("_r1") for key in found)
 
 
-def test_a_step_survives_being_stored(tmp_path: Path, settings: Settings) -> None:
-    fault = "{kind: kill, target: Bridge, at: 10s, for: 5s}"
-    text = f"{SOUND}load: {{arrivals: poisson, rate: 5, faults: [{fault}]}}\n"
-    for given in (text, BURSTS, COUNTED + "measure: {flows: 8}\n"):
-        step, *_ = steps_of(written(tmp_path, given), settings)
-        assert PlannedStep.model_validate_json(step.model_dump_json()) == step
-    (step,) = steps_of(written(tmp_path, text), settings)
-    options = step.load
-    assert (options.rate, options.users, options.warm_up_seconds_min, options.warm_up_seconds) == (5, 200, 5, 15)
+def test_open_load_has_its_pool_and_the_times_of_the_sweep(tmp_path: Path, settings: Settings) -> None:
+    (step,) = steps_of(written(tmp_path, f"{SOUND}load: {{arrivals: poisson, rate: 5}}\n"), settings)
+    load = step.load
+    assert (load.rate, load.users, load.warm_up_seconds_min, load.warm_up_seconds) == (5, 200, 5, 15)
 
 
 def test_every_step_has_the_faults_of_the_sweep_or_its_own(tmp_path: Path, settings: Settings) -> None:

@@ -265,17 +265,25 @@ def test_the_rows_of_a_killed_step_stay_beside_those_of_the_next_attempt(tmp_pat
 # Resuming.
 
 
-@pytest.mark.parametrize("change", ["the sweep file", "NODE_HEAP in .env or the environment", "the workload iou"])
+@pytest.mark.parametrize(
+    "change",
+    ["the sweep file", "NODE_HEAP in .env or the environment", "the workload iou", "the plan of its steps"],
+)
 def test_a_sweep_whose_conditions_have_changed_is_not_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    kept, settings = begin(tmp_path), SETTINGS
+    kept, settings = store.read(begin(tmp_path).folder), SETTINGS
     sweep = kept.sweep
     kept.require_unchanged(sweep, settings)
     if change == "the sweep file":
         sweep.source.path.write_text(SWEEP.replace("repeats: 3", "repeats: 4"), encoding="utf-8")
     elif change == "the workload iou":
         monkeypatch.setattr(store, "WORKLOADS", tmp_path)
+    elif change == "the plan of its steps":
+        # As another version of the lab may plan them.
+        others = kept.steps[:-1]
+        monkeypatch.setattr(store, "steps_of", lambda _: others)
+        kept = store.read(kept.folder)
     else:
         settings = SETTINGS.with_values({"NODE_HEAP": "2g"})
     with pytest.raises(LabError, match=f"changed since it began: {change}$"):
