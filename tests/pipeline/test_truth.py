@@ -14,7 +14,7 @@ from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.runs.execute import Observation
 from corda_lab.steps import build, costs, rows
 from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, HostUse, VaultCount
+from corda_lab.steps.entry import FlowCount, VaultCount
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
 from pipeline import measure
 from pipeline.broken import BREAKAGES
@@ -106,7 +106,7 @@ def observed(case: Case, folder: Path) -> measure.CaseResult:
         end=end,
         counted=counted,
         warm_up=None,
-        machine_use=lambda _: HostUse(),
+        machine_use=lambda _: {},
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )

@@ -30,13 +30,13 @@ from corda_lab.steps.entry import (
     ConditioningEntry,
     FlowCount,
     FlowStages,
-    HostUse,
     StageLine,
     StagesEntry,
     StepEntry,
     ValidityEntry,
     Values,
     VaultCount,
+    of_whole,
 )
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -302,21 +302,15 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         end=end,
         counted=agreeing(succeeded),
         warm_up=None,
-        machine_use=lambda _: HostUse(),
+        machine_use=lambda _: {},
         calibration=None,
         readings=(nothing, nothing),
     )
     entry = step_build.build_step(plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))), seen)
-    use = entry.resources.model_copy(
-        update={
-            "host_busy_percent": sweep.busy_percent * (0.4 + 0.6 * load),
-            "host_stolen_percent": sweep.stolen_percent,
-        }
-    )
+    use = of_whole(host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent)
     entry = entry.updated(
-        resources=use,
+        values=entry.values | cost_entry(index) | use,
         stages=stages,
-        costs=cost_entry(index),
         measured_again=[reason("cpu_steal", percent=40.0)] if index in sweep.measured_again else [],
         workload=planned.workload,
     )

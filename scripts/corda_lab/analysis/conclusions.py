@@ -145,7 +145,7 @@ class Analysis:
             failed = [search.failed for search in self.searches]
             return [self._limit_at(point) for point in failed if point is not None]
         measured = [point for point in self.points if point.valid]
-        if measured and all(step.open_load for point in measured for step in point.valid):
+        if measured and all(step.load.is_open for point in measured for step in point.valid):
             behind = [point for point in measured if not point.keeps_rate]
             if not behind:
                 return ["the system kept up with the offered rate, so no limit was reached"]
@@ -223,7 +223,7 @@ def step_headline(step: StepEntry) -> str:
     load, latency = step.load, step.judged_latency
     flows = listed(list(dict.fromkeys(short(part.flow) for part in step.parts)))
     place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
-    if step.bursts is not None:
+    if step.load.is_burst:
         asked = burst_words(load)
     else:
         asked = plural(load.users, "user") if load.rate is None else f"{load.rate:g} {load.arrivals} arrivals/s"

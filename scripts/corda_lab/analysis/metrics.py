@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Literal
 
 from corda_lab.errors import LabError
-from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.usage import ALL, PARTS
+from corda_lab.steps.entry import WHOLE, StepEntry, ValueName
+from corda_lab.steps.usage import PARTS
 
 ByNode = Callable[[StepEntry], Mapping[str, float]]
 Total = Callable[[StepEntry], float | None]
@@ -64,27 +64,23 @@ def metric(name: str) -> Metric:
     return replace(known, name=name, title=f"{known.title}, {node}", of=of_node, by_node=None)
 
 
-def _cost(step: StepEntry, name: str) -> Mapping[str, float]:
-    return step.costs.get(name, {})
+def _measured(step: StepEntry, name: ValueName) -> Mapping[str, float]:
+    return step.by_part(name)
 
 
-def _database(step: StepEntry, name: str) -> Mapping[str, float]:
+def _database(step: StepEntry, name: ValueName) -> Mapping[str, float]:
     """The growth of databases, if it was read in a way that can be relied on: the file of H2 grows in leaps."""
-    return step.costs.get(name, {}) if step.database_read in ("compacted", "server") else {}
+    return step.by_part(name) if step.database_read in ("compacted", "server") else {}
 
 
-def _usage(step: StepEntry, name: str) -> Mapping[str, float]:
-    return step.usage.get(name, {})
-
-
-def _burst_mean(name: str, otherwise: Total = lambda step: None) -> Total:
-    """The mean of a field over the bursts of a step; of a step without bursts another value."""
-    return lambda step: step.bursts.mean(name) if step.bursts else otherwise(step)
+def _burst_mean(name: ValueName, otherwise: Total = lambda step: None) -> Total:
+    """The mean of a value over the bursts of a step; of a step without bursts another value."""
+    return lambda step: step.mean(name) if step.by_part("burst_ok") else otherwise(step)
 
 
 def _last_started_throughput(step: StepEntry) -> float | None:
-    bursts = step.bursts.bursts if step.bursts else ()
-    rates = [burst.ok / burst.last_started_seconds for burst in bursts if burst.last_started_seconds]
+    done, seconds = step.by_part("burst_ok"), step.by_part("burst_last_started_seconds")
+    rates = [done[burst] / seconds[burst] for burst in done if seconds[burst]]
     return fmean(rates) if rates else None
 
 
@@ -95,17 +91,17 @@ def _throughput_by_node(step: StepEntry) -> Mapping[str, float]:
 
 def _goodput(step: StepEntry) -> float | None:
     """Requests that were meant for the window and were done, per second. Closed load: that ended in it."""
-    if step.bursts is not None:
-        return step.bursts.mean("throughput_per_second")
-    if step.open_load is None:
+    if step.load.is_burst:
+        return step.mean("burst_throughput_per_second")
+    if not step.load.is_open:
         return step.requests.window_ok / step.window.seconds
     offered = step.latency_intended_ms
     return (offered.count - offered.unanswered) / step.window.seconds
 
 
-_node_rate = _burst_mean("node_throughput_per_second", lambda step: step.throughput_per_second)
+_node_rate = _burst_mean("burst_node_throughput_per_second", lambda step: step.throughput_per_second)
 _node_latency_mean = _burst_mean(
-    "node_latency_mean_ms", lambda step: step.node_latency_ms.mean if step.node_latency_ms else None
+    "burst_node_latency_mean_ms", lambda step: step.node_latency_ms.mean if step.node_latency_ms else None
 )
 
 
@@ -134,7 +130,7 @@ def _flows_past_wait(step: StepEntry) -> float | None:
 
 def _memory_after(step: StepEntry) -> dict[str, tuple[float, float]]:
     """The memory after the load and the highest, by node and part of the lab; both in bytes."""
-    after, highest = step.usage.get("resident_after_bytes", {}), step.usage.get("resident_max_bytes", {})
+    after, highest = step.by_part("resident_after_bytes"), step.by_part("resident_max_bytes")
     return {name: (value, highest[name]) for name, value in after.items() if highest.get(name)}
 
 
@@ -152,9 +148,13 @@ def _rate(name: str, title: str, of: Total) -> Metric:
 
 
 def _by_node(
-    name: str, title: str, unit: str, read: Callable[[StepEntry, str], Mapping[str, float]], together: Together = sum
+    name: ValueName,
+    title: str,
+    unit: str,
+    together: Together = sum,
+    read: Callable[[StepEntry, ValueName], Mapping[str, float]] = _measured,
 ) -> Metric:
-    """A value that an entry has by node, under the name of the metric."""
+    """A value that the table has by node, under the name of the metric."""
 
     def of_nodes(step: StepEntry) -> float | None:
         values = [value for part, value in read(step, name).items() if NODE.fullmatch(part)]
@@ -171,41 +171,52 @@ _ALL = (
     _latency("p50"),
     _latency("p95"),
     _latency("p99"),
-    Metric("latency_mean", "mean latency", "ms", _burst_mean("latency_mean_ms", lambda step: step.judged_latency.mean)),
+    Metric(
+        "latency_mean",
+        "mean latency",
+        "ms",
+        _burst_mean("burst_latency_mean_ms", lambda step: step.judged_latency.mean),
+    ),
     Metric(
         "rpc_latency_mean",
         "mean latency at the RPC client",
         "ms",
-        _burst_mean("rpc_latency_mean_ms", lambda step: step.bridge_flow_ms.mean),
+        _burst_mean("burst_rpc_latency_mean_ms", lambda step: step.bridge_flow_ms.mean),
     ),
     Metric("node_latency_mean", "mean latency in the node", "ms", _node_latency_mean),
     Metric(
         "consensus_latency_mean", "mean consensus latency", "ms", lambda step: step.stages.consensus_latency_ms.mean
     ),
-    Metric("total_seconds", "total time", "s", lambda step: step.total_seconds),
-    Metric("burst_total", "total time of a burst", "s", _burst_mean("total_seconds")),
-    _rate("burst_throughput", "throughput of a burst", _burst_mean("throughput_per_second")),
-    _rate("burst_rpc_throughput", "throughput of a burst at the RPC client", _burst_mean("rpc_throughput_per_second")),
-    _rate("burst_node_throughput", "throughput of a burst in the node", _burst_mean("node_throughput_per_second")),
+    Metric("total_seconds", "total time", "s", lambda step: step.value("total_seconds")),
+    Metric("burst_total", "total time of a burst", "s", _burst_mean("burst_total_seconds")),
+    _rate("burst_throughput", "throughput of a burst", _burst_mean("burst_throughput_per_second")),
+    _rate(
+        "burst_rpc_throughput",
+        "throughput of a burst at the RPC client",
+        _burst_mean("burst_rpc_throughput_per_second"),
+    ),
+    _rate(
+        "burst_node_throughput", "throughput of a burst in the node", _burst_mean("burst_node_throughput_per_second")
+    ),
     _rate("burst_last_started_throughput", "flows of a burst ÷ time to its last start", _last_started_throughput),
     _rate("goodput", "goodput", _goodput),
-    Metric("flows_in_flight", "flows in flight", "flows", lambda step: step.littles_law.in_flight_mean),
+    Metric("flows_in_flight", "flows in flight", "flows", lambda step: step.value("in_flight_mean")),
     Metric("flows_waiting_stage", "flows waiting for a flow thread", "flows", _flows_waiting),
     Metric("flows_past_wait", "flows that a flow thread has taken up", "flows", _flows_past_wait, higher_is="faster"),
-    _by_node("cpu_percent", "CPU", "%", _usage),
-    _by_node("cpu_percent_max", "highest CPU in one second", "%", _usage, max),
+    _by_node("cpu_percent", "CPU", "%"),
+    _by_node("cpu_percent_max", "highest CPU in one second", "%", max),
     Metric(
         "cpu_peaks",
         "peaks of the CPU",
         "",
-        lambda step: step.usage.get("cpu_peaks_of_nodes", {}).get(ALL),
-        lambda step: step.usage.get("cpu_peaks", {}),
+        lambda step: step.value("cpu_peaks"),
+        lambda step: {part: peaks for part, peaks in step.by_part("cpu_peaks").items() if part != WHOLE},
     ),
-    _by_node("cpu_seconds_per_flow", "CPU per flow", "s", _cost),
-    _by_node("heap_floor_bytes", "heap after a collection", "bytes", _usage),
-    _by_node("heap_used_max_bytes", "highest heap", "bytes", _usage, max),
-    _by_node("resident_bytes", "memory", "bytes", _usage),
-    _by_node("resident_max_bytes", "highest memory", "bytes", _usage, max),
+    _by_node("cpu_seconds_per_flow", "CPU per flow", "s"),
+    _by_node("heap_floor_bytes", "heap after a collection", "bytes"),
+    _by_node("heap_used_max_bytes", "highest heap", "bytes", max),
+    _by_node("resident_bytes", "memory", "bytes"),
+    _by_node("resident_max_bytes", "highest memory", "bytes", max),
     Metric(
         "resident_after_ratio",
         "memory 60 s after the load ÷ highest",
@@ -213,19 +224,19 @@ _ALL = (
         _memory_after_ratio,
         lambda step: {name: after / highest for name, (after, highest) in _memory_after(step).items()},
     ),
-    _by_node("gc_percent", "garbage collection", "%", _usage),
-    _by_node("gc_seconds_per_flow", "garbage collection per flow", "s", _cost),
-    _by_node("allocated_bytes_per_flow", "allocated per flow", "bytes", _cost),
-    _by_node("sent_bytes_per_flow", "sent per flow", "bytes", _cost),
-    _by_node("received_bytes_per_flow", "received per flow", "bytes", _cost),
-    _by_node("disk_written_bytes_per_flow", "written to disk per flow", "bytes", _cost),
-    _by_node("checkpoints_per_flow", "checkpoints per flow", "", _cost),
-    _by_node("rpc_connections", "open RPC connections", "", _usage),
-    _by_node("rpc_queue_depth", "waiting RPC requests", "", _usage, max),
+    _by_node("gc_percent", "garbage collection", "%"),
+    _by_node("gc_seconds_per_flow", "garbage collection per flow", "s"),
+    _by_node("allocated_bytes_per_flow", "allocated per flow", "bytes"),
+    _by_node("sent_bytes_per_flow", "sent per flow", "bytes"),
+    _by_node("received_bytes_per_flow", "received per flow", "bytes"),
+    _by_node("disk_written_bytes_per_flow", "written to disk per flow", "bytes"),
+    _by_node("checkpoints_per_flow", "checkpoints per flow", ""),
+    _by_node("rpc_connections", "open RPC connections", ""),
+    _by_node("rpc_queue_depth", "waiting RPC requests", "", max),
     # Sizes of databases are those without the tables of checkpoints.
-    _by_node("database_bytes_per_flow", "database per flow", "bytes", _database),
-    _by_node("database_bytes_per_state", "database per state", "bytes", _database),
-    _by_node("database_bytes_per_transaction", "database per transaction", "bytes", _database),
+    _by_node("database_bytes_per_flow", "database per flow", "bytes", read=_database),
+    _by_node("database_bytes_per_state", "database per state", "bytes", read=_database),
+    _by_node("database_bytes_per_transaction", "database per transaction", "bytes", read=_database),
 )
 
 METRICS: dict[str, Metric] = {value.name: value for value in _ALL}

@@ -277,7 +277,7 @@ def _shares(latency: pl.Series, unanswered: int, series: str) -> pl.DataFrame:
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
     origin = step.window.load_started_at
-    pool = step.bursts.pool if step.bursts else step.load.users
+    pool = step.load.places
     timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
     parts = {
         "free place in the pool: lag of the generator": timed.filter(pl.col("pool_was_free")),

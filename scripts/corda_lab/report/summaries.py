@@ -17,7 +17,7 @@ from corda_lab.report import tables
 from corda_lab.report.facts import machines
 from corda_lab.results.folders import SCHEMA
 from corda_lab.stats.intervals import CONFIDENCE
-from corda_lab.steps.entry import NOT_ANSWERED
+from corda_lab.text.words import NOT_ANSWERED
 
 UNIT_SUFFIXES = {"ms": "_ms", "flows/s": "_per_second", "states/s": "_per_second", "s": "_seconds"}
 

@@ -42,7 +42,7 @@ from corda_lab.steps import costs, counts, rows
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.by_hand import MeasuredByHand, WantedWindow
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import HostUse, StepEntry, TransactionCheck
+from corda_lab.steps.entry import StepEntry, TransactionCheck
 from corda_lab.steps.load import COLD_FLOWS
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -215,7 +215,7 @@ class Maker:
             end=load.end,
             counted=counted,
             warm_up=what.warm_up,
-            machine_use=lambda _: HostUse(),
+            machine_use=lambda _: {},
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
             tracing=Tracing(bool(self._span_files), dropped_spans(load), has_one_clock=self._lab.is_here),

@@ -5,17 +5,105 @@ The models are the file format. ``docs/methodology.md`` defines the values; the 
 of ``steps`` that computes it.
 """
 
-import math
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict
 
 from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.reasons import Reason
 from lab_workload.load import Load
 
+ValueName = Literal[
+    # The machine over the measuring window; ``others`` are the processes outside the lab. The CPU includes CPU steal.
+    "host_busy_percent",
+    "host_stolen_percent",
+    "host_swapped_pages",
+    "host_cores",
+    "others_cpu_cores",
+    # What nodes and other parts of the lab used. See ``steps.usage``.
+    "cpu_percent",
+    "cpu_percent_max",
+    "cpu_peaks",
+    "node_cpu_cores",
+    "lab_cpu_cores",
+    "resident_bytes",
+    "resident_max_bytes",
+    "resident_after_bytes",
+    "heap_floor_bytes",
+    "heap_used_max_bytes",
+    "node_heap_used_bytes",
+    "node_gc_share",
+    "gc_percent",
+    "rpc_connections",
+    "rpc_queue_depth",
+    # The cost of one flow. See ``steps.costs``.
+    "cpu_seconds_per_flow",
+    "allocated_bytes_per_flow",
+    "gc_seconds_per_flow",
+    "sent_bytes_per_flow",
+    "received_bytes_per_flow",
+    "disk_written_bytes_per_flow",
+    "checkpoints_per_flow",
+    "database_bytes_per_flow",
+    "database_bytes_per_state",
+    "database_bytes_per_transaction",
+    # Little's law at the generator, and the throughput of the halves of the window. See ``steps.rows``.
+    "requests_per_second",
+    "request_seconds_mean",
+    "in_flight_mean",
+    "littles_law_percent",
+    "bridge_in_flight_mean",
+    "first_half_per_second",
+    "second_half_per_second",
+    "total_seconds",
+    # The arrivals of open load, and the lag of the generator. See ``steps.open_load``.
+    "offered",
+    "offered_per_second",
+    "late",
+    "dropped",
+    "due_in_window",
+    "dropped_in_window",
+    "pool_was_full",
+    "generator_late",
+    "generator_lag_ms_p99",
+    "generator_lag_ms_max",
+    # By number of the burst, on three clocks. See ``steps.bursts``.
+    "burst_started_at",
+    "burst_ok",
+    "burst_expected",
+    "burst_failed",
+    "burst_unknown",
+    "burst_last_started_seconds",
+    "burst_total_seconds",
+    "burst_throughput_per_second",
+    "burst_latency_mean_ms",
+    "burst_rpc_total_seconds",
+    "burst_rpc_throughput_per_second",
+    "burst_rpc_latency_mean_ms",
+    "burst_node_total_seconds",
+    "burst_node_throughput_per_second",
+    "burst_node_latency_mean_ms",
+]
+"""The names of the values in the table of a step."""
+VALUE_NAMES = frozenset(get_args(ValueName))
+
+Number = int | float
+Values = dict[ValueName, dict[str, Number]]
+"""Metric → part of the lab → value. The part is a node, ``PostgreSQL``, ``bridge`` or the like; ``WHOLE`` of all of
+them. What was not measured is missing."""
+WHOLE = ""
+
+
+def of_whole(**values: Number | None) -> Values:
+    """A table of the values of the whole that are known."""
+    return {cast(ValueName, name): {WHOLE: value} for name, value in values.items() if value is not None}
+
+
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
+
+DEVIATION_PERCENT_MAX = 5.0
+"""How far Little's law may be off, in %, before a step gets a warning."""
 
 Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
@@ -27,31 +115,11 @@ StepOutcome = Literal["passed", "broke"]
 class Entry(BaseModel):
     """Base of all parts of an entry: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, ser_json_inf_nan="strings")
 
     def fields(self) -> dict[str, Any]:
         """The fields by name, as arguments for a larger entry."""
         return dict(self)
-
-
-NOT_ANSWERED = "not answered"
-"""How a file stores the latency of a request that was never answered. In memory it is infinite."""
-
-
-def _read_time(stored: Any) -> Any:
-    return math.inf if stored == NOT_ANSWERED else stored
-
-
-def _stored_time(value: float | None) -> float | str | None:
-    return NOT_ANSWERED if value == math.inf else value
-
-
-Time = Annotated[
-    float | None,
-    BeforeValidator(_read_time),
-    PlainSerializer(_stored_time, return_type=float | str | None, when_used="json"),
-]
-"""A time in milliseconds; infinite if it belongs to a request that was never answered."""
 
 
 class Distribution(Entry):
@@ -64,13 +132,13 @@ class Distribution(Entry):
     count: int = 0
     unanswered: int = 0
     mean: float | None = None
-    min: Time = None
-    p50: Time = None
-    p90: Time = None
-    p95: Time = None
-    p99: Time = None
-    p999: Time = None
-    max: Time = None
+    min: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    p999: float | None = None
+    max: float | None = None
 
     def quantile(self, name: str) -> float | None:
         value: float | None = getattr(self, name)
@@ -150,14 +218,11 @@ class OutcomeValues(Entry):
     bridge_rpc_ms: Distribution
 
 
-class PartValues(OutcomeValues):
-    name: str
-    throughput_states_per_second: float | None
-
-
-class PartEntry(PartValues):
+class PartEntry(OutcomeValues):
     """One part of a workload: its values, and how the workload defines it."""
 
+    name: str
+    throughput_states_per_second: float | None
     flow: str
     counterparty: str | None
     weight: float
@@ -181,37 +246,6 @@ class FailureKind(Entry):
     example: str | None = None
 
 
-class LittlesLaw(Entry):
-    """Throughput × mean latency (``product``), and the mean number of requests in flight, both at the generator."""
-
-    throughput_per_second: float
-    latency_mean_seconds: float
-    product: float
-    in_flight_mean: float
-    deviation_percent: float | None
-    bridge_in_flight_mean: float | None
-    bridge_deviation_percent: float | None
-    holds: bool
-
-
-class Steadiness(Entry):
-    first_half_per_second: float
-    second_half_per_second: float
-    change_percent: float | None
-
-
-class RequestValues(OutcomeValues):
-    """All values of a step that come from the rows, in total and by part. Failures are those of the whole run."""
-
-    throughput_states_per_second: float | None
-    parts: tuple[PartValues, ...]
-    failures: list[FailureKind]
-    unknown_outcomes: list[FailureKind]
-    expected_failures: list[FailureKind]
-    littles_law: LittlesLaw
-    steadiness: Steadiness
-
-
 class NodeValues(Entry):
     """The values of the flows that one of several nodes started, over the measuring window."""
 
@@ -232,71 +266,6 @@ class ResolvedEntry(Entry):
     not_started: int = 0
     unknown: int = 0
     seconds: float = 0.0
-
-
-class OpenLoadEntry(Entry):
-    """The arrivals of open load: offered, late and dropped, and the lag of the generator. See ``steps.open_load``."""
-
-    rate_per_second: float
-    offered: int
-    due_in_window: int
-    dropped_in_window: int = 0
-    offered_per_second: float | None
-    late: int
-    dropped: int
-    lag_ms: Distribution
-    lag_ms_p99_all: float | None
-    generator_lag_ms_p99: float | None
-    generator_lag_ms_max: float
-    generator_late: int
-    requests_in_window: int
-    pool: int
-    pool_was_full: bool
-
-
-class BurstEntry(Entry):
-    """One burst, on three clocks. See ``steps.bursts``. Times of a clock on which nothing is known are None.
-
-    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the
-    last real start, ``total_seconds`` that to the last end, both at the generator.
-    """
-
-    started_at: float
-    ok: int
-    expected: int = 0
-    failed: int
-    unknown: int
-    last_started_seconds: float
-    total_seconds: float
-    throughput_per_second: float
-    latency_mean_ms: float | None
-    rpc_total_seconds: float | None
-    rpc_throughput_per_second: float | None
-    rpc_latency_mean_ms: float | None
-    node_total_seconds: float | None
-    node_throughput_per_second: float | None
-    node_latency_mean_ms: float | None
-
-
-class BurstsEntry(Entry):
-    """The bursts of a step, and the lag of the generator. See ``steps.bursts``.
-
-    ``requests`` of each burst were asked for, of which at most ``pool`` in flight.
-    """
-
-    requests: int
-    within_seconds: float
-    pool: int
-    rest_seconds: float
-    bursts: tuple[BurstEntry, ...]
-    lag_ms: Distribution
-    generator_late: int
-    generator_lag_ms_max: float
-
-    def mean(self, name: str) -> float | None:
-        """The mean of a value over the bursts that have it; None if none has it."""
-        known = [value for value in (getattr(one, name) for one in self.bursts) if value is not None]
-        return sum(known) / len(known) if known else None
 
 
 class StageLine(Entry):
@@ -431,27 +400,6 @@ class GeneratorEntry(Entry):
     workers: list[WorkerEntry] = []
 
 
-class HostUse(Entry):
-    """The utilisation of the host over a measuring window. Values that are not known are None."""
-
-    host_busy_percent: float | None = None
-    """Share of the CPU time of all cores. It includes ``host_stolen_percent``."""
-    host_stolen_percent: float | None = None
-    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
-    host_swapped_pages: int | None = None
-    host_cores: int | None = None
-
-
-class ResourcesEntry(HostUse):
-    """Means over the measuring window, of the host and by node. A value that is not known is None."""
-
-    node_cpu_cores: dict[str, float] = {}
-    node_heap_used_bytes: dict[str, float] = {}
-    node_gc_share: dict[str, float] = {}
-    lab_cpu_cores: dict[str, float] = {}
-    others_cpu_cores: float | None = None
-
-
 class CalibrationEntry(Entry):
     """The milliseconds of a fixed piece of ``work`` on each core, at rest; empty if no core can be chosen."""
 
@@ -476,10 +424,6 @@ DatabaseRead = Literal["file", "compacted", "server"]
 large objects."""
 
 
-Values = dict[str, dict[str, float]]
-"""Values by name, and for each by node or other part of the lab. What was not measured is empty or missing."""
-
-
 class ValidityEntry(Entry):
     """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
@@ -493,8 +437,11 @@ class VerdictEntry(Entry):
     reasons: list[Reason] = []
 
 
-class StepEntry(RequestValues):
-    """One load on one lab. The fields from ``index`` on are its place in a sweep; a single run has their defaults."""
+class StepEntry(OutcomeValues):
+    """One load on one lab. The fields from ``index`` on are its place in a sweep; a single run has their defaults.
+
+    Failures are those of the whole load.
+    """
 
     name: str
     workload: str
@@ -508,25 +455,23 @@ class StepEntry(RequestValues):
     conditioning: ConditioningEntry | None = None
     """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
+    throughput_states_per_second: float | None
     parts: tuple[PartEntry, ...]
+    failures: list[FailureKind]
+    unknown_outcomes: list[FailureKind]
+    expected_failures: list[FailureKind]
     by_node: tuple[NodeValues, ...] = ()
-    open_load: OpenLoadEntry | None = None
-    bursts: BurstsEntry | None = None
-    total_seconds: float | None = None
-    """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
+    values: Values = {}
+    database_read: DatabaseRead | None = None
+    """How the sizes of databases in ``values`` were read; None if there are none."""
+    lag_ms: Distribution = Distribution()
+    """From the intended to the real start of requests; empty for closed load."""
     node_latency_ms: Distribution | None = None
     """Time in the node of the flows in the window, from the creation to the end of each; None without stage rows."""
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
     generator: GeneratorEntry = GeneratorEntry()
-    resources: ResourcesEntry = ResourcesEntry()
-    costs: Values = {}
-    """The cost of one flow. See ``steps.costs``."""
-    database_read: DatabaseRead | None = None
-    """How the sizes of databases in ``costs`` were read; None if there are none."""
-    usage: Values = {}
-    """What nodes and other parts of the lab used in the measuring window. See ``steps.usage``."""
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()
@@ -554,6 +499,27 @@ class StepEntry(RequestValues):
     environment: int = 0
     """The index of the step's environment in ``run.json``."""
 
+    def value(self, name: ValueName, part: str = WHOLE) -> Number | None:
+        """A value of the table; None if it was not measured."""
+        return self.by_part(name).get(part)
+
+    def by_part(self, name: ValueName) -> dict[str, Number]:
+        """A value by part of the lab. Raises KeyError for a name that no value has."""
+        if name not in VALUE_NAMES:
+            raise KeyError(name)
+        return self.values.get(name, {})
+
+    def mean(self, name: ValueName) -> float | None:
+        """The mean of a value over its parts, such as the bursts; None if it was not measured."""
+        known = self.by_part(name).values()
+        return sum(known) / len(known) if known else None
+
+    @property
+    def littles_law_holds(self) -> bool:
+        """Whether throughput × mean latency is the mean number of requests in flight, both at the generator."""
+        deviation = self.value("littles_law_percent")
+        return deviation is not None and abs(deviation) <= DEVIATION_PERCENT_MAX
+
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:
         """The name of the latency that counts, in rows too. From intended starts, it includes the wait for a place."""
@@ -562,12 +528,11 @@ class StepEntry(RequestValues):
     @property
     def has_intended_starts(self) -> bool:
         """Whether requests start at intended times: in open load and in bursts."""
-        return self.open_load is not None or self.bursts is not None
+        return self.load.has_pool
 
     @property
     def judged_latency(self) -> Distribution:
-        latency: Distribution = getattr(self, self.judged_latency_column)
-        return latency
+        return self.latency_intended_ms if self.has_intended_starts else self.latency_ms
 
     def updated(self, **changes: Any) -> "StepEntry":
         return self.model_copy(update=changes)

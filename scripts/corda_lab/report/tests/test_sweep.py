@@ -54,7 +54,7 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
     content = folders.read_json(folder / "steps.json")
     for step in content["steps"]:
         step["load"] = burst["load"] | {"users": step["load"]["users"]}
-        step |= {"bursts": burst["bursts"], "latency_intended_ms": step["latency_ms"]}
+        step |= {"values": step["values"] | burst["values"], "latency_intended_ms": step["latency_ms"]}
     folders.write_json(folder / "steps.json", content)
     assert "--arrivals burst" in report_html(folder)
 
@@ -156,7 +156,7 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     assert tables.cost_of_nodes(point, "cpu_seconds_per_flow") == pytest.approx(alone)
     assert "PostgreSQL was not measured" in " ".join(tables.cost_hints(run, [point]))
     for step in run.steps:
-        step.costs["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
+        step.values["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
     (point,) = Analysis(run).points
     assert tables.cost_of_nodes(point, "cpu_seconds_per_flow") == pytest.approx(alone + 0.01)
     assert list(tables.cost_hints(run, [point])) == []
@@ -166,7 +166,7 @@ def test_a_sweep_without_stages_and_costs_says_so(tmp_path: Path) -> None:
     folder = store_sweep(tmp_path, SimulatedSweep(vary={"load.users": [2]}, with_stages=False))
     content = folders.read_json(folder / "steps.json")
     for step in content["steps"]:
-        step["costs"] = {}
+        step["values"] = {name: of for name, of in step["values"].items() if not name.endswith("_per_flow")}
     folders.write_json(folder / "steps.json", content)
     text = report_text(folder)
     assert "No stages: no valid step has spans of its flows." in text

@@ -27,7 +27,7 @@ def test_the_first_flows_are_in_no_value_and_the_window_is_that_of_the_others(
     assert (step.requests.total, step.requests.window_ok, step.latency_ms.count) == (45, 40, 40)
     assert step.window.started_at == pytest.approx(simulation.ORIGIN + 0.5)
     assert step.window.warm_up_seconds == pytest.approx(0.5)
-    assert step.total_seconds == step.window.seconds == pytest.approx(4.0)
+    assert step.value("total_seconds") == step.window.seconds == pytest.approx(4.0)
     assert step.throughput_per_second == pytest.approx(10)
     assert step.counts.generator == 45, "the counts are of all flows"
     assert (step.verdict.passed, step.validity.valid, sentences(step.flags)) == (True, True, [])
@@ -77,7 +77,7 @@ def test_a_load_that_was_stopped_before_its_last_flow_is_invalid(
 def test_a_load_by_time_never_runs_out_of_it(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
     assert step.load.flows_max is None
-    assert step.total_seconds is None
+    assert step.value("total_seconds") is None
     assert invalidity(changed(step, {"generator.exit_reason": "out_of_time"})) == []
 
 
