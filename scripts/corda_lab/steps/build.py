@@ -19,7 +19,6 @@ from corda_lab.steps.entry import (
     Number,
     PartEntry,
     ResolvedEntry,
-    SetupEntry,
     StagesEntry,
     StepEntry,
     ValidityEntry,
@@ -28,7 +27,6 @@ from corda_lab.steps.entry import (
     VerdictEntry,
     WarmUpEntry,
     WindowEntry,
-    WorkerEntry,
     of_whole,
 )
 from corda_lab.steps.rows import Window, outcome_values
@@ -212,7 +210,7 @@ def generator_entry(end: RunEnd) -> GeneratorEntry:
     return GeneratorEntry(
         cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
-        workers=[WorkerEntry(**vars(one)) for one in end.workers],
+        workers=end.workers,
     )
 
 
@@ -305,11 +303,13 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
     # The window of bursts has the rests too. Their throughput is that within a burst, of which each part has its share.
     seconds = done * len(rates) / sum(rates) if done and any(rates) else window.seconds
     step = of_rows(options, plan.subject, seen.requests, measured, drops=seen.drops, seconds=seconds)
-    counted, lag = seen.counted.entry(), None
-    if options.is_open:
-        lag = open_load.open_load_values(seen.requests, seen.drops, window, end, options.users)
-    elif options.is_burst:
-        lag = open_load.lag_of(open_load.with_lag(seen.requests, options.places))
+    counted, arrivals, lag_ms = seen.counted.entry(), Values(), Distribution()
+    if options.has_pool:
+        timed = open_load.with_lag(seen.requests.drop_nulls("intended_at"), options.places)
+        within = rows.timed_within(timed, window) if options.is_open else timed
+        arrivals, lag_ms = open_load.lag_values(within), rows.distribution(within["lag_ms"])
+        if options.is_open:
+            arrivals |= open_load.arrival_values(timed, seen.drops, window, end)
     values: Values = {
         **step.values,
         **usage.usage_values(seen.samples, seen.metrics, window, end.ended_at),
@@ -323,7 +323,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
             transactions=costs.recorded(counted.transactions),
             load_started_at=end.started_at,
         ),
-        **(lag.values if lag else {}),
+        **arrivals,
         **in_bursts,
         **of_whole(
             **seen.machine_use(window),
@@ -334,7 +334,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
     values |= of_whole(others_cpu_cores=others_cpu_cores(values, done / window.seconds))
     return judged(
         step.updated(
-            setup=[SetupEntry(**vars(one)) for one in end.setup],
+            setup=end.setup,
             window=step.window.model_copy(
                 update={
                     "load_started_at": end.started_at,
@@ -344,7 +344,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
             ),
             values={name: by_part for name, by_part in values.items() if by_part},
             database_read=costs.database_read(*seen.readings),
-            lag_ms=lag.lag_ms if lag else Distribution(),
+            lag_ms=lag_ms,
             node_latency_ms=stages.node_latency(requests, seen.stage_rows, window),
             resolved=resolved_entry(seen.requests, end.ended_at),
             stages=stages.stage_values(

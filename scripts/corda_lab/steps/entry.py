@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.reasons import Reason
 from lab_workload.load import Load
+from lab_workload.run_end import PreparedStep, WorkerEnd
 
 ValueName = Literal[
     # The machine over the measuring window; ``others`` are the processes outside the lab. The CPU includes CPU steal.
@@ -145,10 +146,7 @@ class Distribution(Entry):
         return value
 
 
-class SetupEntry(Entry):
-    name: str
-    items: int
-    seconds: float
+SetupEntry = PreparedStep
 
 
 class WindowEntry(Entry):
@@ -384,20 +382,12 @@ class CountsEntry(Entry):
         return "differ" if not self.agree else "agree" if self.is_known else "not known"
 
 
-class WorkerEntry(Entry):
-    """One worker of the generator, its peak CPU in % of one core, and its number of rows."""
-
-    index: int
-    cpu_percent_max: float | None
-    rows: int
-
-
 class GeneratorEntry(Entry):
     """The generator. ``cpu_percent_max`` is the peak CPU of its busiest process, in % of one core."""
 
     cpu_percent_max: float | None = None
     exit_reason: str | None = None
-    workers: list[WorkerEntry] = []
+    workers: list[WorkerEnd] = []
 
 
 class CalibrationEntry(Entry):

@@ -6,13 +6,12 @@ to the generator; if the pool was full, it is due to the system.
 """
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps.entry import WHOLE, Distribution, StepEntry, Values, of_whole
+from corda_lab.steps.entry import WHOLE, StepEntry, Values, of_whole
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.steps.rows import QUANTILES, Window, distribution, dropped_within, is_done, nearest_rank, timed_within
+from corda_lab.steps.rows import QUANTILES, Window, dropped_within, is_done, nearest_rank, timed_within
 from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
@@ -54,72 +53,43 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
-@dataclass(frozen=True)
-class OwnLag:
-    """The lag of the generator itself: of the requests that found a free place. It is 0 for the others."""
+def lag_values(timed: pl.DataFrame) -> Values:
+    """The lag of the generator itself, of requests that ``with_lag`` has timed: of those that found a free place.
 
-    lags_ms: pl.Series
-    allowed_ms: float
-    """A lag up to this changes no value by more than ``GENERATOR_LAG_SHARE_MAX``, or by ``LATE_MS`` if that is more."""
-
-    @property
-    def late(self) -> int:
-        return int((self.lags_ms > self.allowed_ms).sum())
-
-
-def own_lag(timed: pl.DataFrame) -> OwnLag:
+    In ``generator_lag_ms_p99``, it is 0 for the others. ``generator_late`` is the number of those above
+    ``generator_lag_ms_max``. A lag up to that changes no value by more than ``GENERATOR_LAG_SHARE_MAX``.
+    """
     answered = timed.filter(is_done())["latency_intended_ms"]
     median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
+    allowed_ms = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
     lags = timed.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
-    return OwnLag(lags, max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median))
-
-
-@dataclass(frozen=True)
-class Lag:
-    """The time from the intended to the real start of requests (``lag_ms``), and the values of the generator's own."""
-
-    lag_ms: Distribution
-    values: Values
-
-
-def lag_of(timed: pl.DataFrame) -> Lag:
-    """The lag of requests that ``with_lag`` has timed.
-
-    ``generator_lag_ms_p99`` counts 0 for those that found no free place; ``generator_late`` is the number of those
-    above ``generator_lag_ms_max``.
-    """
-    own = own_lag(timed)
-    values = of_whole(
-        generator_lag_ms_p99=None if own.lags_ms.is_empty() else nearest_rank(own.lags_ms, QUANTILES["p99"]),
-        generator_lag_ms_max=own.allowed_ms,
-        generator_late=own.late,
+    return of_whole(
+        generator_lag_ms_p99=None if lags.is_empty() else nearest_rank(lags, QUANTILES["p99"]),
+        generator_lag_ms_max=allowed_ms,
+        generator_late=int((lags > allowed_ms).sum()),
     )
-    return Lag(distribution(timed["lag_ms"]), values)
 
 
-def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd, pool: int) -> Lag:
-    """The lag in the window of an open load, and its arrivals.
+def arrival_values(timed: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd) -> Values:
+    """The arrivals of an open load. ``timed`` has all of its rows, as ``with_lag`` has timed them.
 
     ``offered``, ``late`` and ``dropped`` are the counts of the generator over the whole run. ``due_in_window`` is the
     number of arrivals that were meant for the measuring window, and ``dropped_in_window`` that of the dropped ones
     among them. ``pool_was_full`` is 1 if all places of a worker were taken at some moment, else 0.
     """
-    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
-    within = timed_within(timed, window)
-    lag, dropped = lag_of(within), dropped_within(drops, window)
+    dropped = dropped_within(drops, window)
     offered = end.offered or 0
     # The schedule begins when all users of the pool are running.
     seconds = end.stop_at - (end.spawned_at or end.started_at)
-    arrivals = of_whole(
+    return of_whole(
         offered=offered,
         offered_per_second=offered / seconds if seconds > 0 else None,
         late=end.late or 0,
         dropped=end.dropped or 0,
-        due_in_window=within.height + dropped,
+        due_in_window=timed_within(timed, window).height + dropped,
         dropped_in_window=dropped,
         pool_was_full=int(bool(timed["pool_was_full_once"].any())),
     )
-    return Lag(lag.lag_ms, arrivals | lag.values)
 
 
 def in_flight_levels(rows: pl.DataFrame) -> pl.DataFrame:

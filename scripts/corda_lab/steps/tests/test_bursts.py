@@ -10,9 +10,9 @@ import pytest
 from corda_lab.results import stored
 from corda_lab.steps.bursts import CLOCKS, bursts_values, rows_of_bursts
 from corda_lab.steps.entry import StepEntry
-from corda_lab.steps.open_load import generator_was_limit, lag_of, with_lag
+from corda_lab.steps.open_load import generator_was_limit, lag_values, with_lag
 from corda_lab.steps.reasons import reason, sentences
-from corda_lab.steps.rows import read_rows
+from corda_lab.steps.rows import distribution, read_rows
 from corda_lab.steps.spans import stage_rows
 from corda_lab.steps.validity import invalidity, unsteadiness, warnings
 from lab_workload.load import Load
@@ -29,9 +29,9 @@ def values_of(
     rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
     stages = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content)), rows) if with_stages else None
     load = Load(workload="iou", users=size, arrivals="burst", pool=pool)
-    lag = lag_of(with_lag(rows, load.places))
-    values = bursts_values(rows, stages, load) | lag.values
-    return step_with(values=values, lag_ms=lag.lag_ms, load=load)
+    timed = with_lag(rows, load.places)
+    values = bursts_values(rows, stages, load) | lag_values(timed)
+    return step_with(values=values, lag_ms=distribution(timed["lag_ms"]), load=load)
 
 
 def of_burst(step: StepEntry, number: int = 1) -> dict[str, float | None]:

@@ -8,14 +8,15 @@ import pytest
 
 from corda_lab.steps.entry import StepEntry, of_whole
 from corda_lab.steps.open_load import (
+    arrival_values,
     generator_was_limit,
+    lag_values,
     max_in_flight,
-    open_load_values,
     system_could_not_keep_up,
     with_lag,
 )
 from corda_lab.steps.reasons import reason
-from corda_lab.steps.rows import NO_DROPS, Window, read_rows
+from corda_lab.steps.rows import NO_DROPS, Window, distribution, read_rows, timed_within
 from lab_workload.load import Load
 from lab_workload.run_end import RunEnd
 from support import simulation
@@ -32,9 +33,11 @@ def step_of(
     rows: pl.DataFrame, end: RunEnd, pool: int, drops: pl.Series = NO_DROPS, window: Window = WINDOW
 ) -> StepEntry:
     """As much of a step as says whose lag it was."""
-    found = open_load_values(rows, drops, window, end, pool)
+    timed = with_lag(rows, pool)
+    within = timed_within(timed, window)
     load = Load(workload="iou", users=pool, arrivals="constant", rate=end.rate)
-    return step_with(values=found.values, lag_ms=found.lag_ms, load=load)
+    values = arrival_values(timed, drops, window, end) | lag_values(within)
+    return step_with(values=values, lag_ms=distribution(within["lag_ms"]), load=load)
 
 
 def simulated(tmp_path: Path, pool: int, rate: float, **about: Any) -> StepEntry:
