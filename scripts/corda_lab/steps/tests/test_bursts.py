@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from corda_lab.results import stored
@@ -166,11 +165,3 @@ def test_means_are_of_the_bursts_that_have_a_value(tmp_path: Path) -> None:
     assert found.by_part("burst_latency_mean_ms") == {"2": pytest.approx(1250)}
     assert found.mean("burst_latency_mean_ms") == pytest.approx(1250)
     assert found.mean("burst_throughput_per_second") == pytest.approx(0.5)
-
-
-def test_a_step_of_bursts_is_stored_and_read_as_it_was(stored_burst_run: Callable[..., Path]) -> None:
-    run = stored_burst_run(pool=5)
-    step = step_of(run)
-    assert StepEntry.model_validate_json(step.model_dump_json()) == step
-    assert (step.load.model, step.load.users, step.load.pool) == ("burst", 20, 5)
-    assert pl.read_parquet(run / "requests.parquet")["intended_at"].null_count() == 0

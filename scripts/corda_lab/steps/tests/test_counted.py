@@ -51,10 +51,6 @@ def test_the_time_in_the_node_is_that_of_the_spans(stored_run: Callable[..., Pat
     assert step.node_latency_ms.mean == pytest.approx((step.latency_ms.mean or 0.0) - 2, abs=0.5)
 
 
-def test_without_spans_the_time_in_the_node_is_not_known(stored_run: Callable[..., Path]) -> None:
-    assert step_of(stored_run(with_stages=False)).node_latency_ms is None
-
-
 def test_a_load_that_ran_out_of_time_is_invalid_and_says_how_far_it_came(
     stored_counted_run: Callable[..., Path],
 ) -> None:

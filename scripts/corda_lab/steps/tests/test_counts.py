@@ -72,11 +72,6 @@ def test_no_counter_is_subtracted_across_a_restart() -> None:
     assert "PartyA" not in counted.node_flows
 
 
-def test_a_counter_that_did_not_exist_before_starts_at_zero() -> None:
-    first = Snapshot({}, {}, {(IOU_STATE, "PartyA"): 0, (IOU_STATE, "PartyB"): 0})
-    assert not difference(first, after(3, 3, 3, 3), SUBJECT, succeeded={"PartyA": {"iou": 3}}).disagreements
-
-
 @pytest.mark.parametrize(
     ("seen", "expected"),
     [

@@ -64,20 +64,6 @@ def test_percentiles_of_an_exponential_distribution() -> None:
         assert found.quantile(name) == pytest.approx(-200 * math.log(1 - quantile), rel=0.02)
 
 
-def test_a_percentile_is_a_value_that_was_seen_and_extremes_are_kept() -> None:
-    values = pl.Series([3.25, 1.5, 9.75])
-    found = distribution(values)
-    assert found.p50 == 3.25
-    assert (found.min, found.max, found.count) == (1.5, 9.75, 3)
-
-
-def test_an_empty_set_has_no_values() -> None:
-    found = distribution(pl.Series([None, None], dtype=pl.Float64))
-    assert found.count == 0
-    assert found.p99 is None
-    assert found.mean is None
-
-
 def test_a_closed_system_has_the_throughput_and_latency_of_theory(tmp_path: Path) -> None:
     content = simulation.closed_rows(20, 75, simulation.fixed(0.0625))
     found = values_of(frame(tmp_path, content), window(15, 75))
@@ -154,13 +140,6 @@ def test_arrivals_that_were_not_answered_rank_after_all_others(tmp_path: Path) -
     assert type(latency).model_validate_json(latency.model_dump_json()) == latency
     assert (found.requests.failed, found.requests.unknown, found.requests.expected) == (1, 1, 1)
     assert [(kind.status, kind.count) for kind in found.unknown_outcomes] == [(502, 1)]
-
-
-def test_closed_load_has_the_percentiles_of_what_was_done(tmp_path: Path) -> None:
-    content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
-    found = values_of(frame(tmp_path, content), window(0, 20))
-    assert found.latency_ms.unanswered == 0
-    assert found.latency_ms.count == found.requests.window_ok
 
 
 def test_p999_needs_a_thousand_values() -> None:
@@ -243,8 +222,3 @@ def test_rows_that_cannot_be_trusted_are_refused(tmp_path: Path, change: dict[st
     content[-1].update(change)
     with pytest.raises(LabError, match=words):
         frame(tmp_path, content)
-
-
-def test_rows_are_put_in_order_of_start(tmp_path: Path) -> None:
-    content = simulation.closed_rows(3, 10, simulation.fixed(0.3))
-    assert frame(tmp_path, content[::-1])["request_id"].to_list() == [row["request_id"] for row in content]
