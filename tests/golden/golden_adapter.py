@@ -8,7 +8,6 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -42,7 +41,7 @@ from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.entry import WHOLE, CalibrationEntry, ConditioningEntry, SetupEntry, StepEntry
+from corda_lab.steps.entry import WHOLE, CalibrationEntry, ConditioningEntry, CountsEntry, SetupEntry, StepEntry
 from corda_lab.steps.parameters import AT, STEP
 from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.sweeps import store as kept_sweeps
@@ -122,7 +121,7 @@ def _snapshot(read: Mapping[str, Any]) -> counts.Snapshot:
     return counts.Snapshot(read["bridge_completed"], read["node_success"], vaults, read["started_at"])
 
 
-def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -> counts.Counts:
+def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -> CountsEntry:
     before, after = _snapshot(read["before"]), _snapshot(read["after"])
     found = counts.difference(before, after, subject, succeeded=counts.succeeded_by_part(requests))
     told = counts.told_transactions(requests, subject)
@@ -131,7 +130,8 @@ def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -
         for vault in read["vaults"]
     }
     checked = counts.check_transactions(told, vaults)
-    return replace(found, transactions=checked, at_rest=read["at_rest"], rest_seconds=read["rest_seconds"])
+    changes = {"transactions": checked, "at_rest": read["at_rest"], "rest_seconds": read["rest_seconds"]}
+    return counts.judged(found.model_copy(update=changes))
 
 
 def _observed(one: Case, step: int, options: Load, subject: Subject) -> Observed:

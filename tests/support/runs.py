@@ -13,8 +13,7 @@ from corda_lab.results import files, folders
 from corda_lab.results.manifest import Environment, GitState, Host, Image, PlacedHost, PlacementEntry, Versions
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import of_whole
+from corda_lab.steps.entry import CountsEntry, of_whole
 from corda_lab.steps.spans import stage_rows
 from lab_workload.load import Load
 from lab_workload.plan import Plan
@@ -99,7 +98,7 @@ def measured_of(
     end: RunEnd,
     *,
     drops: Sequence[float] = (),
-    counted: Counts | None = None,
+    counted: CountsEntry | None = None,
     with_stages: bool = True,
     warm_up: WarmUp | None = None,
 ) -> files.Measured:
@@ -170,7 +169,7 @@ def store(
     end: RunEnd,
     *,
     drops: Sequence[float] = (),
-    counted: Counts | None = None,
+    counted: CountsEntry | None = None,
     with_stages: bool = True,
 ) -> Path:
     """Store a simulated run like a real one, without its report, and return its folder."""

@@ -25,9 +25,10 @@ from corda_lab.results.manifest import Environment
 from corda_lab.results.sweep import QUICK_REPEATS_MIN, SearchOutcome, SweepFields
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
-from corda_lab.steps.counts import Counts
+from corda_lab.steps.counts import judged
 from corda_lab.steps.entry import (
     ConditioningEntry,
+    CountsEntry,
     FlowCount,
     FlowStages,
     StageLine,
@@ -246,18 +247,14 @@ NO_STAGES = StagesEntry(
 )
 
 
-def agreeing(succeeded: int) -> Counts:
+def agreeing(succeeded: int) -> CountsEntry:
     """The four counts of a load without lost flows."""
-    vaults = tuple(
+    vaults = [
         VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
         for node in ("PartyA", "PartyB")
-    )
-    return Counts(
-        flows=(FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded),),
-        vaults=vaults,
-        node_flows={},
-        rest_seconds=4.2,
-    )
+    ]
+    flow = FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded)
+    return judged(CountsEntry(flows=[flow], vault_states=vaults, rest_seconds=4.2))
 
 
 def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:

@@ -202,7 +202,7 @@ class Maker:
         now = counters.snapshot(self._lab.bridge, node_metrics.read(self._lab), load.subject)
         succeeded = counts.succeeded_by_part(load.requests)
         counted, not_known = steps.counted(load.about, load.after, load.subject, succeeded)
-        counted = replace(counted, transactions=self._transactions(load, now))
+        counted = counts.judged(counted.model_copy(update={"transactions": self._transactions(load, now)}))
         restarted = self._restarted(load, now)
         load = replace(load, requests=spans.limited(load.requests))
         own_spans = spans.read(self._span_files.values(), self._nodes, load.requests)
@@ -231,16 +231,16 @@ class Maker:
         since = [reason("restarted_since", names=listed(restarted))] if restarted else []
         return measured.with_warnings([*what.warnings, *not_known, *cold_nodes(load), *since, *gone])
 
-    def _transactions(self, load: _Load, now: Snapshot) -> tuple[TransactionCheck, ...]:
+    def _transactions(self, load: _Load, now: Snapshot) -> list[TransactionCheck]:
         """Look for the transactions of a load in the vaults; not if others were recorded there since it ended."""
         if load.after is None:
-            return ()
+            return []
         then = steps.snapshot_of(load.after, load.subject)
         if then.restarted(now) or (then.bridge_completed, then.vault_unconsumed) != (
             now.bridge_completed,
             now.vault_unconsumed,
         ):
-            return ()
+            return []
         told = counts.told_transactions(load.requests, load.subject)
         since = load.about.before.read_at
         vaults = {(state, node): self._lab.bridge.vault_transactions(node, state, since) for state, node in told}

@@ -1,7 +1,6 @@
 """Reads all counters before and after a load."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +9,7 @@ from corda_lab.errors import LabError
 from corda_lab.lab.lab import Lab
 from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.steps import costs, counts
+from corda_lab.steps.entry import CountsEntry
 from corda_lab.steps.stages import Tracing
 from lab_workload.load import DatabaseSize
 from lab_workload.subject import Subject
@@ -48,7 +48,7 @@ class Observer:
     def before(self) -> counts.Snapshot:
         return self._before
 
-    def count(self, requests: pl.DataFrame, rest: counters.Rest) -> counts.Counts:
+    def count(self, requests: pl.DataFrame, rest: counters.Rest) -> CountsEntry:
         """Wait until the lab is at rest, and return the four counts over the load.
 
         They do not agree if a vault cannot be read. Raises LabError if any other counter cannot be read.
@@ -62,13 +62,9 @@ class Observer:
         recorded, unread_ids = counters.read_vaults(
             told, lambda node, state: self._bridge.vault_transactions(node, state, self._began_at)
         )
-        return replace(
-            counted,
-            at_rest=at_rest,
-            rest_seconds=rest.seconds,
-            transactions=counts.check_transactions(told, recorded),
-            vaults_unread=(*unread, *unread_ids),
-        )
+        transactions = counts.check_transactions(told, recorded)
+        changes = {"at_rest": at_rest, "rest_seconds": rest.seconds, "transactions": transactions}
+        return counts.judged(counted.model_copy(update=changes), [*unread, *unread_ids])
 
     def spans(self, directory: Path, requests: pl.DataFrame) -> tuple[pl.DataFrame, Tracing]:
         """Collect the spans of ``requests`` since the start of the load. Raises LabError."""

@@ -73,13 +73,8 @@ def as_broken(step: StepEntry, reason: str) -> StepEntry:
 def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
     """Return the entry of a step whose load could not be measured, because a node ended. ``reason`` says which."""
     options = load.options
-    warm_up = WarmUpEntry(
-        method="fixed",
-        seconds_min=options.warm_up_seconds_min,
-        seconds_max=options.warm_up_seconds,
-        cut_seconds=0.0,
-        found=True,
-    )
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    warm_up = WarmUpEntry(seconds_min=least, seconds_max=most, cut_seconds=0.0)
     measured, window = MeasuredPart(load.window, load.requests, warm_up), load.window
     options = options.updated(workload=load.workload)
     step = of_rows(options, load.subject, load.requests, measured, seconds=window.seconds)

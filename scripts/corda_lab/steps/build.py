@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, costs, counts, open_load, rows, stages, usage
+from corda_lab.steps import bursts, costs, open_load, rows, stages, usage
 from corda_lab.steps.entry import (
     WHOLE,
     CalibrationEntry,
@@ -48,7 +48,7 @@ class Observed:
     """The intended start of every dropped arrival, in unix seconds. Closed load has none."""
     metrics: pl.DataFrame
     end: RunEnd
-    counted: counts.Counts
+    counted: CountsEntry
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
     machine_use: Callable[[Window], Mapping[str, Number | None]]
@@ -89,11 +89,8 @@ def measured_part(options: Load, seen: Observed) -> MeasuredPart:
     own = requests if end.exit_reason == ALL_FAILED else rows.counted(requests, options.flows_after)
     window = rows.span(own)
     cut = max(0.0, window.started_at - end.started_at)
-    return MeasuredPart(
-        window,
-        own,
-        WarmUpEntry(method=COUNT_METHOD, seconds_min=0.0, seconds_max=0.0, cut_seconds=cut, found=True),
-    )
+    warm_up = WarmUpEntry(method=COUNT_METHOD, seconds_min=0.0, seconds_max=0.0, cut_seconds=cut)
+    return MeasuredPart(window, own, warm_up)
 
 
 def warm_up_of(options: Load, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
@@ -105,9 +102,9 @@ def warm_up_of(options: Load, requests: pl.DataFrame, end: RunEnd, decided: stea
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
     if end.exit_reason == ALL_FAILED:
         # Nothing warms up where nothing succeeds: the whole load is the window.
-        return WarmUpEntry(method="fixed", seconds_min=least, seconds_max=most, cut_seconds=0.0, found=True)
+        return WarmUpEntry(seconds_min=least, seconds_max=most, cut_seconds=0.0)
     if options.stopping is None or least == most:
-        return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
+        return WarmUpEntry(seconds_min=most, seconds_max=most, cut_seconds=most)
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
     found = decided or warm_up_found(options, times, end.started_at, end.stop_at)
     is_until_steady = options.stopping.change_percent_max is not None
@@ -263,7 +260,6 @@ def of_rows(
     known = [part.throughput_states_per_second for part in parts if part.throughput_states_per_second is not None]
     return StepEntry(
         **whole.fields(),
-        name=load.workload,
         workload=load.workload,
         flow=" + ".join(subject.flows),
         node=", ".join(subject.nodes),
@@ -303,7 +299,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
     # The window of bursts has the rests too. Their throughput is that within a burst, of which each part has its share.
     seconds = done * len(rates) / sum(rates) if done and any(rates) else window.seconds
     step = of_rows(options, plan.subject, seen.requests, measured, drops=seen.drops, seconds=seconds)
-    counted, arrivals, lag_ms = seen.counted.entry(), Values(), Distribution()
+    arrivals, lag_ms = Values(), Distribution()
     if options.has_pool:
         timed = open_load.with_lag(seen.requests.drop_nulls("intended_at"), options.places)
         within = rows.timed_within(timed, window) if options.is_open else timed
@@ -320,7 +316,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
             rate=done / window.seconds,
             flows=step.requests.ok + step.requests.expected,
             states=costs.states_made(step.parts),
-            transactions=costs.recorded(counted.transactions),
+            transactions=costs.recorded(seen.counted.transactions),
             load_started_at=end.started_at,
         ),
         **arrivals,
@@ -350,7 +346,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
             stages=stages.stage_values(
                 requests, seen.stage_rows, window, [part.name for part in step.parts], seen.tracing
             ),
-            counts=counted,
+            counts=seen.counted,
             generator=generator_entry(end),
             calibration=seen.calibration,
         )

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps.counts import BRIDGE, Counts, Snapshot, difference
+from corda_lab.steps.counts import BRIDGE, Snapshot, difference, judged
+from corda_lab.steps.entry import CountsEntry
 from corda_lab.steps.load import with_limit
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.text.words import listed
@@ -202,7 +203,7 @@ NOTHING_READ = Counters(read_at=0.0, at_rest=True, rest_seconds=0.0)
 
 def counted(
     load: LoadByHand, after: Counters | None, subject: Subject, succeeded: dict[str, dict[str, int]]
-) -> tuple[Counts, tuple[Reason, ...]]:
+) -> tuple[CountsEntry, tuple[Reason, ...]]:
     """The four counts over a load, and why some are not known. ``succeeded`` is that of ``counts.difference``."""
     before, why = load.before, []
     if after is None:
@@ -227,4 +228,5 @@ def counted(
     known = {node: flows for node, flows in found.node_flows.items() if node in nodes}
     why += [] if why else [*dict.fromkeys([*before.missing, *after.missing])]
     warnings = tuple(reason("counts_not_known", why=one) for one in why)
-    return replace(found, node_flows=known, at_rest=after.at_rest, rest_seconds=after.rest_seconds), warnings
+    changes = {"node_flows": known, "at_rest": after.at_rest, "rest_seconds": after.rest_seconds}
+    return judged(found.model_copy(update=changes)), warnings

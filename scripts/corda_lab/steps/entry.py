@@ -164,11 +164,11 @@ class WindowEntry(Entry):
 class WarmUpEntry(Entry):
     """The length of the warm-up (``cut_seconds``), the method, and whether the method found its end."""
 
-    method: str
+    method: str = "fixed"
     seconds_min: float
     seconds_max: float
     cut_seconds: float
-    found: bool
+    found: bool = True
 
 
 class ConditioningEntry(Entry):
@@ -356,7 +356,7 @@ class TransactionCheck(Entry):
 class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
-    generator: int
+    generator: int = 0
     bridge: int | None = None
     node: int | None = None
     vaults: dict[str, int | None] = {}
@@ -366,7 +366,7 @@ class CountsEntry(Entry):
     node_flows: dict[str, dict[str, int]] = {}
     restarted: list[str] = []
     """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""
-    at_rest: bool
+    at_rest: bool = True
     rest_seconds: float = 0.0
     agree: bool = True
     disagreements: list[Reason] = []
@@ -433,7 +433,6 @@ class StepEntry(OutcomeValues):
     Failures are those of the whole load.
     """
 
-    name: str
     workload: str
     flow: str
     node: str

@@ -47,11 +47,11 @@ def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, l
     memory = _within(samples, window).rename({"memory_bytes": "value"})
     later = Window(window.started_at + window.seconds / 2, window.ended_at)
     resident = _scraped(metrics, "node_resident_bytes", window)
-    scraped_cpu = {name: 100 * cores for name, cores in counter_rise(metrics, "node_cpu_seconds_total", window).items()}
+    node_cores = counter_rise(metrics, "node_cpu_seconds_total", window)
     in_nodes = rates.filter(~pl.col("container").is_in(PARTS))
     together = in_nodes.group_by("time").agg(pl.col("percent").sum()).sort("time")["percent"]
     found: Values = {
-        "cpu_percent": scraped_cpu | _mean_cpu(samples, window),
+        "cpu_percent": {name: 100 * cores for name, cores in node_cores.items()} | _mean_cpu(samples, window),
         "cpu_percent_max": _of(rates, pl.col("percent").max()),
         "cpu_peaks": {
             **{
@@ -71,7 +71,7 @@ def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, l
         "rpc_connections": _of(_scraped(metrics, "node_rpc_connections", window), pl.col("value").max()),
         "rpc_queue_depth": _of(_scraped(metrics, "node_rpc_queue_messages", window), pl.col("value").max()),
         # Rates of Prometheus would reach back before the window.
-        "node_cpu_cores": counter_rise(metrics, "node_cpu_seconds_total", window),
+        "node_cpu_cores": {**node_cores},
         "lab_cpu_cores": counter_rise(metrics, "lab_cpu_seconds_total", window, label="job"),
         "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
         "node_gc_share": mean_in_window(metrics, "node_gc_share", window),

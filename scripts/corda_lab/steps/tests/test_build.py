@@ -1,7 +1,6 @@
 """The values, the warnings and the verdict of a step."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +18,8 @@ from corda_lab.steps.build import (
     others_cpu_cores,
     warm_up_of,
 )
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
+from corda_lab.steps.counts import judged
+from corda_lab.steps.entry import CountsEntry, FlowCount, StepEntry, VaultCount
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, unsteadiness, verdict, warnings
@@ -51,10 +50,9 @@ def test_a_steady_run_without_loss_passes(stored_run: Callable[..., Path]) -> No
 
 
 def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path]) -> None:
-    counted = Counts(
-        (FlowCount(flow=IOU, generator=10, bridge=10, node=9),),
-        (VaultCount(state=simulation.IOU_STATE, node="PartyA", counted=10, expected=10),),
-    )
+    vault = VaultCount(state=simulation.IOU_STATE, node="PartyA", counted=10, expected=10)
+    flow = FlowCount(flow=IOU, generator=10, bridge=10, node=9)
+    counted = judged(CountsEntry(flows=[flow], vault_states=[vault]))
     step = step_of(stored_run(error_every=100, counted=counted))
     assert step.verdict.reasons == [
         reason("requests_failed", errors=step.requests.failed, total=step.requests.total),
@@ -150,11 +148,8 @@ def test_unknown_outcomes_fail_a_run_and_say_what_became_of_them(stored_run: Cal
 
 
 def test_a_counter_that_was_restarted_is_not_compared(stored_run: Callable[..., Path]) -> None:
-    counted = replace(
-        simulation.agreeing_counts([simulation.row(1, 0, 1)]),
-        flows=(FlowCount(flow=IOU, generator=1, bridge=None, node=1),),
-        restarted=frozenset({"bridge"}),
-    )
+    flow = FlowCount(flow=IOU, generator=1, bridge=None, node=1)
+    counted = judged(CountsEntry(flows=[flow], restarted=["bridge"]))
     step = step_of(stored_run(counted=counted))
     assert (step.counts.bridge, step.counts.node, step.counts.agree) == (None, 1, True)
     assert "bridge was restarted during the load, so its count of flows is not known" in words_of(step)

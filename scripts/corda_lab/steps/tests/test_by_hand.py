@@ -142,7 +142,7 @@ def test_counters_of_both_moments_are_compared() -> None:
 
     found, not_known = by_hand.counted(load, counters(ORIGIN + 61, 1100), load.plan.subject, SUCCEEDED)
 
-    entry = found.entry()
+    entry = found
     assert (entry.generator, entry.bridge, entry.node, entry.vaults) == (100, 100, 100, {"PartyA": 100, "PartyB": 100})
     assert entry.verdict == "agree"
     assert not_known == ()
@@ -166,8 +166,8 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
     found, not_known = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
 
     assert (found.flows[0].bridge, found.flows[0].node) == (None, None)
-    assert [vault.counted for vault in found.vaults] == [100, None]
-    assert found.entry().vaults == {"PartyA": 100, "PartyB": None}
+    assert [vault.counted for vault in found.vault_states] == [100, None]
+    assert found.vaults == {"PartyA": 100, "PartyB": None}
     assert not found.disagreements
     assert not_known == (reason("counts_not_known", why=why),)
     assert found.node_flows == {}
@@ -176,14 +176,14 @@ def test_a_count_that_was_not_read_is_not_known_and_not_guessed() -> None:
 def test_without_counters_after_the_load_no_count_is_known() -> None:
     load = noted([steady(4)])
     found, (why,) = by_hand.counted(load, None, load.plan.subject, SUCCEEDED)
-    assert found.entry().verdict == "not known"
+    assert found.verdict == "not known"
     assert "the generator ended before it had read" in str(why)
 
 
 def test_flows_of_others_at_the_begin_leave_the_counts_unknown() -> None:
     load = noted([steady(4)], before=counters(ORIGIN - 1, 1000, at_rest=False))
     found, (why,) = by_hand.counted(load, counters(ORIGIN + 61, 1107), load.plan.subject, SUCCEEDED)
-    assert (found.entry().verdict, found.disagreements) == ("not known", [])
+    assert (found.verdict, found.disagreements) == ("not known", [])
     assert "were still in flight when the load began" in str(why)
 
 
@@ -200,5 +200,5 @@ def test_a_node_that_started_again_is_not_compared() -> None:
     again = replace(before.nodes["PartyA"], started_at=STARTED_AT["PartyA"] + 100, succeeded={IOU: 20})
     after = counters(ORIGIN + 61, 1100, nodes={**before.nodes, "PartyA": again})
     found, _ = by_hand.counted(load, after, load.plan.subject, SUCCEEDED)
-    assert found.restarted == {"PartyA"}
+    assert found.restarted == ["PartyA"]
     assert found.flows[0].node is None

@@ -19,7 +19,7 @@ from lab_workload.subject import Subject
 from support import simulation
 from support.runs import part
 
-NO_WARM_UP = WarmUpEntry(method="fixed", seconds_min=0, seconds_max=0, cut_seconds=0, found=True)
+NO_WARM_UP = WarmUpEntry(seconds_min=0, seconds_max=0, cut_seconds=0)
 
 
 def values_of(
