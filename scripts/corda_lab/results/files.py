@@ -1,6 +1,5 @@
 """Writes the files of a run, and of the finished steps of a running sweep."""
 
-import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -185,8 +184,7 @@ def write_run(folder: Path, run: Manifest, steps: Sequence[Measured]) -> None:
     if found := {one.step.index: one.audit for one in steps if one.audit is not None}:
         audits.write(folder, found)
     entries = [
-        json.loads(one.step.updated(environment=run.environments.index(one.environment)).model_dump_json())
-        for one in steps
+        one.step.updated(environment=run.environments.index(one.environment)).model_dump(mode="json") for one in steps
     ]
     for taken in (own for one in steps for own in one.profiles):
         taken.copied_to(folder)
@@ -202,7 +200,7 @@ def write_step(folder: Path, measured: Measured) -> None:
     if measured.audit is not None:
         audits.write(folder, {measured.step.index: measured.audit})
     for name, content in (("step", measured.step), ("environment", measured.environment)):
-        folders.write_json(folder / f"{name}.json", json.loads(content.model_dump_json()))
+        folders.write_json(folder / f"{name}.json", content.model_dump(mode="json"))
     texts = {"name": measured.workload, "text": measured.workload_text, "conditioning": measured.conditioning_text}
     folders.write_json(folder / "workload.json", texts)
 

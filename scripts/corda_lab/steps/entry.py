@@ -5,9 +5,10 @@ The models are the file format. ``docs/methodology.md`` defines the values; the 
 of ``steps`` that computes it.
 """
 
-from typing import Any, Literal, cast, get_args
+import math
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.reasons import Reason
@@ -103,9 +104,6 @@ def of_whole(**values: Number | None) -> Values:
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
 
-DEVIATION_PERCENT_MAX = 5.0
-"""How far Little's law may be off, in %, before a step gets a warning."""
-
 Phase = Literal["measure", "probe", "confirm"]
 """The purpose of a step: a measurement, or in a search the probe or the confirmation of a rate."""
 
@@ -116,11 +114,20 @@ StepOutcome = Literal["passed", "broke"]
 class Entry(BaseModel):
     """Base of all parts of an entry: immutable, and without unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def fields(self) -> dict[str, Any]:
         """The fields by name, as arguments for a larger entry."""
         return dict(self)
+
+
+def _stored(value: float | None) -> float | str | None:
+    return "Infinity" if value == math.inf else value
+
+
+Time = Annotated[float | None, PlainSerializer(_stored, when_used="json")]
+"""A time in milliseconds; infinite if it belongs to a request that was never answered. JSON has no number for that, so
+there it is the text that pydantic reads as one."""
 
 
 class Distribution(Entry):
@@ -133,13 +140,13 @@ class Distribution(Entry):
     count: int = 0
     unanswered: int = 0
     mean: float | None = None
-    min: float | None = None
-    p50: float | None = None
-    p90: float | None = None
-    p95: float | None = None
-    p99: float | None = None
-    p999: float | None = None
-    max: float | None = None
+    min: Time = None
+    p50: Time = None
+    p90: Time = None
+    p95: Time = None
+    p99: Time = None
+    p999: Time = None
+    max: Time = None
 
     def quantile(self, name: str) -> float | None:
         value: float | None = getattr(self, name)
@@ -425,6 +432,10 @@ class ValidityEntry(Entry):
 class VerdictEntry(Entry):
     passed: bool = True
     reasons: list[Reason] = []
+
+
+DEVIATION_PERCENT_MAX = 5.0
+"""How far Little's law may be off, in %, before a step gets a warning."""
 
 
 class StepEntry(OutcomeValues):
