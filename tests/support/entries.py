@@ -1,10 +1,17 @@
 """Step entries and parts of them for tests, with the values that matter to a test."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from corda_lab.results import stored
 from corda_lab.steps.entry import WHOLE, StepEntry
 from lab_workload.run_end import RunEnd
+
+
+def step_of(run: Path) -> StepEntry:
+    """The first step of a stored run."""
+    return stored.read(run).steps[0]
 
 
 def changed(step: StepEntry, changes: Mapping[str, Any]) -> StepEntry:

@@ -21,7 +21,7 @@ from corda_lab.clients.bridge import Node
 from corda_lab.runs.spans import read as read_spans
 from corda_lab.steps.counts import judged
 from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
-from corda_lab.steps.rows import ROW_SCHEMA
+from corda_lab.steps.rows import ROW_SCHEMA, read_rows
 from corda_lab.steps.spans import NOTARY_CLIENT
 from lab_workload.load import OUTCOMES
 from lab_workload.run_end import RunEnd, WorkerEnd
@@ -372,6 +372,11 @@ def end_words(
         cpu_percent_max=6.0,
         exit_reason="completed",
     )
+
+
+def frame(folder: Path, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """The rows of a load as they are read from its file, which is written into a folder."""
+    return read_rows([write_rows(folder / "rows.ndjson", list(rows))])
 
 
 def agreeing_counts(rows: list[dict[str, Any]]) -> CountsEntry:

@@ -90,19 +90,18 @@ def read_rows(paths: Iterable[Path]) -> pl.DataFrame:
 
 def read_drops(paths: Iterable[Path]) -> pl.Series:
     """Read the drops of a run (files like those of ``read_rows``): the intended starts in unix seconds, sorted."""
-    found = [NO_DROPS]
-    for path in paths:
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole.strip():
-            found.append(pl.read_ndjson(whole, schema=DROP_SCHEMA)["intended_at"])
-    return pl.concat(found).sort()
+    files = (pl.read_ndjson(whole, schema=DROP_SCHEMA) for path in paths if (whole := _whole_lines(path)))
+    return pl.concat([NO_DROPS, *(drops["intended_at"] for drops in files)]).sort()
+
+
+def _whole_lines(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[: content.rfind(b"\n") + 1].strip()
 
 
 def _read_file(path: Path) -> pl.DataFrame:
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if not whole.strip():
+    whole = _whole_lines(path)
+    if not whole:
         return pl.DataFrame(schema=ROW_SCHEMA)
     try:
         rows = pl.read_ndjson(whole, schema=ROW_SCHEMA)

@@ -35,16 +35,13 @@ def halves(step: StepEntry) -> tuple[float, float]:
     return step.value("first_half_per_second") or 0.0, step.value("second_half_per_second") or 0.0
 
 
-def has_changed(step: StepEntry) -> bool:
-    change = rows.deviation_percent(*reversed(halves(step)))
-    if change is None:
-        return halves(step)[1] > 0
-    return abs(change) > rows.DRIFT_PERCENT_MAX
-
-
-def change_reason(step: StepEntry) -> Reason:
-    change = rows.deviation_percent(*reversed(halves(step)))
-    return reason("throughput_began_late") if change is None else reason("throughput_changed", percent=change)
+def change(step: StepEntry) -> Reason | None:
+    """How the throughput changed from the first to the second half of the window; None if it did not."""
+    first, second = halves(step)
+    percent = rows.deviation_percent(second, first)
+    if percent is None:
+        return reason("throughput_began_late") if second else None
+    return reason("throughput_changed", percent=percent) if abs(percent) > rows.DRIFT_PERCENT_MAX else None
 
 
 def is_beyond_chance(step: StepEntry) -> bool:
@@ -69,9 +66,10 @@ def unsteadiness(step: StepEntry) -> list[Reason]:
 
     A step without a warm-up shows how nodes warm up, and is never unsteady.
     """
-    if not has_changed(step) or not step.warm_up.seconds_max or not is_beyond_chance(step):
+    changed = change(step)
+    if changed is None or not step.warm_up.seconds_max or not is_beyond_chance(step):
         return []
-    found = [change_reason(step)]
+    found = [changed]
     if not step.warm_up.found:
         found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     return found
@@ -149,8 +147,9 @@ def warnings(step: StepEntry) -> list[Reason]:
     found += host_warnings(step)
     # In closed load, users wait for one another, so their flows are far more regular than Poisson arrivals. A number of
     # flows may be so small that one more or less in a half is a large change.
-    if has_changed(step) and (is_beyond_chance(step) or not (step.load.is_open or step.load.is_counted)):
-        found.append(change_reason(step))
+    changed = change(step)
+    if changed and (is_beyond_chance(step) or not (step.load.is_open or step.load.is_counted)):
+        found.append(changed)
     if not step.warm_up.found:
         found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     spawned_at = step.window.spawned_at

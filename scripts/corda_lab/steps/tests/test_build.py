@@ -8,7 +8,6 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host import machine
-from corda_lab.results import stored
 from corda_lab.runs.sampling import Timeline
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import costs, usage
@@ -26,13 +25,9 @@ from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, 
 from lab_workload.load import Load, Stopping
 from lab_workload.run_end import WorkerEnd
 from support import simulation
-from support.entries import changed, run_end, with_values
+from support.entries import changed, run_end, step_of, with_values
 
 IOU = "org.cordalab.flows.Iou"
-
-
-def step_of(run: Path) -> StepEntry:
-    return stored.read(run).steps[0]
 
 
 def words_of(step: StepEntry) -> str:

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from corda_lab.results import stored
 from corda_lab.steps.bursts import CLOCKS, bursts_values, rows_of_bursts
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.open_load import generator_was_limit, lag_values, with_lag
 from corda_lab.steps.reasons import reason, sentences
-from corda_lab.steps.rows import distribution, read_rows
+from corda_lab.steps.rows import distribution
 from corda_lab.steps.spans import stage_rows
 from corda_lab.steps.validity import invalidity, unsteadiness, warnings
 from lab_workload.load import Load
 from support import simulation
-from support.entries import changed, step_with, with_values
+from support.entries import changed, step_of, step_with, with_values
 
 CLOCK_VALUES = ("total_seconds", "throughput_per_second", "latency_mean_ms")
 
@@ -25,7 +24,7 @@ def values_of(
     tmp_path: Path, content: list[dict[str, Any]], *, size: int, pool: int | None = None, with_stages: bool = True
 ) -> StepEntry:
     """As much of a step of bursts as they make."""
-    rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    rows = simulation.frame(tmp_path, content)
     stages = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content)), rows) if with_stages else None
     load = Load(workload="iou", users=size, arrivals="burst", pool=pool)
     timed = with_lag(rows, load.places)
@@ -36,10 +35,6 @@ def values_of(
 def of_burst(step: StepEntry, number: int = 1) -> dict[str, float | None]:
     """The values of one burst of a step."""
     return {name.removeprefix("burst_"): of.get(str(number)) for name, of in step.values.items()}
-
-
-def step_of(run: Path) -> StepEntry:
-    return stored.read(run).steps[0]
 
 
 def test_a_burst_lasts_from_its_first_intended_start_to_its_last_end(tmp_path: Path) -> None:
@@ -86,7 +81,7 @@ def test_without_stage_rows_the_clock_of_the_node_is_not_known(tmp_path: Path) -
 
 def test_of_a_sampled_burst_the_node_s_time_is_not_known_but_its_latency_is(tmp_path: Path) -> None:
     content = simulation.burst_rows(4, 1, simulation.fixed(1.0))
-    rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    rows = simulation.frame(tmp_path, content)
     table = stage_rows(simulation.spans(tmp_path, simulation.spans_of(content[::2])), rows)
     found = bursts_values(rows, table, Load(workload="iou", users=4, arrivals="burst"))
     assert {"burst_node_total_seconds", "burst_node_throughput_per_second"}.isdisjoint(found)
@@ -116,7 +111,7 @@ def test_a_burst_in_which_nothing_succeeds_has_no_latency(tmp_path: Path) -> Non
 
 def test_rows_belong_to_their_burst_however_late_they_started(tmp_path: Path) -> None:
     content = simulation.burst_rows(4, 3, simulation.fixed(0.5), pool=1)
-    rows = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)]).sample(fraction=1.0, shuffle=True)
+    rows = simulation.frame(tmp_path, content).sample(fraction=1.0, shuffle=True)
     found = [set(part["request_id"]) for part in rows_of_bursts(rows, 4)]
     assert found == [{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}]
     assert [part.height for part in rows_of_bursts(rows.head(0), 4)] == []

@@ -45,7 +45,7 @@ def test_nodes_exclude_a_node_and_have_limits(change: dict[str, object]) -> None
 
 
 def test_each_node_has_its_own_values_and_they_add_up(tmp_path: Path) -> None:
-    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", rows_of_both())])
+    frame = simulation.frame(tmp_path, rows_of_both())
     window = rows.Window(simulation.ORIGIN + 15, simulation.ORIGIN + 75)
     first, second = node_values(frame, window, NODES, window.seconds)
     assert (first.node, second.node) == NODES
@@ -78,7 +78,7 @@ def test_the_throughputs_of_the_nodes_in_bursts_add_up_to_that_of_the_step(tmp_p
 
 def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     simulated = rows_of_both()
-    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", simulated)])
+    frame = simulation.frame(tmp_path, simulated)
     plan = plan_for(*NODES)
     load = BrokenLoad(plan.load, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
     step = broken_step(load, "PartyA ended with exit status 134")

@@ -7,17 +7,11 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results import stored
-from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import Window, counted, read_rows, span
 from corda_lab.steps.validity import invalidity
 from support import simulation
-from support.entries import changed
-
-
-def step_of(run: Path) -> StepEntry:
-    return stored.read(run).steps[0]
+from support.entries import changed, step_of
 
 
 def test_the_first_flows_are_in_no_value_and_the_window_is_that_of_the_others(

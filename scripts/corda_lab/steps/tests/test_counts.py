@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from corda_lab.steps import rows
 from corda_lab.steps.counts import (
     Snapshot,
     check_transactions,
@@ -131,7 +130,7 @@ def test_a_flow_without_a_state_has_nothing_to_count_in_vaults() -> None:
 
 def test_expected_failures_are_no_successes(tmp_path: Path) -> None:
     content = simulation.closed_rows(2, 10, simulation.fixed(0.5), error_every=4, failure="expected")
-    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    frame = simulation.frame(tmp_path, content)
     assert succeeded_by_part(frame) == {"PartyA": {"Iou": len(content) - len(content) // 4}}
 
 
@@ -144,7 +143,7 @@ def test_a_lost_flow_and_a_committed_failure_do_not_cancel_out(tmp_path: Path) -
     # Two flows were told as ok and one as failed. One of the two is in no vault, but the failed one is.
     content = [simulation.row(1, 0, 1, part="iou"), simulation.row(2, 0, 1, part="iou")]
     content.append(simulation.row(3, 0, 1, part="iou", outcome="failed"))
-    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    read = simulation.frame(tmp_path, content)
     told = told_transactions(read, SUBJECT)
     first, second = (f"{number:064X}" for number in (1, 2))
     assert told == {(IOU_STATE, "PartyA"): {first, second}, (IOU_STATE, "PartyB"): {first, second}}
@@ -163,7 +162,7 @@ def test_a_lost_flow_and_a_committed_failure_do_not_cancel_out(tmp_path: Path) -
 
 def test_the_transaction_of_a_resolved_flow_is_looked_for_too(tmp_path: Path) -> None:
     content = [simulation.row(1, 0, 1, part="iou", outcome="unknown"), simulation.row(2, 0, 1, part="iou")]
-    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    read = simulation.frame(tmp_path, content)
     found = {"client-1": Resolution("ok", 2.0, "ab"), "client-2": Resolution("unknown", 2.0)}
     told = told_transactions(with_resolutions(read, found), SUBJECT)
     assert told[IOU_STATE, "PartyB"] == {"AB", f"{2:064X}"}
@@ -200,7 +199,7 @@ def test_several_nodes_are_counted_one_by_one_and_together() -> None:
 def test_transactions_are_looked_for_where_the_node_that_started_them_leaves_states(tmp_path: Path) -> None:
     other = Subject("PartyB", (LoadPart("iou", IOU, "Iou", "PartyC", changes={IOU_STATE: {"PartyB": 1, "PartyC": 1}}),))
     content = [simulation.row(1, 0, 1, part="iou"), {**simulation.row(2, 0, 1, part="iou"), "node": "PartyB"}]
-    read = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    read = simulation.frame(tmp_path, content)
 
     first, second = (f"{number:064X}" for number in (1, 2))
     assert told_transactions(read, replace(SUBJECT, others=(other,))) == {

@@ -16,17 +16,13 @@ from corda_lab.steps.open_load import (
     with_lag,
 )
 from corda_lab.steps.reasons import reason
-from corda_lab.steps.rows import NO_DROPS, Window, distribution, read_rows, timed_within
+from corda_lab.steps.rows import NO_DROPS, Window, distribution, timed_within
 from lab_workload.load import Load
 from lab_workload.run_end import RunEnd
 from support import simulation
 from support.entries import run_end, step_with
 
 WINDOW = Window(simulation.ORIGIN + 5, simulation.ORIGIN + 60)
-
-
-def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
-    return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
 
 
 def step_of(
@@ -44,7 +40,7 @@ def simulated(tmp_path: Path, pool: int, rate: float, **about: Any) -> StepEntry
     service = simulation.fixed(about.pop("service_seconds"))
     content, drops = simulation.open_rows(rate, 60, service, pool=pool, **about)
     end = simulation.end_words(content, pool, 60, rate=rate, drops=drops)
-    return step_of(frame(tmp_path, content), end, pool, pl.Series(drops, dtype=pl.Float64))
+    return step_of(simulation.frame(tmp_path, content), end, pool, pl.Series(drops, dtype=pl.Float64))
 
 
 def test_a_load_below_capacity_is_neither_late_nor_dropped(tmp_path: Path) -> None:
@@ -88,7 +84,7 @@ def test_one_late_start_among_few_says_nothing(tmp_path: Path) -> None:
         moved = [{**row, "started_at": row["started_at"] + 0.02} for row in content[:late]] + content[late:]
         end = simulation.end_words(moved, 5, 60, rate=1)
         whole = Window(simulation.ORIGIN, simulation.ORIGIN + 60)
-        found = step_of(frame(tmp_path, moved), end, 5, window=whole)
+        found = step_of(simulation.frame(tmp_path, moved), end, 5, window=whole)
         assert (found.value("generator_late"), found.lag_ms.count) == (late, 20)
         assert (generator_was_limit(found) is not None) == is_limit
 
@@ -102,7 +98,7 @@ def test_a_few_late_starts_before_the_pool_fills_do_not_blame_the_generator(tmp_
 def test_arrivals_dropped_while_places_were_free_are_the_generator_s(tmp_path: Path) -> None:
     content, _ = simulation.open_rows(10, 60, simulation.fixed(0.05), pool=10)
     end = simulation.end_words(content, 10, 60, rate=10, drops=[simulation.ORIGIN] * 3)
-    found = step_of(frame(tmp_path, content), end, 10)
+    found = step_of(simulation.frame(tmp_path, content), end, 10)
     assert generator_was_limit(found) == reason("generator_dropped", dropped=3)
     # One was due just before the load was told to stop.
     assert generator_was_limit(found.updated(values=found.values | of_whole(dropped=1))) is None
@@ -116,13 +112,13 @@ def test_every_worker_has_its_own_share_of_the_pool(tmp_path: Path) -> None:
         simulation.row(3, 2.0, 3.0, intended=1.0, worker=1),
         simulation.row(4, 5.0, 6.0, intended=5.0, worker=2),
     ]
-    timed = with_lag(frame(tmp_path, content), pool=4)
+    timed = with_lag(simulation.frame(tmp_path, content), pool=4)
     assert timed["pool_was_free"].to_list() == [True, True, False, True]
     assert timed["lag_ms"].to_list() == pytest.approx([0, 0, 1000, 0], abs=0.01)
 
 
 def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
-    empty = frame(tmp_path, [])
+    empty = simulation.frame(tmp_path, [])
     end = run_end(stop_at=10.0, model="constant", rate=1.0, offered=0, late=0, dropped=0)
     found = step_of(empty, end, 5)
     assert found.value("generator_lag_ms_p99") is None
@@ -131,4 +127,4 @@ def test_a_run_without_a_row_has_no_lag(tmp_path: Path) -> None:
 
 def test_one_that_ends_as_another_starts_has_left_its_place(tmp_path: Path) -> None:
     content = [simulation.row(1, 0.0, 1.0), simulation.row(2, 1.0, 2.0), simulation.row(3, 1.5, 2.0)]
-    assert max_in_flight(frame(tmp_path, content)) == 2
+    assert max_in_flight(simulation.frame(tmp_path, content)) == 2

@@ -33,10 +33,6 @@ def values_of(
     return of_rows(Load(workload="iou"), subject, requests, own, drops=drops, seconds=measured.seconds)
 
 
-def frame(tmp_path: Path, content: list[dict[str, Any]]) -> pl.DataFrame:
-    return read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
-
-
 def window(start: float, end: float) -> Window:
     return Window(simulation.ORIGIN + start, simulation.ORIGIN + end)
 
@@ -66,7 +62,7 @@ def test_percentiles_of_an_exponential_distribution() -> None:
 
 def test_a_closed_system_has_the_throughput_and_latency_of_theory(tmp_path: Path) -> None:
     content = simulation.closed_rows(20, 75, simulation.fixed(0.0625))
-    found = values_of(frame(tmp_path, content), window(15, 75))
+    found = values_of(simulation.frame(tmp_path, content), window(15, 75))
     assert found.throughput_per_second == pytest.approx(16.0, rel=0.001)
     assert found.latency_ms.p50 == pytest.approx(20 * 62.5, rel=1e-6)
     assert found.latency_ms.p99 == pytest.approx(20 * 62.5, rel=1e-6)
@@ -79,14 +75,14 @@ def test_a_closed_system_has_the_throughput_and_latency_of_theory(tmp_path: Path
 def test_little_s_law_does_not_hold_when_answers_stop_coming(tmp_path: Path) -> None:
     # From second 30 on the server is stuck: requests stay in flight and none of them ends within the window.
     content = simulation.closed_rows(10, 60, lambda at: 0.1 if at < 30 else 100.0)
-    found = values_of(frame(tmp_path, content), window(10, 60))
+    found = values_of(simulation.frame(tmp_path, content), window(10, 60))
     assert not found.littles_law_holds
     assert (found.value("littles_law_percent") or 0.0) < -20
 
 
 def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
     content = simulation.closed_rows(1, 10, simulation.fixed(1.0))
-    found = values_of(frame(tmp_path, content), window(5, 10))
+    found = values_of(simulation.frame(tmp_path, content), window(5, 10))
     # Answers at 1, 2, … 10 s; the window holds 5 to 9, its end is left out.
     assert found.requests.window_ok == 5
     assert found.requests.ok == 10
@@ -95,7 +91,7 @@ def test_only_answers_within_the_window_count(tmp_path: Path) -> None:
 
 def test_errors_are_counted_by_kind_and_kept_out_of_throughput(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10)
-    found = values_of(frame(tmp_path, content), window(0, 20))
+    found = values_of(simulation.frame(tmp_path, content), window(0, 20))
     assert found.requests.failed == len(content) // 10
     assert found.throughput_per_second == pytest.approx(9.0, rel=0.02)
     assert [(kind.status, kind.count) for kind in found.failures] == [(502, len(content) // 10)]
@@ -111,7 +107,7 @@ def test_a_stall_across_the_end_of_the_window_is_in_the_percentiles_of_open_load
     content = [
         open_row(number, start, (63.0 if 57.95 <= start < 63 else start) + 0.05) for number, start in enumerate(starts)
     ]
-    found = values_of(frame(tmp_path, content), window(0, 60))
+    found = values_of(simulation.frame(tmp_path, content), window(0, 60))
     # 5,795 requests took 50 ms. The other 205 took 3.06 to 5.10 s: rank 5,940 of 6,000 is number 145 of them.
     assert found.latency_intended_ms.count == 6000
     assert found.latency_intended_ms.p99 == pytest.approx(4500, abs=5)
@@ -122,7 +118,7 @@ def test_a_stall_across_the_end_of_the_window_is_in_the_percentiles_of_open_load
 def test_a_stall_across_the_start_of_the_window_belongs_to_the_requests_before_it(tmp_path: Path) -> None:
     content = [open_row(number, number / 100, number / 100 + 0.05) for number in range(1200)]
     content[150:200] = [open_row(number, number / 100, 3.0) for number in range(150, 200)]
-    found = values_of(frame(tmp_path, content), window(2, 12))
+    found = values_of(simulation.frame(tmp_path, content), window(2, 12))
     assert found.latency_intended_ms.max == pytest.approx(50)
 
 
@@ -130,7 +126,7 @@ def test_arrivals_that_were_not_answered_rank_after_all_others(tmp_path: Path) -
     content = [open_row(number, number / 10, number / 10 + 0.1) for number in range(96)]
     content += [open_row(96, 9.6, 9.7, "failed"), open_row(97, 9.7, 9.8, "unknown"), open_row(98, 9.8, 9.9, "expected")]
     drops = pl.Series([simulation.ORIGIN + 9.9, simulation.ORIGIN + 12.0])
-    found = values_of(frame(tmp_path, content), window(0, 10), drops=drops)
+    found = values_of(simulation.frame(tmp_path, content), window(0, 10), drops=drops)
     latency = found.latency_intended_ms
     assert (latency.count, latency.unanswered) == (100, 3), "the second drop was meant for a later time"
     assert latency.p95 == pytest.approx(100)
@@ -150,7 +146,7 @@ def test_p999_needs_a_thousand_values() -> None:
 
 def test_an_expected_failure_is_work_done_and_no_error(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), error_every=10, failure="expected")
-    found = values_of(frame(tmp_path, content), window(0, 20))
+    found = values_of(simulation.frame(tmp_path, content), window(0, 20))
     assert (found.requests.failed, found.requests.expected) == (0, len(content) // 10)
     assert found.throughput_per_second == pytest.approx(10.0, rel=0.02)
     assert found.failures == []
@@ -159,7 +155,7 @@ def test_an_expected_failure_is_work_done_and_no_error(tmp_path: Path) -> None:
 
 def test_the_parts_of_a_mix_add_up_to_the_whole(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Iou", "Empty"))
-    found = values_of(frame(tmp_path, content), window(0, 20), Iou=1, Empty=None)
+    found = values_of(simulation.frame(tmp_path, content), window(0, 20), Iou=1, Empty=None)
     iou, empty = found.parts
     assert iou.throughput_per_second + empty.throughput_per_second == found.throughput_per_second
     assert iou.requests.ok == pytest.approx(2 * empty.requests.ok, abs=2)
@@ -167,7 +163,7 @@ def test_the_parts_of_a_mix_add_up_to_the_whole(tmp_path: Path) -> None:
 
 def test_states_come_from_successes_of_the_parts_that_say_how_many(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 20, simulation.fixed(0.1), parts=("Iou", "Empty"))
-    read = frame(tmp_path, content)
+    read = simulation.frame(tmp_path, content)
     found = values_of(read, window(0, 20), Iou=10, Empty=None)
     assert found.throughput_states_per_second == pytest.approx(50, rel=0.02)
     assert found.parts[1].throughput_states_per_second is None
@@ -186,7 +182,7 @@ def test_the_rows_of_several_workers_are_one_run(tmp_path: Path) -> None:
 
 def test_a_drift_shows_between_the_halves(tmp_path: Path) -> None:
     content = simulation.closed_rows(5, 40, lambda at: 0.2 if at < 20 else 0.1)
-    found = values_of(frame(tmp_path, content), window(0, 40))
+    found = values_of(simulation.frame(tmp_path, content), window(0, 40))
     assert list(validity.halves(found)) == pytest.approx([5, 10], rel=0.03)
 
 
@@ -221,4 +217,4 @@ def test_rows_that_cannot_be_trusted_are_refused(tmp_path: Path, change: dict[st
     content = simulation.closed_rows(2, 5, simulation.fixed(0.5))
     content[-1].update(change)
     with pytest.raises(LabError, match=words):
-        frame(tmp_path, content)
+        simulation.frame(tmp_path, content)
