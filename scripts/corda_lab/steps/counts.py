@@ -46,8 +46,8 @@ START_JITTER = 0.5
 def judged(counts: CountsEntry, unread: Sequence[Reason] = ()) -> CountsEntry:
     """The counts with their totals, and with a reason for every count that differs from that of the generator.
 
-    ``unread`` says why vaults could not be read after the load: without them, nobody knows whether the counts agree. So
-    it is if the lab was not at rest.
+    ``unread`` says why vaults could not be read after the load: without them, nobody knows whether the counts agree. A
+    lab that was not at rest is a reason too.
     """
     found = [
         reason(

@@ -1,7 +1,7 @@
 """The entry of a step in ``steps.json``: one load on one lab, with all measured values.
 
 The models are the file format. ``docs/methodology.md`` defines the values; the name of a field ends with its unit.
-``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a field here, and the function
+``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a name here, and the function
 of ``steps`` that computes it.
 """
 
