@@ -23,6 +23,7 @@ from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import SPAN_SCHEMA
 from corda_lab.sweeps import search
 from lab_workload.subject import LoadPart, Subject
+from support.entries import step_with
 
 WINDOW = Window(0.0, 10.0)
 
@@ -93,7 +94,7 @@ def test_window() -> None:
     latency_ms = [(63.0 - at if 57.95 <= at < 63 else 0.0) * 1000 + 50 for at in intended]
     whole = arrivals(intended, latency_ms, ["ok"] * len(intended))
     window = Window(0.0, 60.0)
-    found = rows.request_values(whole, window, {"Iou": None}, bridge_in_flight=None).latency_intended_ms
+    found = rows.outcome_values(whole, window).latency_intended_ms
     slow = sorted(at for at in rows.timed_within(whole, window)["latency_ms"] if at > 50.01)
     assert (found.count, len(slow)) == (6000, 205)
     assert (slow[0], slow[-1]) == (pytest.approx(3060), pytest.approx(5100))
@@ -132,12 +133,13 @@ def test_values_of_a_step() -> None:
 
 
 def test_littles_law() -> None:
-    law = rows.littles_law(example(), WINDOW, None)
-    assert (law.throughput_per_second, law.latency_mean_seconds, law.holds) == (0.6, 2.0, True)
-    assert (law.product, law.in_flight_mean) == pytest.approx((1.2, 1.2))
-    cut_off = rows.littles_law(example("ABCDEF"), WINDOW, None)
-    assert (cut_off.in_flight_mean, cut_off.deviation_percent) == pytest.approx((1.1, 100 / 11))
-    assert not cut_off.holds
+    law = step_with(values=rows.littles_law(example(), WINDOW))
+    assert (law.value("requests_per_second"), law.value("request_seconds_mean")) == (0.6, 2.0)
+    assert (law.value("in_flight_mean"), law.littles_law_holds) == (pytest.approx(1.2), True)
+    cut_off = step_with(values=rows.littles_law(example("ABCDEF"), WINDOW))
+    assert cut_off.value("in_flight_mean") == pytest.approx(1.1)
+    assert cut_off.value("littles_law_percent") == pytest.approx(100 / 11)
+    assert not cut_off.littles_law_holds
 
 
 def test_arrivals_of_an_open_load() -> None:
@@ -173,10 +175,10 @@ def test_bursts() -> None:
         ((pl.col("ended_at") - pl.col("intended_at")) * 1000 - 20).alias("bridge_flow_ms"),
     )
     burst = bursts.burst_values(frame, None)
-    assert (burst.total_seconds, burst.throughput_per_second, burst.latency_mean_ms) == (4, 1, 2125)
-    assert frame.height / burst.last_started_seconds == pytest.approx(5.3, abs=0.05)
-    assert burst.rpc_total_seconds == pytest.approx(3.98)
-    assert burst.node_total_seconds is None
+    assert [burst[name] for name in bursts.CLOCKS["generator"]] == [4, 1, 2125]
+    assert frame.height / (burst["burst_last_started_seconds"] or 0) == pytest.approx(5.3, abs=0.05)
+    assert burst["burst_rpc_total_seconds"] == pytest.approx(3.98)
+    assert burst["burst_node_total_seconds"] is None
 
 
 def test_loads_that_end_after_a_number_of_flows() -> None:
@@ -185,7 +187,7 @@ def test_loads_that_end_after_a_number_of_flows() -> None:
     frame = frame.with_columns(pl.Series("request_id", [1, 2, 3, 4]), pl.lit(None, pl.Float64).alias("intended_at"))
     own = rows.counted(frame, 1)
     window = rows.span(own)
-    found = rows.request_values(own, window, {"Iou": None}, bridge_in_flight=None)
+    found = rows.outcome_values(own, window)
     assert [window.started_at, window.ended_at] == pytest.approx([5, 11])
     assert [found.latency_ms.mean, found.throughput_per_second] == pytest.approx([2000, 0.5])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from corda_lab.steps.counts import Counts
+from corda_lab.steps.entry import CountsEntry
 from corda_lab.steps.load import with_limit
 from lab_workload.load import ALL_FAILED, Load
 from lab_workload.subject import LoadPart
@@ -27,7 +27,7 @@ def stored_run(tmp_path: Path) -> Callable[..., Path]:
         error_every: int = 0,
         failure: str = "failed",
         errors: Sequence[str] = (),
-        counted: Counts | None = None,
+        counted: CountsEntry | None = None,
         parts: tuple[LoadPart, ...] = (),
         with_stages: bool = True,
     ) -> Path:

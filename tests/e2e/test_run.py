@@ -10,6 +10,7 @@ import pytest
 
 import panel_check
 import signal_table
+from corda_lab.analysis.metrics import METRICS
 from corda_lab.clients.prometheus import SCRAPE_SECONDS, Prometheus
 from corda_lab.node_logs.model import entries
 from corda_lab.results import stored
@@ -24,6 +25,9 @@ FILES_OF_STEP = {
 }
 
 NODES = {"Notary", "PartyA", "PartyB", "PartyC"}
+BY_NODE = [
+    name for name, value in METRICS.items() if value.by_node and name not in ("throughput", "resident_after_ratio")
+]
 
 SERIES_PER_NODE_MAX = 400
 """Of a node, without those of flow classes: what a scrape costs depends on their number."""
@@ -68,10 +72,9 @@ def test_every_request_is_a_row_of_its_own(run: Path) -> None:
 
 def test_every_node_has_every_value_that_needs_no_option(run: Path) -> None:
     step = step_of(run)
-    values = {**step["usage"], **step["costs"]}
-    asked_for = {"resident_after_bytes", "cpu_peaks_of_nodes"}
-    of_nodes = {name: set(found) for name, found in values.items() if name not in asked_for}
-    assert {name: NODES - found for name, found in of_nodes.items() if not found >= NODES} == {}
+    values = step["values"]
+    missing = {name: NODES - set(values.get(name, {})) for name in BY_NODE}
+    assert {name: nodes for name, nodes in missing.items() if nodes} == {}
     assert step["database_read"] == "file"
     assert 0 < values["cpu_percent"]["PartyA"] <= values["cpu_percent_max"]["PartyA"]
     assert 0 < values["heap_floor_bytes"]["PartyA"] < values["heap_used_max_bytes"]["PartyA"]
@@ -248,10 +251,12 @@ def test_bursts_are_timed_on_three_clocks(lab: Lab) -> None:
     lab.succeed("run", "iou", *burst, "--name", "e2e-burst")
     step = step_of(lab.results()[-1])
     assert step["counts"]["agree"], step["counts"]["disagreements"]
-    assert [one["ok"] for one in step["bursts"]["bursts"]] == [6, 6]
-    for one in step["bursts"]["bursts"]:
-        assert 0 < one["node_latency_mean_ms"] <= one["rpc_latency_mean_ms"] <= one["latency_mean_ms"]
-        assert 0 < one["node_total_seconds"] <= one["total_seconds"]
+    values = step["values"]
+    assert values["burst_ok"] == {"1": 6, "2": 6}
+    for burst in values["burst_ok"]:
+        node, rpc = values["burst_node_latency_mean_ms"][burst], values["burst_rpc_latency_mean_ms"][burst]
+        assert 0 < node <= rpc <= values["burst_latency_mean_ms"][burst]
+        assert 0 < values["burst_node_total_seconds"][burst] <= values["burst_total_seconds"][burst]
     rows = polars.read_parquet(step_folder(lab.results()[-1]) / "requests.parquet").sort("intended_at")
     assert rows["started_at"][6] - max(rows["ended_at"].head(6).to_list()) >= 1
 

@@ -144,8 +144,8 @@ def test_the_counts_agree_on_postgresql(shaped: Lab, measured: tuple[dict[str, A
     assert audited.verdict == "passed", audited.summary
     assert step["database_read"] == "server"
     # With its transaction, which is a large object.
-    assert step["costs"]["database_bytes_per_flow"]["PartyA"] > 5_000
-    assert step["costs"]["disk_written_bytes_per_flow"]["PostgreSQL"] > 0
+    assert step["values"]["database_bytes_per_flow"]["PartyA"] > 5_000
+    assert step["values"]["disk_written_bytes_per_flow"]["PostgreSQL"] > 0
 
 
 def test_no_panel_was_empty_on_postgresql(shaped: Lab) -> None:

@@ -88,10 +88,10 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     assert [(step["index"], step["key"]) for step in steps] == [(1, "step-open_r1"), (2, "step-fault_r1")]
     for step in steps:
         assert step["counts"]["agree"], step["counts"]["disagreements"]
-        assert step["costs"]["cpu_seconds_per_flow"]["PartyA"] > 0
-        assert step["costs"]["allocated_bytes_per_flow"].keys() >= {"PartyA", "PartyB"}
-        assert step["costs"]["sent_bytes_per_flow"]["PartyB"] > 0
-        assert step["costs"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
+        assert step["values"]["cpu_seconds_per_flow"]["PartyA"] > 0
+        assert step["values"]["allocated_bytes_per_flow"].keys() >= {"PartyA", "PartyB"}
+        assert step["values"]["sent_bytes_per_flow"]["PartyB"] > 0
+        assert step["values"]["database_bytes_per_state"].keys() >= {"PartyA", "PartyB"}
     assert_open_load_was_on_both_nodes(steps[0])
     assert_only_the_second_step_had_the_fault(run, steps)
     assert set(read.table("requests")["step"].unique()) == {1, 2}

@@ -22,6 +22,7 @@ from corda_lab.stats import steady
 from corda_lab.stats.difference import Difference, holm, paired, unpaired
 from corda_lab.stats.intervals import CONFIDENCE, around_mean, repeats_interval
 from corda_lab.steps.entry import StepEntry, ValidityEntry
+from lab_workload.load import Load
 
 SIMULATIONS = 2000
 REPEATS = (3, 5, 10)
@@ -137,7 +138,7 @@ def steps_of(source: random.Random, noise: Noise, repeats: int) -> Iterator[Step
             "validity": ValidityEntry(valid=True, reasons=[], machine=[]),
             "throughput_per_second": 20 * noise(source),
             "throughput_states_per_second": None,
-            "open_load": None,
+            "load": Load(workload="iou"),
         }
         yield StepEntry.model_construct(**needed)
 

@@ -169,10 +169,11 @@ def measured_run(asked: Record) -> Record:
     if not found:
         raise LabError(f"the run left no result: {(done.stdout + done.stderr)[-300:]}")
     step = runs.read(found[0]).steps[0]
-    use, latency, seconds = step.usage, step.latency_ms, step.window.seconds
+    latency, seconds = step.latency_ms, step.window.seconds
+    shares, bytes_max = step.by_part("cpu_percent"), step.by_part("resident_max_bytes")
     parts = ("locust", "bridge")
-    cpu = {part: use["cpu_percent"][part] / 100 * seconds for part in parts if part in use["cpu_percent"]}
-    memory = {part: use["resident_max_bytes"][part] for part in parts if part in use["resident_max_bytes"]}
+    cpu = {part: shares[part] / 100 * seconds for part in parts if part in shares}
+    memory = {part: bytes_max[part] for part in parts if part in bytes_max}
     failed = step.requests.failed + step.requests.unknown
     return {
         "window_started_at": step.window.started_at,

@@ -8,7 +8,6 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -41,9 +40,9 @@ from corda_lab.results.sweep_parts import NO_CONDITION
 from corda_lab.steps import broken, costs, counts, resolutions, rows, stages
 from corda_lab.steps.broken import BrokenLoad, broken_step
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
+from corda_lab.steps.entry import WHOLE, CalibrationEntry, ConditioningEntry, CountsEntry, SetupEntry, StepEntry
 from corda_lab.steps.parameters import AT, STEP
-from corda_lab.steps.usage import ALL, NO_SAMPLES
+from corda_lab.steps.usage import NO_SAMPLES
 from corda_lab.sweeps import store as kept_sweeps
 from corda_lab.sweeps.command import SWEEPS
 from corda_lab.sweeps.file import SweepFile, quick, read_sweep
@@ -123,7 +122,7 @@ def _snapshot(read: Mapping[str, Any]) -> counts.Snapshot:
     return counts.Snapshot(read["bridge_completed"], read["node_success"], vaults, read["started_at"])
 
 
-def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -> counts.Counts:
+def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -> CountsEntry:
     before, after = _snapshot(read["before"]), _snapshot(read["after"])
     found = counts.difference(before, after, subject, succeeded=counts.succeeded_by_part(requests))
     told = counts.told_transactions(requests, subject)
@@ -132,12 +131,13 @@ def _counts(read: Mapping[str, Any], requests: pl.DataFrame, subject: Subject) -
         for vault in read["vaults"]
     }
     checked = counts.check_transactions(told, vaults)
-    return replace(found, transactions=checked, at_rest=read["at_rest"], rest_seconds=read["rest_seconds"])
+    changes = {"transactions": checked, "at_rest": read["at_rest"], "rest_seconds": read["rest_seconds"]}
+    return counts.judged(found.model_copy(update=changes))
 
 
 def _observed(one: Case, step: int, options: Load, subject: Subject) -> Observed:
     read, requests, stage_rows = one.load(step), _requests(one, step), _stage_rows(one, step)
-    machine = HostUse(**{f"host_{name}": value for name, value in read["machine"].items()})
+    machine = {f"host_{name}": value for name, value in read["machine"].items()}
     before, after = TypeAdapter(tuple[costs.Reading, costs.Reading]).validate_python(read["readings"])
     calibration = read["calibration"]
     samples = one.table("samples", step)
@@ -255,12 +255,12 @@ def _stored_sweep(
 # From a stored run to named values.
 
 MEASURED = (
-    *("window", "warm_up", "requests", "total_seconds", "setup"),
-    *("throughput_per_second", "throughput_states_per_second", "steadiness", "littles_law"),
+    *("window", "warm_up", "requests", "setup"),
+    *("throughput_per_second", "throughput_states_per_second"),
     *("latency_ms", "latency_intended_ms", "bridge_flow_ms", "bridge_rpc_ms", "node_latency_ms"),
-    *("parts", "by_node", "open_load", "bursts", "stages"),
+    *("parts", "by_node", "stages"),
     *("failures", "unknown_outcomes", "expected_failures", "resolved", "counts"),
-    *("generator", "resources", "faults", "restarted_after_faults"),
+    *("generator", "faults", "restarted_after_faults"),
 )
 """The fields of a step with measured values. The others are what was asked for."""
 JUDGED = ("outcome", "flags", "unsteady", "validity", "verdict", "thresholds")
@@ -275,15 +275,111 @@ def load_values(one: Case) -> Values:
         yield from _of("load", "calibration.slowdown", step.calibration and step.calibration.slowdown)
         for name in (*MEASURED, *JUDGED):
             yield from _of("load", name, getattr(step, name))
-        for group in ("costs", "usage"):
-            for name, by_part in getattr(step, group).items():
-                if ALL not in by_part:
-                    yield from _of("load", f"{group}.{name}", by_part)
-        yield Value("load", "usage.cpu_peaks_of_nodes", "", step.usage.get("cpu_peaks_of_nodes", {}).get(ALL))
+        yield from _table_values(step)
         yield Value("load", "costs.database_read", "", step.database_read)
+        if step.load.is_open and step.value("offered") is not None:
+            yield Value("load", "open_load.lag_ms_p99_all", "", one.load(1)["end"]["lag_p99_ms"])
         yield from _named_values("load", step)
         for point in points(run):
             yield from _saturation("load", run, point)
+
+
+OF_WHOLE: Mapping[str, tuple[str, ...]] = {
+    "resources": ("host_busy_percent", "host_stolen_percent", "host_swapped_pages", "others_cpu_cores", "host_cores"),
+    "steadiness": ("first_half_per_second", "second_half_per_second"),
+}
+BY_PART: Mapping[str, tuple[str, ...]] = {
+    "resources": ("node_cpu_cores", "node_heap_used_bytes", "node_gc_share", "lab_cpu_cores"),
+    "costs": (
+        *("cpu_seconds_per_flow", "allocated_bytes_per_flow", "gc_seconds_per_flow", "sent_bytes_per_flow"),
+        *("received_bytes_per_flow", "disk_written_bytes_per_flow", "checkpoints_per_flow"),
+        *("database_bytes_per_flow", "database_bytes_per_state", "database_bytes_per_transaction"),
+    ),
+    "usage": (
+        *("cpu_percent", "cpu_percent_max", "cpu_peaks", "resident_bytes", "resident_max_bytes"),
+        *("resident_after_bytes", "heap_floor_bytes", "heap_used_max_bytes", "gc_percent", "rpc_connections"),
+        "rpc_queue_depth",
+    ),
+}
+ARRIVALS = (
+    *("offered", "due_in_window", "dropped_in_window", "offered_per_second", "late", "dropped"),
+    *("generator_lag_ms_p99", "generator_lag_ms_max", "generator_late"),
+)
+OF_A_BURST = (
+    *("started_at", "ok", "expected", "failed", "unknown", "last_started_seconds"),
+    *("total_seconds", "throughput_per_second", "latency_mean_ms"),
+    *("rpc_total_seconds", "rpc_throughput_per_second", "rpc_latency_mean_ms"),
+    *("node_total_seconds", "node_throughput_per_second", "node_latency_mean_ms"),
+)
+
+
+def _table_values(step: StepEntry) -> Values:
+    """The values in the table of a step, under the names of the groups that they once had."""
+    table: Mapping[str, Mapping[str, float]] = step.values  # type: ignore[assignment]
+    for group, names in OF_WHOLE.items():
+        for name in names:
+            yield Value("load", f"{group}.{name}", "", table.get(name, {}).get(WHOLE))
+    for group, names in BY_PART.items():
+        for name in names:
+            by_part = table.get(name, {})
+            yield from _of("load", f"{group}.{name}", {part: by_part[part] for part in by_part if part != WHOLE})
+    yield Value("load", "usage.cpu_peaks_of_nodes", "", step.value("cpu_peaks"))
+    yield Value("load", "total_seconds", "", step.value("total_seconds"))
+    first, second = step.value("first_half_per_second"), step.value("second_half_per_second")
+    assert first is not None
+    assert second is not None
+    yield Value("load", "steadiness.change_percent", "", rows.deviation_percent(second, first))
+    yield from _balance(step)
+    if step.value("offered") is None:
+        yield Value("load", "open_load", "", None)
+    else:
+        yield from _arrivals(step)
+    if "burst_ok" not in table:
+        yield Value("load", "bursts", "", None)
+        return
+    yield Value("load", "bursts.bursts.count", "", len(table["burst_ok"]))
+    for burst in table["burst_ok"]:
+        for name in OF_A_BURST:
+            yield Value("load", f"bursts.bursts.{name}", burst, table.get(f"burst_{name}", {}).get(burst))
+    asked = {"requests": step.load.users, "pool": step.load.places}
+    asked |= {name: getattr(step.load, name) for name in ("within_seconds", "rest_seconds")}
+    for name, value in asked.items():
+        yield Value("load", f"bursts.{name}", "", value)
+    yield from _of("load", "bursts.lag_ms", step.lag_ms)
+    for name in ("generator_late", "generator_lag_ms_max"):
+        yield Value("load", f"bursts.{name}", "", table[name][WHOLE])
+
+
+def _balance(step: StepEntry) -> Values:
+    """Little's law."""
+    rate, seconds = step.value("requests_per_second"), step.value("request_seconds_mean")
+    in_flight, in_bridge = step.value("in_flight_mean"), step.value("bridge_in_flight_mean")
+    assert rate is not None
+    assert seconds is not None
+    assert in_flight is not None
+    found = {
+        "throughput_per_second": rate,
+        "latency_mean_seconds": seconds,
+        "product": rate * seconds,
+        "in_flight_mean": in_flight,
+        "deviation_percent": step.value("littles_law_percent"),
+        "bridge_in_flight_mean": in_bridge,
+        "bridge_deviation_percent": None if in_bridge is None else rows.deviation_percent(in_bridge, in_flight),
+        "holds": step.littles_law_holds,
+    }
+    for name, value in found.items():
+        yield Value("load", f"littles_law.{name}", "", value)
+
+
+def _arrivals(step: StepEntry) -> Values:
+    table: Mapping[str, Mapping[str, float]] = step.values  # type: ignore[assignment]
+    for name in ARRIVALS:
+        yield Value("load", f"open_load.{name}", "", table.get(name, {}).get(WHOLE))
+    yield Value("load", "open_load.rate_per_second", "", step.load.rate)
+    yield Value("load", "open_load.pool", "", step.load.users)
+    yield Value("load", "open_load.pool_was_full", "", bool(step.value("pool_was_full")))
+    yield Value("load", "open_load.requests_in_window", "", step.lag_ms.count)
+    yield from _of("load", "open_load.lag_ms", step.lag_ms)
 
 
 def sweep_values(one: Case) -> Values:

@@ -5,6 +5,7 @@ are the part. Texts are left out, because their words may change: only codes, an
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,6 +27,9 @@ def leaves(metric: str, value: Any, part: str = "") -> Iterator[Leaf]:
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from leaves(f"{metric}.{name}", getattr(value, name), part)
+    elif is_dataclass(value):
+        for own in fields(value):
+            yield from leaves(f"{metric}.{own.name}", getattr(value, own.name), part)
     elif isinstance(value, Mapping):
         for key, one in value.items():
             yield from leaves(metric, one, _joined(part, str(key)))

@@ -7,7 +7,7 @@ import polars as pl
 
 from corda_lab.steps import rows
 from corda_lab.steps.build import Observed
-from corda_lab.steps.entry import FlowCount
+from corda_lab.steps.counts import judged
 
 Breakage = Callable[[Observed], Observed]
 
@@ -30,12 +30,9 @@ def lost_rows(seen: Observed) -> Observed:
 def doubled_retry(seen: Observed) -> Observed:
     """Some requests without an answer were repeated under another client id, so their flows ran twice."""
     counted = seen.counted
-    flows = tuple(
-        FlowCount(flow=one.flow, generator=one.generator, bridge=(one.bridge or 0) + RETRIED, node=one.node)
-        for one in counted.flows
-    )
-    vaults = tuple(one.model_copy(update={"counted": (one.counted or 0) + RETRIED}) for one in counted.vaults)
-    return replace(seen, counted=replace(counted, flows=flows, vaults=vaults))
+    flows = [one.model_copy(update={"bridge": (one.bridge or 0) + RETRIED}) for one in counted.flows]
+    vaults = [one.model_copy(update={"counted": (one.counted or 0) + RETRIED}) for one in counted.vault_states]
+    return replace(seen, counted=judged(counted.model_copy(update={"flows": flows, "vault_states": vaults})))
 
 
 def jumping_clock(seen: Observed) -> Observed:

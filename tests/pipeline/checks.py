@@ -92,8 +92,8 @@ def _checks(case: Case, truth: Truth, step: StepEntry) -> Iterator[Check]:
         yield check(f"states in the vault of {vault.node}", truth.succeeded, vault.counted or 0)
     for found in counted.transactions:
         yield check(f"transactions missing at {found.node}", 0, found.missing)
-    arrivals = step.open_load
-    dropped = arrivals.dropped / arrivals.offered if arrivals and arrivals.offered else 0.0
+    offered = step.value("offered")
+    dropped = (step.value("dropped") or 0) / offered if offered else 0.0
     # A tolerance of a share of all arrivals, so that it does not shrink with the share that was dropped.
     share = DROPPED_POINTS_MAX / truth.dropped_share if truth.dropped_share else 0.0
     yield check("share of dropped arrivals", truth.dropped_share, dropped, share)

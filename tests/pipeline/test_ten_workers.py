@@ -74,7 +74,7 @@ def test_ten_workers_lose_no_row_and_their_memory_is_bounded(stub_lab: StubLab) 
     assert len(end.rows) == WORKERS
     window = step.window
     per_minute = 60 * step.throughput_per_second
-    about = json.dumps({"open load": step.open_load and step.open_load.model_dump(), "per minute": per_minute})
+    about = json.dumps({"values": step.values, "per minute": per_minute})
     assert per_minute >= ROWS_MIN, about
     assert step.requests.failed == step.requests.unknown == 0, about
     assert step.counts.agree, step.counts.disagreements

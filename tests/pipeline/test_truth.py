@@ -13,8 +13,8 @@ import pytest
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.runs.execute import Observation
 from corda_lab.steps import build, costs, rows
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, HostUse, VaultCount
+from corda_lab.steps.counts import judged
+from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
 from corda_lab.steps.resolutions import Resolution, Resolved, with_resolutions
 from pipeline import measure
 from pipeline.broken import BREAKAGES
@@ -92,12 +92,14 @@ def observed(case: Case, folder: Path) -> measure.CaseResult:
     frame = with_resolutions(frame, found)
     end = replace(simulation.end_words(content, case.pool, TOTAL, rate=RATE, drops=drops), started_at=simulation.ORIGIN)
     succeeded = sum(flow.has_succeeded for flow in flows)
-    counted = Counts(
-        (FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded),),
-        tuple(
-            VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
-            for node in ("PartyA", "PartyB")
-        ),
+    counted = judged(
+        CountsEntry(
+            flows=[FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded)],
+            vault_states=[
+                VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
+                for node in ("PartyA", "PartyB")
+            ],
+        )
     )
     seen = build.Observed(
         requests=frame,
@@ -106,7 +108,7 @@ def observed(case: Case, folder: Path) -> measure.CaseResult:
         end=end,
         counted=counted,
         warm_up=None,
-        machine_use=lambda _: HostUse(),
+        machine_use=lambda _: {},
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
     )

@@ -25,8 +25,7 @@ from corda_lab.results.manifest import (
 from corda_lab.results.store import Measured
 from corda_lab.stats.steady import WarmUp
 from corda_lab.steps import build, costs, rows, stages
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import HostUse
+from corda_lab.steps.entry import CountsEntry, of_whole
 from corda_lab.steps.spans import stage_rows
 from lab_workload.load import Load
 from lab_workload.plan import Plan
@@ -111,7 +110,7 @@ def measured_of(
     end: RunEnd,
     *,
     drops: Sequence[float] = (),
-    counted: Counts | None = None,
+    counted: CountsEntry | None = None,
     with_stages: bool = True,
     warm_up: WarmUp | None = None,
 ) -> Measured:
@@ -130,7 +129,7 @@ def measured_of(
         end=end,
         counted=counted or simulation.agreeing_counts(simulated),
         warm_up=warm_up,
-        machine_use=lambda _: HostUse(),
+        machine_use=lambda _: {},
         tracing=stages.Tracing(is_on=True),
         calibration=None,
         readings=(costs.Reading({}, {}), costs.Reading({}, {})),
@@ -139,8 +138,8 @@ def measured_of(
         samples=simulated_metrics.samples_frame(end),
     )
     entry = build.build_step(plan, seen)
-    use = entry.resources.model_copy(update={"host_busy_percent": 97.3, "host_stolen_percent": 0.0})
-    entry = entry.updated(resources=use)
+    use = of_whole(host_busy_percent=97.3, host_stolen_percent=0.0)
+    entry = entry.updated(values=entry.values | use)
     return Measured(
         entry,
         frame,
@@ -193,7 +192,7 @@ def store(
     end: RunEnd,
     *,
     drops: Sequence[float] = (),
-    counted: Counts | None = None,
+    counted: CountsEntry | None = None,
     with_stages: bool = True,
 ) -> Path:
     """Store a simulated run like a real one, without its report, and return its folder."""

@@ -19,9 +19,9 @@ import polars as pl
 
 from corda_lab.clients.bridge import Node
 from corda_lab.runs.spans import read as read_spans
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, VaultCount
-from corda_lab.steps.rows import ROW_SCHEMA
+from corda_lab.steps.counts import judged
+from corda_lab.steps.entry import CountsEntry, FlowCount, VaultCount
+from corda_lab.steps.rows import ROW_SCHEMA, read_rows
 from corda_lab.steps.spans import NOTARY_CLIENT
 from lab_workload.load import OUTCOMES
 from lab_workload.run_end import RunEnd, WorkerEnd
@@ -374,18 +374,21 @@ def end_words(
     )
 
 
-def agreeing_counts(rows: list[dict[str, Any]]) -> Counts:
+def frame(folder: Path, rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """The rows of a load as they are read from its file, which is written into a folder."""
+    return read_rows([write_rows(folder / "rows.ndjson", list(rows))])
+
+
+def agreeing_counts(rows: list[dict[str, Any]]) -> CountsEntry:
     """The four counts of a run without lost flows."""
     flows = dict.fromkeys(one["flow"] for one in rows)
     succeeded = {flow: sum(one["outcome"] == "ok" and one["flow"] == flow for one in rows) for flow in flows}
     total = sum(succeeded.values())
-    return Counts(
-        flows=tuple(
-            FlowCount(flow=flow, generator=count, bridge=count, node=count) for flow, count in succeeded.items()
-        ),
-        vaults=tuple(
+    counts = CountsEntry(
+        flows=[FlowCount(flow=flow, generator=count, bridge=count, node=count) for flow, count in succeeded.items()],
+        vault_states=[
             VaultCount(state=IOU_STATE, node=node, counted=total, expected=total) for node in ("PartyA", "PartyB")
-        ),
+        ],
         node_flows={
             "PartyA": succeeded,
             "PartyB": {f"{flow}Responder": count for flow, count in succeeded.items()},
@@ -393,3 +396,4 @@ def agreeing_counts(rows: list[dict[str, Any]]) -> Counts:
         },
         rest_seconds=4.2,
     )
+    return judged(counts)

@@ -25,18 +25,19 @@ from corda_lab.results.store import Measured
 from corda_lab.results.sweep import QUICK_REPEATS_MIN, SearchOutcome, SweepFields
 from corda_lab.steps import build as step_build
 from corda_lab.steps import costs, resolutions, rows
-from corda_lab.steps.counts import Counts
+from corda_lab.steps.counts import judged
 from corda_lab.steps.entry import (
     ConditioningEntry,
+    CountsEntry,
     FlowCount,
     FlowStages,
-    HostUse,
     StageLine,
     StagesEntry,
     StepEntry,
     ValidityEntry,
     Values,
     VaultCount,
+    of_whole,
 )
 from corda_lab.steps.reasons import reason
 from corda_lab.sweeps.file import SweepFile, read_sweep
@@ -246,18 +247,14 @@ NO_STAGES = StagesEntry(
 )
 
 
-def agreeing(succeeded: int) -> Counts:
+def agreeing(succeeded: int) -> CountsEntry:
     """The four counts of a load without lost flows."""
-    vaults = tuple(
+    vaults = [
         VaultCount(state=simulation.IOU_STATE, node=node, counted=succeeded, expected=succeeded)
         for node in ("PartyA", "PartyB")
-    )
-    return Counts(
-        flows=(FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded),),
-        vaults=vaults,
-        node_flows={},
-        rest_seconds=4.2,
-    )
+    ]
+    flow = FlowCount(flow=IOU, generator=succeeded, bridge=succeeded, node=succeeded)
+    return judged(CountsEntry(flows=[flow], vault_states=vaults, rest_seconds=4.2))
 
 
 def states_of(sweep: SimulatedSweep, planned: PlannedStep) -> int | None:
@@ -302,21 +299,15 @@ def build(sweep: SimulatedSweep, fields: SweepFields, planned: PlannedStep, orig
         end=end,
         counted=agreeing(succeeded),
         warm_up=None,
-        machine_use=lambda _: HostUse(),
+        machine_use=lambda _: {},
         calibration=None,
         readings=(nothing, nothing),
     )
     entry = step_build.build_step(plan_of(options, part("Iou", states_per_flow=states_of(sweep, planned))), seen)
-    use = entry.resources.model_copy(
-        update={
-            "host_busy_percent": sweep.busy_percent * (0.4 + 0.6 * load),
-            "host_stolen_percent": sweep.stolen_percent,
-        }
-    )
+    use = of_whole(host_busy_percent=sweep.busy_percent * (0.4 + 0.6 * load), host_stolen_percent=sweep.stolen_percent)
     entry = entry.updated(
-        resources=use,
+        values=entry.values | cost_entry(index) | use,
         stages=stages,
-        costs=cost_entry(index),
         measured_again=[reason("cpu_steal", percent=40.0)] if index in sweep.measured_again else [],
         workload=planned.workload,
     )

@@ -214,9 +214,9 @@ def test_a_load_has_the_rows_of_all_hosts_and_no_value_that_needs_one_clock(
     assert step.stages.consensus_latency_ms.count == 0
     # The counters of this machine are not those of the hosts.
     assert step.calibration is None
-    assert step.resources.host_busy_percent is None
+    assert step.value("host_busy_percent") is None
     # Nodes tell what they use themselves.
-    assert set(step.usage["cpu_percent"]) == set(settings.nodes)
+    assert set(step.by_part("cpu_percent")) == set(settings.nodes)
 
 
 def test_a_worker_generates_load_on_another_host_than_the_driver(settings: Settings, stack: str, results: Path) -> None:

@@ -147,7 +147,7 @@ class Analysis:
         return {point.label: self._limit_at(point) for point in met}
 
     def _limit_at(self, point: Point) -> str:
-        if point.valid and point.keeps_rate and all(step.open_load for step in point.valid):
+        if point.valid and point.keeps_rate and all(step.load.is_open for step in point.valid):
             return "none, because the system kept up with the offered rate"
         saturated = [f"{use.resource} ({use.text})" for use in self.uses[point.key] if use.is_saturated]
         return ", ".join(saturated) or "no monitored resource was saturated"
@@ -208,7 +208,7 @@ def step_headline(step: StepEntry) -> str:
     flows = listed(list(dict.fromkeys(short(part.flow) for part in step.parts)))
     place = f"on {step.node}" + (f" with {step.counterparty}" if step.counterparty else "")
     asked = plural(load.users, "user") if load.rate is None else f"{load.rate:g} {load.arrivals} arrivals/s"
-    asked = burst_words(load) if step.bursts else asked
+    asked = burst_words(load) if load.is_burst else asked
     text = f"{asked}: {step.throughput_per_second:,.2f} {flows} flows/s {place}"
     if latency.p50 is None:
         return f"{text}: no flow was completed in the measuring window."

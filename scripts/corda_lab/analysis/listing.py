@@ -10,7 +10,6 @@ from corda_lab.analysis.metrics import METRICS
 from corda_lab.errors import LabError
 from corda_lab.results import folders, stored
 from corda_lab.results.stored import StoredRun
-from corda_lab.steps.entry import Time
 
 
 class DamagedRun(BaseModel):
@@ -35,8 +34,8 @@ class RunSummary(BaseModel):
     arrivals: str | None
     rate_per_second: float | None
     throughput_per_second: float | None
-    p50_ms: Time
-    p99_ms: Time
+    p50_ms: float | None
+    p99_ms: float | None
     valid: bool
     failed: int
     unknown: int

@@ -8,13 +8,13 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from corda_lab.analysis.metrics import COMPARED, METRICS, metric
 from corda_lab.results.stored import StoredRun
 from corda_lab.results.sweep import SearchOutcome
 from corda_lab.stats import intervals
-from corda_lab.steps.entry import ParameterValue, StepEntry
+from corda_lab.steps.entry import ParameterValue, StepEntry, ValueName
 from corda_lab.steps.open_load import arrival_problems
 from corda_lab.steps.parameters import AT, STEP, value_words
 from corda_lab.steps.reasons import sentences
@@ -113,7 +113,7 @@ class Point:
 
     def cost(self, name: str) -> dict[str, float]:
         """Mean of a cost of one flow, by node and other part of the lab. Empty if it could not be measured."""
-        return mean_by_name([step.costs[name] for step in self.valid if step.costs.get(name)])
+        return mean_by_name([step.by_part(cast(ValueName, name)) for step in self.valid])
 
     def stages(self) -> dict[str, float]:
         """Mean milliseconds of each stage, with start and end. Empty without stage rows."""
@@ -270,7 +270,7 @@ def judged_metric(run: StoredRun, all_points: Sequence[Point]) -> str:
         shares = {(step.workload, tuple(part.states_per_flow for part in step.parts)) for step in steps}
         if len(shares) > len({workload for workload, _ in shares}):
             return "states"
-    is_one_rate = all(step.open_load for step in steps) and len({step.load.rate for step in steps}) == 1
+    is_one_rate = all(step.load.is_open for step in steps) and len({step.load.rate for step in steps}) == 1
     return "p95" if is_one_rate and all(point.keeps_rate for point in all_points) else "throughput"
 
 

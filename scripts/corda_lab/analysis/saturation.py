@@ -85,12 +85,12 @@ def generator(steps: Sequence[StepEntry]) -> Utilisation:
 
 def host_cpu(steps: Sequence[StepEntry], environment: Environment) -> Utilisation:
     """The CPU of the machine in %, with the processes that used most of it, in cores."""
-    busy = mean([step.resources.host_busy_percent for step in steps])
+    busy = mean([step.value("host_busy_percent") for step in steps])
     if busy is None:
         return Utilisation(Resource.HOST_CPU)
-    cores = mean_by_name([{**step.resources.node_cpu_cores, **step.resources.lab_cpu_cores} for step in steps])
+    cores = mean_by_name([{**step.by_part("node_cpu_cores"), **step.by_part("lab_cpu_cores")} for step in steps])
     largest = sorted(cores, key=lambda name: -cores[name])[:PROCESSES_SHOWN]
-    count, stolen = environment.host.cpu_count, mean([step.resources.host_stolen_percent for step in steps])
+    count, stolen = environment.host.cpu_count, mean([step.value("host_stolen_percent") for step in steps])
     parts = [
         percent(busy) + (f" of {count} cores" if count else ""),
         *(f"{name} {cores[name]:.2f}" for name in largest),
@@ -105,7 +105,7 @@ def node_cpu(steps: Sequence[StepEntry], environment: Environment) -> Utilisatio
 
     If the nodes are bound to a CPU set, and all of them together use a larger share of it, that share counts instead.
     """
-    cores = mean_by_name([step.resources.node_cpu_cores for step in steps])
+    cores = mean_by_name([step.by_part("node_cpu_cores") for step in steps])
     cpuset, count = environment.shape.get("NODE_CPUSET"), environment.host.cpu_count
     shared = float(cores_in(cpuset)) if cpuset else float(count or 0)
     limit = float(environment.shape.get("NODE_CORES") or 0)
@@ -132,7 +132,7 @@ def cores_in(cpuset: str) -> int:
 
 def collections(steps: Sequence[StepEntry]) -> Utilisation:
     """The garbage collection of the node that spent the most time in it, in %."""
-    shares = mean_by_name([step.resources.node_gc_share for step in steps])
+    shares = mean_by_name([step.by_part("node_gc_share") for step in steps])
     if not shares:
         return Utilisation(Resource.GC)
     node = max(shares, key=lambda name: shares[name])

@@ -8,7 +8,7 @@ from rich.markup import escape
 from corda_lab.results import audits, profiles, stored
 from corda_lab.results.audits import Audit
 from corda_lab.steps.build import conditioning_words, warm_up_words
-from corda_lab.steps.bursts import clocks_of
+from corda_lab.steps.bursts import CLOCKS
 from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.load import burst_words, flows_words
 from corda_lab.steps.rows import ERRORS_SHOWN_MAX, error_words, further, grouped_errors, unwanted_words
@@ -51,23 +51,23 @@ def _show_errors(step: StepEntry) -> None:
 
 def _show_throughput(step: StepEntry) -> None:
     """Print the throughput, and of a load that ends after a number of flows how long these took."""
-    bursts, states = step.bursts, step.throughput_states_per_second
-    over = f"over {step.window.seconds:.0f} s" if bursts is None else "within a burst"
+    states, total_seconds = step.throughput_states_per_second, step.value("total_seconds")
+    over = "within a burst" if step.load.is_burst else f"over {step.window.seconds:.0f} s"
     line(
         "throughput",
         f"{step.throughput_per_second:.2f} flows/s {over}" + ("" if states is None else f", {states:.2f} states/s"),
     )
-    if step.total_seconds is not None:
+    if total_seconds is not None:
         mean, node = step.latency_ms.mean, step.node_latency_ms
         in_node = "" if node is None else f", {_ms(node.mean)} of it in the node"
-        line("flows", f"{flows_words(step.load)} in {step.total_seconds:.2f} s, mean {_ms(mean)}{in_node}")
-    if bursts is None:
+        line("flows", f"{flows_words(step.load)} in {total_seconds:.2f} s, mean {_ms(mean)}{in_node}")
+    if not step.load.is_burst:
         return
     line("bursts", f"{burst_words(step.load)}; means on three clocks:")
-    for clock in clocks_of(bursts):
-        total, rate = clock.total_seconds, clock.throughput_per_second
+    for clock, names in CLOCKS.items():
+        total, rate, latency_ms = (step.mean(name) for name in names)
         words = "not known" if total is None or rate is None else f"{total:.2f} s, {rate:.2f} flows/s"
-        line("", f"{clock.name}: {words}, latency {_ms(clock.latency_mean_ms)}")
+        line("", f"{clock}: {words}, latency {_ms(latency_ms)}")
 
 
 def _show_audit(folder: Path) -> None:
@@ -115,13 +115,9 @@ def show_run(folder: Path, step: StepEntry) -> None:
             "from the intended start "
             + ", ".join(f"{name} {_ms(intended.quantile(name))}" for name in ("p50", "p95", "p99")),
         )
-    if step.open_load:
-        offered = step.open_load
-        line(
-            "arrivals",
-            f"{offered.offered} offered at {offered.rate_per_second:g}/s, "
-            f"{offered.late} late, {offered.dropped} dropped",
-        )
+    if step.load.is_open:
+        offered, late, dropped = (step.value(name) for name in ("offered", "late", "dropped"))
+        line("arrivals", f"{offered} offered at {step.load.rate:g}/s, {late} late, {dropped} dropped")
     expected = f", {requests.expected} expected failures" if requests.expected else ""
     unwanted = unwanted_words(requests.failed, requests.unknown)
     line("requests", f"{requests.ok} ok{expected}, {unwanted} (warm-up included)")

@@ -263,8 +263,7 @@ def latency_over_time(rows: pl.DataFrame, step: StepEntry) -> Chart:
 
 
 def lag(rows: pl.DataFrame, step: StepEntry) -> Chart:
-    pool = step.bursts.pool if step.bursts else step.load.users
-    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
+    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), step.load.places)
     parts = {
         "free place in the pool: lag of the generator": timed.filter(pl.col("pool_was_free")),
         "pool full: waited for the system": timed.filter(~pl.col("pool_was_free")),

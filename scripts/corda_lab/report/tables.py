@@ -24,8 +24,8 @@ from corda_lab.results.folders import SCHEMA
 from corda_lab.results.stored import StoredRun
 from corda_lab.stats.intervals import CONFIDENCE
 from corda_lab.steps.costs import DATABASE
-from corda_lab.steps.entry import NOT_ANSWERED, StepEntry
-from corda_lab.text.words import amount, milliseconds, size
+from corda_lab.steps.entry import StepEntry
+from corda_lab.text.words import NOT_ANSWERED, amount, milliseconds, size
 
 COSTS = (
     "cpu_seconds_per_flow",
@@ -71,7 +71,7 @@ def cost_hints(run: StoredRun, points: Sequence[Point]) -> Iterator[str]:
     """What the costs leave out of databases."""
     steps = [step for point in points for step in point.valid]
     on_server = [step for step in steps if run.environment(step).shape["DATABASE"] == "postgres"]
-    if not all(DATABASE in step.costs["cpu_seconds_per_flow"] for step in on_server):
+    if not all(DATABASE in step.by_part("cpu_seconds_per_flow") for step in on_server):
         yield "The CPU time of PostgreSQL was not measured, so it looks cheaper than H2, which runs inside the nodes."
     if any(step.database_read == "file" for step in steps):
         yield "H2 lets its file grow in leaps, so its growth in a short run says little."

@@ -7,7 +7,7 @@ part with a constant number of users, from the end of its warm-up on.
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -34,8 +34,8 @@ from corda_lab.runs.rows_volume import RowsVolume
 from corda_lab.runs.running import deployed
 from corda_lab.steps import costs, counts, rows
 from corda_lab.steps.build import Observed, build_step
-from corda_lab.steps.counts import BRIDGE, Counts
-from corda_lab.steps.entry import HostUse, StepEntry
+from corda_lab.steps.counts import BRIDGE
+from corda_lab.steps.entry import CountsEntry, StepEntry
 from corda_lab.steps.load import COLD_FLOWS, with_limit
 from corda_lab.steps.reasons import Reason, reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -181,9 +181,8 @@ class Maker:
         prometheus = self.lab.prometheus
         at_rest_at, at_rest = rest_after(prometheus, end, plan.load.places)
         before, after, now = (counters.samples_at(prometheus, at) for at in (end.started_at, at_rest_at, time.time()))
-        counted = replace(
-            counted_between(plan, before, after, requests), at_rest=at_rest, rest_seconds=at_rest_at - end.ended_at
-        )
+        rest = {"at_rest": at_rest, "rest_seconds": at_rest_at - end.ended_at}
+        counted = counts.judged(counted_between(plan, before, after, requests).model_copy(update=rest))
         since = counters.snapshot_of(after, plan.subject)
         latest = counters.snapshot_of(now, plan.subject)
         restarted = sorted(since.restarted(latest))
@@ -205,7 +204,7 @@ class Maker:
             end=end,
             counted=counted,
             warm_up=None,
-            machine_use=lambda _: HostUse(),
+            machine_use=lambda _: {},
             calibration=None,
             readings=(costs.Reading({}, {}), costs.Reading({}, {})),
             tracing=Tracing(bool(self.span_files), dropped_spans, has_one_clock=self.lab.is_here),
@@ -220,14 +219,14 @@ class Maker:
             flags.append(reason("metrics_gone"))
         return measured.with_warnings(flags), at_rest_at
 
-    def _with_transactions(self, counted: Counts, plan: Plan, end: RunEnd, requests: pl.DataFrame) -> Counts:
+    def _with_transactions(self, counted: CountsEntry, plan: Plan, end: RunEnd, requests: pl.DataFrame) -> CountsEntry:
         """Look in the vaults for the transactions of a load."""
         told = counts.told_transactions(requests, plan.subject)
         recorded, unread = counters.read_vaults(
             told, lambda node, state: self.lab.bridge.vault_transactions(node, state, end.started_at)
         )
         transactions = counts.check_transactions(told, recorded)
-        return replace(counted, transactions=transactions, vaults_unread=unread)
+        return counts.judged(counted.model_copy(update={"transactions": transactions}), unread)
 
 
 def measured_load(plan: Plan, end: RunEnd, wanted: Wanted) -> Load:
@@ -282,7 +281,7 @@ def rest_after(prometheus: Prometheus, end: RunEnd, places: int) -> tuple[float,
     return (last, False) if found else (first, True)
 
 
-def counted_between(plan: Plan, before: LabSamples, after: LabSamples, requests: pl.DataFrame) -> Counts:
+def counted_between(plan: Plan, before: LabSamples, after: LabSamples, requests: pl.DataFrame) -> CountsEntry:
     """The counts of generator, bridge and nodes over a load. Prometheus does not read the vaults."""
     unread = (before.keys() ^ after.keys()) | ({BRIDGE, *plan.subject.nodes} - before.keys())
     subject = plan.subject
@@ -293,7 +292,7 @@ def counted_between(plan: Plan, before: LabSamples, after: LabSamples, requests:
         succeeded=counts.succeeded_by_part(requests),
         unread=frozenset(unread),
     )
-    return replace(found, vaults=())
+    return counts.judged(found.model_copy(update={"vault_states": []}))
 
 
 def warnings(plan: Plan, end: RunEnd, before: LabSamples, after: LabSamples, restarted: list[str]) -> list[Reason]:

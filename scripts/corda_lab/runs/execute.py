@@ -38,7 +38,7 @@ from corda_lab.runs.spans import limited
 from corda_lab.steps.build import Observed, build_step
 from corda_lab.steps.chosen_requests import slow_and_failed
 from corda_lab.steps.counts import Snapshot
-from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, HostUse, SetupEntry, StepEntry
+from corda_lab.steps.entry import CalibrationEntry, ConditioningEntry, SetupEntry, StepEntry
 from corda_lab.steps.load import Conditioning
 from corda_lab.steps.reasons import reason
 from corda_lab.steps.resolutions import with_resolutions
@@ -170,7 +170,7 @@ def _observe(
             end=end,
             counted=counted,
             warm_up=load.warm_up,
-            machine_use=load.timeline.machine_use if lab.is_here else lambda _: HostUse(),
+            machine_use=load.timeline.machine_use if lab.is_here else lambda _: {},
             calibration=CalibrationEntry(work=before.work, before=before.core_ms, after=calibrate().core_ms)
             if before
             else None,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +13,7 @@ from corda_lab.runs import counters, node_metrics, spans
 from corda_lab.runs.running import ask_all
 from corda_lab.steps import counts
 from corda_lab.steps.costs import DATABASE, Reading
-from corda_lab.steps.entry import DatabaseRead
+from corda_lab.steps.entry import CountsEntry, DatabaseRead
 from corda_lab.steps.stages import Tracing
 from corda_lab.text import ui
 from lab_workload.load import DatabaseSize
@@ -222,7 +222,7 @@ class Observer:
     def before(self) -> counts.Snapshot:
         return self._before
 
-    def count(self, requests: pl.DataFrame, rest: counters.Rest) -> counts.Counts:
+    def count(self, requests: pl.DataFrame, rest: counters.Rest) -> CountsEntry:
         """Wait until the lab is at rest, and return the four counts over the load.
 
         They do not agree if a vault cannot be read. Raises LabError if any other counter cannot be read.
@@ -236,13 +236,9 @@ class Observer:
         recorded, unread_ids = counters.read_vaults(
             told, lambda node, state: self._bridge.vault_transactions(node, state, self._began_at)
         )
-        return replace(
-            counted,
-            at_rest=at_rest,
-            rest_seconds=rest.seconds,
-            transactions=counts.check_transactions(told, recorded),
-            vaults_unread=(*unread, *unread_ids),
-        )
+        transactions = counts.check_transactions(told, recorded)
+        changes = {"at_rest": at_rest, "rest_seconds": rest.seconds, "transactions": transactions}
+        return counts.judged(counted.model_copy(update=changes), [*unread, *unread_ids])
 
     def spans(self, directory: Path, requests: pl.DataFrame) -> tuple[pl.DataFrame, Tracing]:
         """Collect the spans of ``requests`` since the start of the load. Raises LabError."""

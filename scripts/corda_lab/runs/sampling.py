@@ -17,7 +17,6 @@ from corda_lab.host.control_groups import Meter
 from corda_lab.lab.docker import Container
 from corda_lab.lab.lab import Lab
 from corda_lab.steps.costs import DATABASE
-from corda_lab.steps.entry import HostUse
 from corda_lab.steps.rows import Window
 from corda_lab.steps.usage import SAMPLES_SCHEMA
 
@@ -121,14 +120,14 @@ class Timeline:
         if pages is not None:
             self.swapped.append((now, pages))
 
-    def machine_use(self, window: Window) -> HostUse:
+    def machine_use(self, window: Window) -> dict[str, float | None]:
         cpu = self.cpu_between(window)
-        return HostUse(
-            host_busy_percent=machine.busy_percent(*cpu),
-            host_stolen_percent=machine.stolen_percent(*cpu),
-            host_swapped_pages=self.swapped_pages(window),
-            host_cores=machine.cores(),
-        )
+        return {
+            "host_busy_percent": machine.busy_percent(*cpu),
+            "host_stolen_percent": machine.stolen_percent(*cpu),
+            "host_swapped_pages": self.swapped_pages(window),
+            "host_cores": machine.cores(),
+        }
 
     def swapped_pages(self, window: Window) -> int | None:
         """Return the pages that the host swapped in and out over the window; None without two readings in it."""

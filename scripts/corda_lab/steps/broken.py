@@ -7,18 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps import rows, validity
-from corda_lab.steps.build import identity, node_values, part_entries
-from corda_lab.steps.entry import (
-    CountsEntry,
-    SetupEntry,
-    StagesEntry,
-    StepEntry,
-    ValidityEntry,
-    VerdictEntry,
-    WarmUpEntry,
-    WindowEntry,
-)
+from corda_lab.steps import validity
+from corda_lab.steps.build import MeasuredPart, of_rows
+from corda_lab.steps.entry import SetupEntry, StepEntry, ValidityEntry, VerdictEntry, WarmUpEntry
 from corda_lab.steps.rows import Window
 from lab_workload.load import Load
 from lab_workload.subject import Subject
@@ -28,7 +19,6 @@ SECONDS_MIN = 1.0
 LEFT_SHARE_MIN = 0.1
 """Share of the requests that open load has to leave without an outcome to break the lab. Fewer flows may wait for a
 person, in Corda's flow hospital, and say nothing about the load."""
-NO_STAGES = "A node ended, so its spans are not known."
 
 
 @dataclass(frozen=True)
@@ -82,31 +72,10 @@ def as_broken(step: StepEntry, reason: str) -> StepEntry:
 
 def broken_step(load: BrokenLoad, reason: str) -> StepEntry:
     """Return the entry of a step whose load could not be measured, because a node ended. ``reason`` says which."""
-    options, subject, window = load.options, load.subject, load.window
-    states = {part.name: part.states_per_flow for part in subject.parts}
-    values = rows.request_values(load.requests, window, states, bridge_in_flight=None)
-    step = StepEntry(
-        **{**values.fields(), "parts": part_entries(values, subject)},
-        **identity(load.workload, options, subject),
-        setup=load.setup,
-        window=WindowEntry(
-            load_started_at=window.started_at,
-            spawned_at=None,
-            started_at=window.started_at,
-            ended_at=window.ended_at,
-            load_ended_at=window.ended_at,
-            warm_up_seconds=0.0,
-            seconds=window.seconds,
-        ),
-        warm_up=WarmUpEntry(
-            method="fixed",
-            seconds_min=options.warm_up_seconds_min,
-            seconds_max=options.warm_up_seconds,
-            cut_seconds=0.0,
-            found=True,
-        ),
-        by_node=node_values(load.requests, window, subject.nodes),
-        stages=StagesEntry(reason=NO_STAGES),
-        counts=CountsEntry(generator=values.requests.ok, at_rest=False),
-    )
-    return as_broken(step, reason)
+    options = load.options
+    least, most = options.warm_up_seconds_min, options.warm_up_seconds
+    warm_up = WarmUpEntry(seconds_min=least, seconds_max=most, cut_seconds=0.0)
+    measured, window = MeasuredPart(load.window, load.requests, warm_up), load.window
+    options = options.updated(workload=load.workload)
+    step = of_rows(options, load.subject, load.requests, measured, seconds=window.seconds)
+    return as_broken(step.updated(setup=load.setup), reason)

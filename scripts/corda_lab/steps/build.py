@@ -2,31 +2,32 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
 from corda_lab.errors import LabError
 from corda_lab.stats import steady
-from corda_lab.steps import bursts, costs, counts, open_load, rows, stages, usage
+from corda_lab.steps import bursts, costs, open_load, rows, stages, usage
 from corda_lab.steps.entry import (
+    WHOLE,
     CalibrationEntry,
     ConditioningEntry,
+    CountsEntry,
+    Distribution,
     GeneratorEntry,
-    HostUse,
     NodeValues,
+    Number,
     PartEntry,
-    RequestValues,
     ResolvedEntry,
-    ResourcesEntry,
-    SetupEntry,
+    StagesEntry,
     StepEntry,
     ValidityEntry,
+    ValueName,
     Values,
     VerdictEntry,
     WarmUpEntry,
     WindowEntry,
-    WorkerEntry,
+    of_whole,
 )
 from corda_lab.steps.rows import Window, outcome_values
 from corda_lab.steps.spans import NO_SPANS
@@ -47,10 +48,11 @@ class Observed:
     """The intended start of every dropped arrival, in unix seconds. Closed load has none."""
     metrics: pl.DataFrame
     end: RunEnd
-    counted: counts.Counts
+    counted: CountsEntry
     warm_up: steady.WarmUp | None
     """The end of the warm-up, if it was found while the load was running."""
-    machine_use: Callable[[Window], HostUse]
+    machine_use: Callable[[Window], Mapping[str, Number | None]]
+    """The values of the machine, whose names begin with ``host_``."""
     calibration: CalibrationEntry | None
     """The speed of the processor before and after the load; None if it was not measured."""
     readings: tuple[costs.Reading, costs.Reading]
@@ -73,6 +75,7 @@ class MeasuredPart:
     warm_up: WarmUpEntry
 
 
+NO_STAGES = "A node ended, so its spans are not known."
 COUNT_METHOD = "count"
 """The method of the warm-up of a load that ends after a number of flows: the flows before these."""
 
@@ -86,11 +89,8 @@ def measured_part(options: Load, seen: Observed) -> MeasuredPart:
     own = requests if end.exit_reason == ALL_FAILED else rows.counted(requests, options.flows_after)
     window = rows.span(own)
     cut = max(0.0, window.started_at - end.started_at)
-    return MeasuredPart(
-        window,
-        own,
-        WarmUpEntry(method=COUNT_METHOD, seconds_min=0.0, seconds_max=0.0, cut_seconds=cut, found=True),
-    )
+    warm_up = WarmUpEntry(method=COUNT_METHOD, seconds_min=0.0, seconds_max=0.0, cut_seconds=cut)
+    return MeasuredPart(window, own, warm_up)
 
 
 def warm_up_of(options: Load, requests: pl.DataFrame, end: RunEnd, decided: steady.WarmUp | None) -> WarmUpEntry:
@@ -102,9 +102,9 @@ def warm_up_of(options: Load, requests: pl.DataFrame, end: RunEnd, decided: stea
     least, most = options.warm_up_seconds_min, options.warm_up_seconds
     if end.exit_reason == ALL_FAILED:
         # Nothing warms up where nothing succeeds: the whole load is the window.
-        return WarmUpEntry(method="fixed", seconds_min=least, seconds_max=most, cut_seconds=0.0, found=True)
+        return WarmUpEntry(seconds_min=least, seconds_max=most, cut_seconds=0.0)
     if options.stopping is None or least == most:
-        return WarmUpEntry(method="fixed", seconds_min=most, seconds_max=most, cut_seconds=most, found=True)
+        return WarmUpEntry(seconds_min=most, seconds_max=most, cut_seconds=most)
     times = requests.filter(rows.is_done())["ended_at"].sort().to_list()
     found = decided or warm_up_found(options, times, end.started_at, end.stop_at)
     is_until_steady = options.stopping.change_percent_max is not None
@@ -175,55 +175,22 @@ def measuring_window(end: RunEnd, warm_up_seconds: float, seconds_max: float | N
     return window
 
 
-def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str, float]:
-    samples = metrics.filter(
-        (pl.col("name") == name) & (pl.col("time") >= window.started_at) & (pl.col("time") <= window.ended_at)
-    )
-    means = samples.group_by("node").agg(pl.col("value").mean()).drop_nulls("node").sort("node")
-    return {str(node): float(value) for node, value in means.iter_rows()}
-
-
 def bridge_in_flight(metrics: pl.DataFrame, window: Window, nodes: Sequence[str]) -> float | None:
-    means = mean_in_window(metrics, "bridge_flows_in_flight", window)
+    """The mean number of flows in flight at the bridge; None if it is not known of each of ``nodes``."""
+    means = usage.mean_in_window(metrics, "bridge_flows_in_flight", window)
     return sum(means[node] for node in nodes) if set(nodes) <= set(means) else None
 
 
-def others_cpu_cores(resources: ResourcesEntry, flow_costs: Values, throughput: float) -> float | None:
+def others_cpu_cores(values: Values, throughput: float) -> float | None:
     """The cores of the machine that processes outside the lab used; None if this is not known."""
-    busy, stolen, cores = resources.host_busy_percent, resources.host_stolen_percent, resources.host_cores
-    if busy is None or stolen is None or cores is None or not resources.node_cpu_cores:
+    names: tuple[ValueName, ...] = ("host_busy_percent", "host_stolen_percent", "host_cores")
+    busy, stolen, cores = (values.get(name, {}).get(WHOLE) for name in names)
+    in_nodes = values.get("node_cpu_cores")
+    if busy is None or stolen is None or cores is None or not in_nodes:
         return None
-    own = sum(resources.node_cpu_cores.values()) + sum(resources.lab_cpu_cores.values())
-    database = flow_costs["cpu_seconds_per_flow"].get(costs.DATABASE, 0.0) * throughput
+    own = sum(in_nodes.values()) + sum(values.get("lab_cpu_cores", {}).values())
+    database = values.get("cpu_seconds_per_flow", {}).get(costs.DATABASE, 0.0) * throughput
     return max(0.0, (busy - stolen) / 100 * cores - own - database)
-
-
-def part_entries(values: RequestValues, subject: Subject) -> tuple[PartEntry, ...]:
-    by_name = {part.name: part for part in subject.parts}
-    return tuple(
-        PartEntry(
-            **own.fields(),
-            flow=part.flow,
-            counterparty=", ".join(subject.counterparties_of(part.name)) or None,
-            weight=part.weight,
-            unit=part.unit,
-            states_per_flow=part.states_per_flow,
-            names_states=bool(part.changes),
-        )
-        for own in values.parts
-        for part in (by_name[own.name],)
-    )
-
-
-def resources_entry(metrics: pl.DataFrame, window: Window, host: HostUse) -> ResourcesEntry:
-    """Means over the window, without ``others_cpu_cores``. Rates of Prometheus would reach back before it."""
-    return ResourcesEntry(
-        **host.fields(),
-        node_cpu_cores=costs.counter_rise(metrics, "node_cpu_seconds_total", window),
-        node_heap_used_bytes=mean_in_window(metrics, "node_heap_used_bytes", window),
-        node_gc_share=mean_in_window(metrics, "node_gc_share", window),
-        lab_cpu_cores=costs.counter_rise(metrics, "lab_cpu_seconds_total", window, label="job"),
-    )
 
 
 def judged(step: StepEntry) -> StepEntry:
@@ -237,22 +204,11 @@ def judged(step: StepEntry) -> StepEntry:
     )
 
 
-def measured_values(
-    subject: Subject, seen: Observed, measured: MeasuredPart, states_per_flow: Mapping[str, int | None]
-) -> RequestValues:
-    """The values of the measured rows. Failures and counts are those of the whole load."""
-    in_flight = bridge_in_flight(seen.metrics, measured.window, subject.nodes)
-    values = rows.request_values(
-        measured.requests, measured.window, states_per_flow, bridge_in_flight=in_flight, drops=seen.drops
-    )
-    return values if measured.requests is seen.requests else rows.of_whole_run(values, seen.requests)
-
-
 def generator_entry(end: RunEnd) -> GeneratorEntry:
     return GeneratorEntry(
         cpu_percent_max=max([end.cpu_percent_max, *(worker.cpu_percent_max for worker in end.workers)]),
         exit_reason=end.exit_reason,
-        workers=[WorkerEntry(**vars(one)) for one in end.workers],
+        workers=end.workers,
     )
 
 
@@ -270,75 +226,135 @@ def resolved_entry(rows: pl.DataFrame, load_ended_at: float) -> ResolvedEntry:
     )
 
 
-def identity(workload: str, options: Load, subject: Subject) -> dict[str, Any]:
-    return {
-        "name": workload,
-        "workload": workload,
-        "flow": " + ".join(subject.flows),
-        "node": ", ".join(subject.nodes),
-        "counterparty": ", ".join(subject.counterparties) or None,
-        "load": options,
-    }
-
-
-def build_step(plan: Plan, seen: Observed) -> StepEntry:
-    """The entry of a step. Raises LabError if the load stopped before the end of the warm-up."""
-    options, subject = plan.load, plan.subject
-    measured = measured_part(options, seen)
-    window = measured.window
-    states = {part.name: part.states_per_flow for part in subject.parts}
-    values = measured_values(subject, seen, measured, states)
-    resources = resources_entry(seen.metrics, window, seen.machine_use(window))
-    counted = seen.counted.entry()
-    flow_costs = costs.cost_values(
-        values,
-        states,
-        window,
-        seen.metrics,
-        *seen.readings,
-        transactions=counted.transactions,
-        load_started_at=seen.end.started_at,
+def of_rows(
+    load: Load,
+    subject: Subject,
+    requests: pl.DataFrame,
+    measured: MeasuredPart,
+    *,
+    drops: pl.Series = rows.NO_DROPS,
+    seconds: float,
+) -> StepEntry:
+    """The step as far as its rows tell. ``requests`` has those of the whole load; throughput is over ``seconds``."""
+    own, window = measured.requests, measured.window
+    whole = rows.outcome_values(
+        own, window, whole=requests, dropped=rows.dropped_within(drops, window), seconds=seconds
     )
-    others = others_cpu_cores(resources, flow_costs, values.throughput_per_second)
-    found = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else None
-    by_node = node_values(measured.requests, window, subject.nodes)
-    if found is not None:
-        values, by_node = bursts.within_bursts(values, by_node, found.bursts)
-    step = StepEntry(
-        **{**values.fields(), "parts": part_entries(values, subject)},
-        **identity(plan.load.workload, options, subject),
-        setup=[SetupEntry(**vars(one)) for one in seen.end.setup],
+    parts = []
+    for part in subject.parts:
+        is_part = pl.col("part") == part.name
+        found = rows.outcome_values(own.filter(is_part), window, whole=requests.filter(is_part), seconds=seconds)
+        states = part.states_per_flow
+        parts.append(
+            PartEntry(
+                **found.fields(),
+                name=part.name,
+                throughput_states_per_second=None if states is None else found.requests.window_ok * states / seconds,
+                flow=part.flow,
+                counterparty=", ".join(subject.counterparties_of(part.name)) or None,
+                weight=part.weight,
+                unit=part.unit,
+                states_per_flow=states,
+                names_states=bool(part.changes),
+            )
+        )
+    known = [part.throughput_states_per_second for part in parts if part.throughput_states_per_second is not None]
+    return StepEntry(
+        **whole.fields(),
+        workload=load.workload,
+        flow=" + ".join(subject.flows),
+        node=", ".join(subject.nodes),
+        counterparty=", ".join(subject.counterparties) or None,
+        load=load,
+        setup=[],
         window=WindowEntry(
-            load_started_at=seen.end.started_at,
-            spawned_at=seen.end.spawned_at,
+            load_started_at=window.started_at,
+            spawned_at=None,
             started_at=window.started_at,
             ended_at=window.ended_at,
-            load_ended_at=seen.end.ended_at,
+            load_ended_at=window.ended_at,
             warm_up_seconds=measured.warm_up.cut_seconds,
             seconds=window.seconds,
         ),
         warm_up=measured.warm_up,
-        by_node=by_node,
-        open_load=open_load.open_load_values(seen.requests, seen.drops, window, seen.end, options.users)
-        if options.is_open
-        else None,
-        bursts=found,
-        total_seconds=None if options.flows is None else window.seconds,
-        node_latency_ms=stages.node_latency(measured.requests, seen.stage_rows, window),
-        resolved=resolved_entry(seen.requests, seen.end.ended_at),
-        stages=stages.stage_values(measured.requests, seen.stage_rows, window, list(states), seen.tracing),
-        counts=counted,
-        generator=generator_entry(seen.end),
-        resources=resources.model_copy(update={"others_cpu_cores": others}),
-        costs=flow_costs,
-        database_read=costs.database_read(*seen.readings),
-        usage=usage.usage_values(seen.samples, seen.metrics, window, seen.end.ended_at),
-        calibration=seen.calibration,
+        throughput_states_per_second=sum(known) if known else None,
+        parts=tuple(parts),
+        by_node=node_values(own, window, subject.nodes, seconds),
+        values=rows.littles_law(own, window) | rows.halves(own, window),
+        failures=rows.failures_by_kind(requests, "failed"),
+        unknown_outcomes=rows.failures_by_kind(requests, "unknown"),
+        expected_failures=rows.failures_by_kind(requests, "expected"),
+        stages=StagesEntry(reason=NO_STAGES),
+        counts=CountsEntry(generator=whole.requests.ok, at_rest=False),
     )
-    return judged(step)
 
 
-def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str]) -> tuple[NodeValues, ...]:
+def build_step(plan: Plan, seen: Observed) -> StepEntry:
+    """The entry of a step. Raises LabError if the load stopped before the end of the warm-up."""
+    options, end, nodes = plan.load, seen.end, plan.subject.nodes
+    measured = measured_part(options, seen)
+    window, requests = measured.window, measured.requests
+    done = rows.ended_within(requests, window).filter(rows.is_done()).height
+    in_bursts = bursts.bursts_values(seen.requests, seen.stage_rows, options) if options.is_burst else {}
+    rates: list[float] = [*in_bursts.get("burst_throughput_per_second", {}).values()]
+    # The window of bursts has the rests too. Their throughput is that within a burst, of which each part has its share.
+    seconds = done * len(rates) / sum(rates) if done and any(rates) else window.seconds
+    step = of_rows(options, plan.subject, seen.requests, measured, drops=seen.drops, seconds=seconds)
+    arrivals, lag_ms = Values(), Distribution()
+    if options.has_pool:
+        timed = open_load.with_lag(seen.requests.drop_nulls("intended_at"), options.places)
+        within = rows.timed_within(timed, window) if options.is_open else timed
+        arrivals, lag_ms = open_load.lag_values(within), rows.distribution(within["lag_ms"])
+        if options.is_open:
+            arrivals |= open_load.arrival_values(timed, seen.drops, window, end)
+    values: Values = {
+        **step.values,
+        **usage.usage_values(seen.samples, seen.metrics, window, end.ended_at),
+        **costs.cost_values(
+            window,
+            seen.metrics,
+            *seen.readings,
+            rate=done / window.seconds,
+            flows=step.requests.ok + step.requests.expected,
+            states=costs.states_made(step.parts),
+            transactions=costs.recorded(seen.counted.transactions),
+            load_started_at=end.started_at,
+        ),
+        **arrivals,
+        **in_bursts,
+        **of_whole(
+            **seen.machine_use(window),
+            bridge_in_flight_mean=bridge_in_flight(seen.metrics, window, nodes),
+            total_seconds=None if options.flows is None else window.seconds,
+        ),
+    }
+    values |= of_whole(others_cpu_cores=others_cpu_cores(values, done / window.seconds))
+    return judged(
+        step.updated(
+            setup=end.setup,
+            window=step.window.model_copy(
+                update={
+                    "load_started_at": end.started_at,
+                    "spawned_at": end.spawned_at,
+                    "load_ended_at": end.ended_at,
+                }
+            ),
+            values={name: by_part for name, by_part in values.items() if by_part},
+            database_read=costs.database_read(*seen.readings),
+            lag_ms=lag_ms,
+            node_latency_ms=stages.node_latency(requests, seen.stage_rows, window),
+            resolved=resolved_entry(seen.requests, end.ended_at),
+            stages=stages.stage_values(
+                requests, seen.stage_rows, window, [part.name for part in step.parts], seen.tracing
+            ),
+            counts=seen.counted,
+            generator=generator_entry(end),
+            calibration=seen.calibration,
+        )
+    )
+
+
+def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str], seconds: float) -> tuple[NodeValues, ...]:
     """The values of the flows that each of ``nodes`` started, in their order; empty if there is only one node.
 
     ``rows`` are those of the generator. The throughputs add up to that of the step. In open load, arrivals that were
@@ -346,7 +362,7 @@ def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str]) -> tup
     """
     if len(nodes) < 2:
         return ()
-    values = ((node, outcome_values(rows.filter(pl.col("node") == node), window)) for node in nodes)
+    values = ((node, outcome_values(rows.filter(pl.col("node") == node), window, seconds=seconds)) for node in nodes)
     return tuple(
         NodeValues(node=node, throughput_per_second=own.throughput_per_second, latency_ms=own.latency_ms)
         for node, own in values

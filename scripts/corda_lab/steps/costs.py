@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from corda_lab.steps.entry import DatabaseRead, RequestValues, TransactionCheck, Values
+from corda_lab.steps.entry import DatabaseRead, Number, PartEntry, TransactionCheck, Values
 from corda_lab.steps.rows import Window
 
 DATABASE = "PostgreSQL"
@@ -60,42 +60,39 @@ def rise_over_resets(values: pl.Expr) -> pl.Expr:
 
 
 def cost_values(
-    values: RequestValues,
-    states_per_flow: Mapping[str, int | None],
     window: Window,
     metrics: pl.DataFrame,
     before: Reading,
     after: Reading,
     *,
-    transactions: Sequence[TransactionCheck] = (),
+    rate: float,
+    flows: int,
+    states: int = 0,
+    transactions: int = 0,
     load_started_at: float = 0.0,
 ) -> Values:
-    """The entry ``costs`` of a step.
+    """The costs of one flow, of one state and of one transaction.
 
-    CPU, allocation and collections are rates over the measuring window ÷ its throughput. Everything else is a
-    difference from before the load (``load_started_at``, unix seconds) to the rest after it, including the warm-up, ÷
-    all flows that were completed. Bytes per state are known only if every part that had a success defines its states
-    per flow; bytes per transaction only if the vaults were searched for the ``transactions``.
+    CPU, allocation and collections are rates over the measuring window ÷ its throughput (``rate``). Everything else is
+    a difference from before the load (``load_started_at``, unix seconds) to the rest after it, including the warm-up,
+    ÷ all ``flows`` that were completed in that time, the ``states`` that they made, or their ``transactions``. What is
+    divided by 0 is not known.
     """
-    rate = values.throughput_per_second
-    done = values.requests.ok + values.requests.expected
-    made = [(states_per_flow[part.name], part.requests.ok) for part in values.parts if part.requests.ok]
-    states = 0 if any(each is None for each, _ in made) else sum((each or 0) * count for each, count in made)
     cpu = counter_rise(metrics, "node_cpu_seconds_total", window) | counter_rise(
         metrics, "lab_cpu_seconds_total", window, label="job"
     )
     stored = _stored(before, after)
     return {
-        "cpu_seconds_per_flow": _shares(cpu, rate) | _shares(_database_cpu(before, after), done),
+        "cpu_seconds_per_flow": _shares(cpu, rate) | _shares(_database_cpu(before, after), flows),
         "allocated_bytes_per_flow": _shares(counter_rise(metrics, "node_allocated_bytes_total", window), rate),
         "gc_seconds_per_flow": _shares(counter_rise(metrics, "node_gc_seconds_total", window), rate),
-        "sent_bytes_per_flow": _shares(_differences(before.sent, after.sent), done),
-        "received_bytes_per_flow": _shares(_differences(before.received, after.received), done),
-        "disk_written_bytes_per_flow": _shares(_differences(before.disk_written, after.disk_written), done),
-        "checkpoints_per_flow": _shares(rise_since(metrics, "node_checkpoints_total", load_started_at), done),
-        "database_bytes_per_flow": _shares(stored, done),
+        "sent_bytes_per_flow": _shares(_differences(before.sent, after.sent), flows),
+        "received_bytes_per_flow": _shares(_differences(before.received, after.received), flows),
+        "disk_written_bytes_per_flow": _shares(_differences(before.disk_written, after.disk_written), flows),
+        "checkpoints_per_flow": _shares(rise_since(metrics, "node_checkpoints_total", load_started_at), flows),
+        "database_bytes_per_flow": _shares(stored, flows),
         "database_bytes_per_state": _shares(stored, states),
-        "database_bytes_per_transaction": _shares(stored, recorded(transactions)),
+        "database_bytes_per_transaction": _shares(stored, transactions),
     }
 
 
@@ -106,6 +103,12 @@ def database_read(before: Reading, after: Reading) -> DatabaseRead | None:
 
 def _stored(before: Reading, after: Reading) -> dict[str, float]:
     return _differences(before.database, after.database) if before.database_read == after.database_read else {}
+
+
+def states_made(parts: Sequence[PartEntry]) -> int:
+    """The states that the flows made; 0 if a part that had a success does not define its states per flow."""
+    made = [(part.states_per_flow, part.requests.ok) for part in parts if part.requests.ok]
+    return 0 if any(states is None for states, _ in made) else sum((states or 0) * count for states, count in made)
 
 
 def recorded(transactions: Sequence[TransactionCheck]) -> int:
@@ -141,5 +144,5 @@ def _differences(before: Mapping[str, int], after: Mapping[str, int]) -> dict[st
     return {node: float(after[node] - count) for node, count in before.items() if after.get(node, -1) >= count}
 
 
-def _shares(amounts: Mapping[str, float], count: float) -> dict[str, float]:
+def _shares(amounts: Mapping[str, float], count: float) -> dict[str, Number]:
     return {name: amount / count for name, amount in amounts.items()} if count else {}

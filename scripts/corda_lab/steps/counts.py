@@ -4,7 +4,7 @@ They are read before the load (after the set-up) and again at rest, so the diffe
 class, and states by class and node.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -43,81 +43,56 @@ START_JITTER = 0.5
 """A process start is stored in seconds. Two readings of one start differ by less than this."""
 
 
-@dataclass(frozen=True)
-class Counts:
-    flows: tuple[FlowCount, ...]
-    vaults: tuple[VaultCount, ...] = ()
-    transactions: tuple[TransactionCheck, ...] = ()
-    vaults_unread: tuple[Reason, ...] = ()
-    """Why vaults could not be read after the load. Without them, nobody knows whether the counts agree."""
-    node_flows: dict[str, dict[str, int]] = field(default_factory=dict)
-    restarted: frozenset[str] = frozenset()
-    at_rest: bool = True
-    rest_seconds: float = 0.0
+def judged(counts: CountsEntry, unread: Sequence[Reason] = ()) -> CountsEntry:
+    """The counts with their totals, and with a reason for every count that differs from that of the generator.
 
-    @property
-    def disagreements(self) -> list[Reason]:
-        """A reason for every count that differs from that of the generator or is not known for lack of a vault, and one
-        if rest was not reached."""
-        found = [
-            reason(
-                "count_differs",
-                observer=f"{name} {flow.started_by}" if flow.started_by and name == "node" else name,
-                count=count,
-                flow=short(flow.flow),
-                generator=flow.generator,
-            )
-            for flow in self.flows
-            for name, count in (("bridge", flow.bridge), ("node", flow.node))
-            if count is not None and count != flow.generator
-        ]
-        found += [
-            reason(
-                "vault_differs",
-                node=vault.node,
-                state=short(vault.state),
-                counted=vault.counted,
-                expected=vault.expected,
-            )
-            for vault in self.vaults
-            if vault.counted is not None and vault.counted != vault.expected
-        ]
-        found += [
-            reason(
-                "transactions_missing",
-                missing=check.missing,
-                told=check.told,
-                node=check.node,
-                state=short(check.state),
-                example=check.missing_ids[0],
-            )
-            for check in self.transactions
-            if check.missing
-        ]
-        found += self.vaults_unread
-        if not self.at_rest:
-            found.append(reason("not_at_rest", seconds=self.rest_seconds))
-        return found
-
-    def entry(self) -> CountsEntry:
-        return CountsEntry(
-            generator=sum(flow.generator for flow in self.flows),
-            bridge=_sum(flow.bridge for flow in self.flows),
-            node=_sum(flow.node for flow in self.flows),
-            vaults={
-                node: _sum(vault.counted for vault in self.vaults if vault.node == node)
-                for node in dict.fromkeys(vault.node for vault in self.vaults)
-            },
-            flows=list(self.flows),
-            vault_states=list(self.vaults),
-            transactions=list(self.transactions),
-            node_flows=self.node_flows,
-            restarted=sorted(self.restarted),
-            at_rest=self.at_rest,
-            rest_seconds=self.rest_seconds,
-            agree=not self.disagreements,
-            disagreements=self.disagreements,
+    ``unread`` says why vaults could not be read after the load: without them, nobody knows whether the counts agree. A
+    lab that was not at rest is a reason too.
+    """
+    found = [
+        reason(
+            "count_differs",
+            observer=f"{name} {flow.started_by}" if flow.started_by and name == "node" else name,
+            count=count,
+            flow=short(flow.flow),
+            generator=flow.generator,
         )
+        for flow in counts.flows
+        for name, count in (("bridge", flow.bridge), ("node", flow.node))
+        if count is not None and count != flow.generator
+    ]
+    found += [
+        reason(
+            "vault_differs", node=vault.node, state=short(vault.state), counted=vault.counted, expected=vault.expected
+        )
+        for vault in counts.vault_states
+        if vault.counted is not None and vault.counted != vault.expected
+    ]
+    found += [
+        reason(
+            "transactions_missing",
+            missing=check.missing,
+            told=check.told,
+            node=check.node,
+            state=short(check.state),
+            example=check.missing_ids[0],
+        )
+        for check in counts.transactions
+        if check.missing
+    ]
+    found += unread
+    if not counts.at_rest:
+        found.append(reason("not_at_rest", seconds=counts.rest_seconds))
+    totals = {
+        "generator": sum(flow.generator for flow in counts.flows),
+        "bridge": _sum(flow.bridge for flow in counts.flows),
+        "node": _sum(flow.node for flow in counts.flows),
+        "vaults": {
+            node: _sum(vault.counted for vault in counts.vault_states if vault.node == node)
+            for node in dict.fromkeys(vault.node for vault in counts.vault_states)
+        },
+    }
+    return counts.model_copy(update={**totals, "agree": not found, "disagreements": found})
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -158,9 +133,9 @@ def told_transactions(rows: pl.DataFrame, subject: Subject) -> dict[tuple[str, s
 
 def check_transactions(
     told: Mapping[tuple[str, str], set[str]], vaults: Mapping[tuple[str, str], set[str]]
-) -> tuple[TransactionCheck, ...]:
+) -> list[TransactionCheck]:
     """Compare transactions by (class of state, node). A vault that is not in ``vaults`` was not read."""
-    return tuple(
+    return [
         TransactionCheck(
             state=state,
             node=node,
@@ -171,7 +146,7 @@ def check_transactions(
         )
         for (state, node), ids in told.items()
         if (state, node) in vaults
-    )
+    ]
 
 
 def difference(
@@ -181,7 +156,7 @@ def difference(
     *,
     succeeded: Mapping[str, Mapping[str, int]],
     unread: frozenset[str] = frozenset(),
-) -> Counts:
+) -> CountsEntry:
     """The counts between two snapshots. ``succeeded`` has the successes at the generator by node and name of the part.
 
     A counter that began again at 0 in between counts nothing: the bridge and the node then have None. So has the bridge
@@ -199,34 +174,31 @@ def difference(
         for node, flows in sorted(after.node_success.items())
         if node not in lost
     }
-    expected = subject.vault_expected(succeeded)
-    return Counts(
-        flows=tuple(
-            FlowCount(
-                flow=flow,
-                generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
-                bridge=None
-                if BRIDGE in lost or one.node in restarted
-                else after.bridge_completed.get(one.node, {}).get(flow, 0)
-                - before.bridge_completed.get(one.node, {}).get(flow, 0),
-                node=None if one.node in lost else node_flows.get(one.node, {}).get(flow, 0),
-                started_by=one.node if subject.others else None,
-            )
-            for one in subject.each
-            for flow in one.flows
-        ),
-        vaults=tuple(
-            VaultCount(
-                state=state,
-                node=node,
-                counted=_change(before.vault_unconsumed, after.vault_unconsumed, (state, node)),
-                expected=count,
-            )
-            for (state, node), count in expected.items()
-        ),
-        node_flows={node: flows for node, flows in node_flows.items() if flows},
-        restarted=restarted,
-    )
+    flows = [
+        FlowCount(
+            flow=flow,
+            generator=sum(succeeded.get(one.node, {}).get(part.name, 0) for part in one.parts if part.flow == flow),
+            bridge=None
+            if BRIDGE in lost or one.node in restarted
+            else after.bridge_completed.get(one.node, {}).get(flow, 0)
+            - before.bridge_completed.get(one.node, {}).get(flow, 0),
+            node=None if one.node in lost else node_flows.get(one.node, {}).get(flow, 0),
+            started_by=one.node if subject.others else None,
+        )
+        for one in subject.each
+        for flow in one.flows
+    ]
+    vaults = [
+        VaultCount(
+            state=state,
+            node=node,
+            counted=_change(before.vault_unconsumed, after.vault_unconsumed, (state, node)),
+            expected=count,
+        )
+        for (state, node), count in subject.vault_expected(succeeded).items()
+    ]
+    counted = {node: flows for node, flows in node_flows.items() if flows}
+    return judged(CountsEntry(flows=flows, vault_states=vaults, node_flows=counted, restarted=sorted(restarted)))
 
 
 def _change(

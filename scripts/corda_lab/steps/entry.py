@@ -1,18 +1,105 @@
 """The entry of a step, which is its ``step.json``: one load on one lab, with all measured values.
 
 The models are the file format. ``docs/methodology.md`` defines the values; the name of a field ends with its unit.
-``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a field here, and the function
+``steps.build`` makes an entry; ``results.stored`` reads it. A new value of a step needs a name here, and the function
 of ``steps`` that computes it.
 """
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from corda_lab.faults.model import FaultEntry
 from corda_lab.steps.reasons import Reason
 from lab_workload.load import Load
+from lab_workload.run_end import PreparedStep, WorkerEnd
+
+ValueName = Literal[
+    # The machine over the measuring window; ``others`` are the processes outside the lab. The CPU includes CPU steal.
+    "host_busy_percent",
+    "host_stolen_percent",
+    "host_swapped_pages",
+    "host_cores",
+    "others_cpu_cores",
+    # What nodes and other parts of the lab used. See ``steps.usage``.
+    "cpu_percent",
+    "cpu_percent_max",
+    "cpu_peaks",
+    "node_cpu_cores",
+    "lab_cpu_cores",
+    "resident_bytes",
+    "resident_max_bytes",
+    "resident_after_bytes",
+    "heap_floor_bytes",
+    "heap_used_max_bytes",
+    "node_heap_used_bytes",
+    "node_gc_share",
+    "gc_percent",
+    "rpc_connections",
+    "rpc_queue_depth",
+    # The cost of one flow. See ``steps.costs``.
+    "cpu_seconds_per_flow",
+    "allocated_bytes_per_flow",
+    "gc_seconds_per_flow",
+    "sent_bytes_per_flow",
+    "received_bytes_per_flow",
+    "disk_written_bytes_per_flow",
+    "checkpoints_per_flow",
+    "database_bytes_per_flow",
+    "database_bytes_per_state",
+    "database_bytes_per_transaction",
+    # Little's law at the generator, and the throughput of the halves of the window. See ``steps.rows``.
+    "requests_per_second",
+    "request_seconds_mean",
+    "in_flight_mean",
+    "littles_law_percent",
+    "bridge_in_flight_mean",
+    "first_half_per_second",
+    "second_half_per_second",
+    "total_seconds",
+    # The arrivals of open load, and the lag of the generator. See ``steps.open_load``.
+    "offered",
+    "offered_per_second",
+    "late",
+    "dropped",
+    "due_in_window",
+    "dropped_in_window",
+    "pool_was_full",
+    "generator_late",
+    "generator_lag_ms_p99",
+    "generator_lag_ms_max",
+    # By number of the burst, on three clocks. See ``steps.bursts``.
+    "burst_started_at",
+    "burst_ok",
+    "burst_expected",
+    "burst_failed",
+    "burst_unknown",
+    "burst_last_started_seconds",
+    "burst_total_seconds",
+    "burst_throughput_per_second",
+    "burst_latency_mean_ms",
+    "burst_rpc_total_seconds",
+    "burst_rpc_throughput_per_second",
+    "burst_rpc_latency_mean_ms",
+    "burst_node_total_seconds",
+    "burst_node_throughput_per_second",
+    "burst_node_latency_mean_ms",
+]
+"""The names of the values in the table of a step."""
+VALUE_NAMES = frozenset(get_args(ValueName))
+
+Number = int | float
+Values = dict[ValueName, dict[str, Number]]
+"""Metric → part of the lab → value. The part is a node, ``PostgreSQL``, ``bridge`` or the like; ``WHOLE`` of all of
+them. What was not measured is missing."""
+WHOLE = ""
+
+
+def of_whole(**values: Number | None) -> Values:
+    """A table of the values of the whole that are known."""
+    return {cast(ValueName, name): {WHOLE: value} for name, value in values.items() if value is not None}
+
 
 ParameterValue = bool | int | float | str | list[str] | None
 """A value of a parameter that a sweep varies. A list is one value: all links of a lab."""
@@ -32,24 +119,13 @@ class Entry(BaseModel):
         return dict(self)
 
 
-NOT_ANSWERED = "not answered"
-"""How a file stores the latency of a request that was never answered. In memory it is infinite."""
+def _stored(value: float | None) -> float | str | None:
+    return "Infinity" if value == math.inf else value
 
 
-def _read_time(stored: Any) -> Any:
-    return math.inf if stored == NOT_ANSWERED else stored
-
-
-def _stored_time(value: float | None) -> float | str | None:
-    return NOT_ANSWERED if value == math.inf else value
-
-
-Time = Annotated[
-    float | None,
-    BeforeValidator(_read_time),
-    PlainSerializer(_stored_time, return_type=float | str | None, when_used="json"),
-]
-"""A time in milliseconds; infinite if it belongs to a request that was never answered."""
+Time = Annotated[float | None, PlainSerializer(_stored, when_used="json")]
+"""A time in milliseconds; infinite if it belongs to a request that was never answered. JSON has no number for that, so
+there it is the text that pydantic reads as one."""
 
 
 class Distribution(Entry):
@@ -75,10 +151,7 @@ class Distribution(Entry):
         return value
 
 
-class SetupEntry(Entry):
-    name: str
-    items: int
-    seconds: float
+SetupEntry = PreparedStep
 
 
 class WindowEntry(Entry):
@@ -96,11 +169,11 @@ class WindowEntry(Entry):
 class WarmUpEntry(Entry):
     """The length of the warm-up (``cut_seconds``), the method, and whether the method found its end."""
 
-    method: str
+    method: str = "fixed"
     seconds_min: float
     seconds_max: float
     cut_seconds: float
-    found: bool
+    found: bool = True
 
 
 class ConditioningEntry(Entry):
@@ -148,14 +221,11 @@ class OutcomeValues(Entry):
     bridge_rpc_ms: Distribution
 
 
-class PartValues(OutcomeValues):
-    name: str
-    throughput_states_per_second: float | None
-
-
-class PartEntry(PartValues):
+class PartEntry(OutcomeValues):
     """One part of a workload: its values, and how the workload defines it."""
 
+    name: str
+    throughput_states_per_second: float | None
     flow: str
     counterparty: str | None
     weight: float
@@ -179,37 +249,6 @@ class FailureKind(Entry):
     example: str | None = None
 
 
-class LittlesLaw(Entry):
-    """Throughput × mean latency (``product``), and the mean number of requests in flight, both at the generator."""
-
-    throughput_per_second: float
-    latency_mean_seconds: float
-    product: float
-    in_flight_mean: float
-    deviation_percent: float | None
-    bridge_in_flight_mean: float | None
-    bridge_deviation_percent: float | None
-    holds: bool
-
-
-class Steadiness(Entry):
-    first_half_per_second: float
-    second_half_per_second: float
-    change_percent: float | None
-
-
-class RequestValues(OutcomeValues):
-    """All values of a step that come from the rows, in total and by part. Failures are those of the whole run."""
-
-    throughput_states_per_second: float | None
-    parts: tuple[PartValues, ...]
-    failures: list[FailureKind]
-    unknown_outcomes: list[FailureKind]
-    expected_failures: list[FailureKind]
-    littles_law: LittlesLaw
-    steadiness: Steadiness
-
-
 class NodeValues(Entry):
     """The values of the flows that one of several nodes started, over the measuring window."""
 
@@ -230,71 +269,6 @@ class ResolvedEntry(Entry):
     not_started: int = 0
     unknown: int = 0
     seconds: float = 0.0
-
-
-class OpenLoadEntry(Entry):
-    """The arrivals of open load: offered, late and dropped, and the lag of the generator. See ``steps.open_load``."""
-
-    rate_per_second: float
-    offered: int
-    due_in_window: int
-    dropped_in_window: int = 0
-    offered_per_second: float | None
-    late: int
-    dropped: int
-    lag_ms: Distribution
-    lag_ms_p99_all: float | None
-    generator_lag_ms_p99: float | None
-    generator_lag_ms_max: float
-    generator_late: int
-    requests_in_window: int
-    pool: int
-    pool_was_full: bool
-
-
-class BurstEntry(Entry):
-    """One burst, on three clocks. See ``steps.bursts``. Times of a clock on which nothing is known are None.
-
-    ``started_at`` is its first intended start, in unix seconds. ``last_started_seconds`` is the time from it to the
-    last real start, ``total_seconds`` that to the last end, both at the generator.
-    """
-
-    started_at: float
-    ok: int
-    expected: int = 0
-    failed: int
-    unknown: int
-    last_started_seconds: float
-    total_seconds: float
-    throughput_per_second: float
-    latency_mean_ms: float | None
-    rpc_total_seconds: float | None
-    rpc_throughput_per_second: float | None
-    rpc_latency_mean_ms: float | None
-    node_total_seconds: float | None
-    node_throughput_per_second: float | None
-    node_latency_mean_ms: float | None
-
-
-class BurstsEntry(Entry):
-    """The bursts of a step, and the lag of the generator. See ``steps.bursts``.
-
-    ``requests`` of each burst were asked for, of which at most ``pool`` in flight.
-    """
-
-    requests: int
-    within_seconds: float
-    pool: int
-    rest_seconds: float
-    bursts: tuple[BurstEntry, ...]
-    lag_ms: Distribution
-    generator_late: int
-    generator_lag_ms_max: float
-
-    def mean(self, name: str) -> float | None:
-        """The mean of a value over the bursts that have it; None if none has it."""
-        known = [value for value in (getattr(one, name) for one in self.bursts) if value is not None]
-        return sum(known) / len(known) if known else None
 
 
 class StageLine(Entry):
@@ -387,7 +361,7 @@ class TransactionCheck(Entry):
 class CountsEntry(Entry):
     """The four counts over a run: totals, by flow class, by vault and class of state, and the flows of every node."""
 
-    generator: int
+    generator: int = 0
     bridge: int | None = None
     node: int | None = None
     vaults: dict[str, int | None] = {}
@@ -397,7 +371,7 @@ class CountsEntry(Entry):
     node_flows: dict[str, dict[str, int]] = {}
     restarted: list[str] = []
     """``bridge`` and the nodes that were restarted during the load, so that their counters began again at 0."""
-    at_rest: bool
+    at_rest: bool = True
     rest_seconds: float = 0.0
     agree: bool = True
     disagreements: list[Reason] = []
@@ -413,41 +387,12 @@ class CountsEntry(Entry):
         return "differ" if not self.agree else "agree" if self.is_known else "not known"
 
 
-class WorkerEntry(Entry):
-    """One worker of the generator, its peak CPU in % of one core, and its number of rows."""
-
-    index: int
-    cpu_percent_max: float | None
-    rows: int
-
-
 class GeneratorEntry(Entry):
     """The generator. ``cpu_percent_max`` is the peak CPU of its busiest process, in % of one core."""
 
     cpu_percent_max: float | None = None
     exit_reason: str | None = None
-    workers: list[WorkerEntry] = []
-
-
-class HostUse(Entry):
-    """The utilisation of the host over a measuring window. Values that are not known are None."""
-
-    host_busy_percent: float | None = None
-    """Share of the CPU time of all cores. It includes ``host_stolen_percent``."""
-    host_stolen_percent: float | None = None
-    """CPU steal: the share of CPU time that the hypervisor gave to other VMs."""
-    host_swapped_pages: int | None = None
-    host_cores: int | None = None
-
-
-class ResourcesEntry(HostUse):
-    """Means over the measuring window, of the host and by node. A value that is not known is None."""
-
-    node_cpu_cores: dict[str, float] = {}
-    node_heap_used_bytes: dict[str, float] = {}
-    node_gc_share: dict[str, float] = {}
-    lab_cpu_cores: dict[str, float] = {}
-    others_cpu_cores: float | None = None
+    workers: list[WorkerEnd] = []
 
 
 class CalibrationEntry(Entry):
@@ -474,10 +419,6 @@ DatabaseRead = Literal["file", "compacted", "server"]
 large objects."""
 
 
-Values = dict[str, dict[str, float]]
-"""Values by name, and for each by node or other part of the lab. What was not measured is empty or missing."""
-
-
 class ValidityEntry(Entry):
     """Whether a step is valid, and why not. ``machine`` has those of the reasons that are due to the host."""
 
@@ -491,10 +432,16 @@ class VerdictEntry(Entry):
     reasons: list[Reason] = []
 
 
-class StepEntry(RequestValues):
-    """One load on one lab. The fields from ``index`` on are its place in a sweep; a single run has their defaults."""
+DEVIATION_PERCENT_MAX = 5.0
+"""How far Little's law may be off, in %, before a step gets a warning."""
 
-    name: str
+
+class StepEntry(OutcomeValues):
+    """One load on one lab. The fields from ``index`` on are its place in a sweep; a single run has their defaults.
+
+    Failures are those of the whole load.
+    """
+
     workload: str
     flow: str
     node: str
@@ -506,25 +453,23 @@ class StepEntry(RequestValues):
     conditioning: ConditioningEntry | None = None
     """None if nothing conditioned the nodes right before the step. Of the steps on a lab, only the first has it."""
     warm_up: WarmUpEntry
+    throughput_states_per_second: float | None
     parts: tuple[PartEntry, ...]
+    failures: list[FailureKind]
+    unknown_outcomes: list[FailureKind]
+    expected_failures: list[FailureKind]
     by_node: tuple[NodeValues, ...] = ()
-    open_load: OpenLoadEntry | None = None
-    bursts: BurstsEntry | None = None
-    total_seconds: float | None = None
-    """From the first start to the last end of the flows that are measured; None unless the load has ``flows``."""
+    values: Values = {}
+    database_read: DatabaseRead | None = None
+    """How the sizes of databases in ``values`` were read; None if there are none."""
+    lag_ms: Distribution = Distribution()
+    """From the intended to the real start of requests; empty for closed load."""
     node_latency_ms: Distribution | None = None
     """Time in the node of the flows in the window, from the creation to the end of each; None without stage rows."""
     resolved: ResolvedEntry = ResolvedEntry()
     stages: StagesEntry
     counts: CountsEntry
     generator: GeneratorEntry = GeneratorEntry()
-    resources: ResourcesEntry = ResourcesEntry()
-    costs: Values = {}
-    """The cost of one flow. See ``steps.costs``."""
-    database_read: DatabaseRead | None = None
-    """How the sizes of databases in ``costs`` were read; None if there are none."""
-    usage: Values = {}
-    """What nodes and other parts of the lab used in the measuring window. See ``steps.usage``."""
     calibration: CalibrationEntry | None = None
     """None on several hosts."""
     faults: tuple[FaultEntry, ...] = ()
@@ -565,6 +510,27 @@ class StepEntry(RequestValues):
     def phase(self) -> Kind:
         return self.kind
 
+    def value(self, name: ValueName, part: str = WHOLE) -> Number | None:
+        """A value of the table; None if it was not measured."""
+        return self.by_part(name).get(part)
+
+    def by_part(self, name: ValueName) -> dict[str, Number]:
+        """A value by part of the lab. Raises KeyError for a name that no value has."""
+        if name not in VALUE_NAMES:
+            raise KeyError(name)
+        return self.values.get(name, {})
+
+    def mean(self, name: ValueName) -> float | None:
+        """The mean of a value over its parts, such as the bursts; None if it was not measured."""
+        known = self.by_part(name).values()
+        return sum(known) / len(known) if known else None
+
+    @property
+    def littles_law_holds(self) -> bool:
+        """Whether throughput × mean latency is the mean number of requests in flight, both at the generator."""
+        deviation = self.value("littles_law_percent")
+        return deviation is not None and abs(deviation) <= DEVIATION_PERCENT_MAX
+
     @property
     def judged_latency_column(self) -> Literal["latency_intended_ms", "latency_ms"]:
         """The name of the latency that counts, in rows too. From intended starts, it includes the wait for a place."""
@@ -573,12 +539,11 @@ class StepEntry(RequestValues):
     @property
     def has_intended_starts(self) -> bool:
         """Whether requests start at intended times: in open load and in bursts."""
-        return self.open_load is not None or self.bursts is not None
+        return self.load.has_pool
 
     @property
     def judged_latency(self) -> Distribution:
-        latency: Distribution = getattr(self, self.judged_latency_column)
-        return latency
+        return self.latency_intended_ms if self.has_intended_starts else self.latency_ms
 
     def updated(self, **changes: Any) -> "StepEntry":
         return self.model_copy(update=changes)

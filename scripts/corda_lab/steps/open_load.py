@@ -6,13 +6,12 @@ to the generator; if the pool was full, it is due to the system.
 """
 
 import math
-from dataclasses import dataclass
 
 import polars as pl
 
-from corda_lab.steps.entry import OpenLoadEntry, StepEntry
+from corda_lab.steps.entry import WHOLE, StepEntry, Values, of_whole
 from corda_lab.steps.reasons import Reason, reason
-from corda_lab.steps.rows import QUANTILES, Window, distribution, dropped_within, is_done, nearest_rank, timed_within
+from corda_lab.steps.rows import QUANTILES, Window, dropped_within, is_done, nearest_rank, timed_within
 from lab_workload.load import LATE_SECONDS
 from lab_workload.run_end import RunEnd
 
@@ -54,58 +53,42 @@ def with_lag(rows: pl.DataFrame, pool: int) -> pl.DataFrame:
     return pl.concat(timed).sort("started_at", "request_id")
 
 
-@dataclass(frozen=True)
-class OwnLag:
-    """The lag of the generator itself: of the requests that found a free place. It is 0 for the others."""
+def lag_values(timed: pl.DataFrame) -> Values:
+    """The lag of the generator itself, of requests that ``with_lag`` has timed: of those that found a free place.
 
-    lags_ms: pl.Series
-    allowed_ms: float
-    """A lag up to this changes no value by more than ``GENERATOR_LAG_SHARE_MAX``, or by ``LATE_MS`` if that is more."""
-
-    @property
-    def late(self) -> int:
-        return int((self.lags_ms > self.allowed_ms).sum())
-
-
-def own_lag(timed: pl.DataFrame) -> OwnLag:
+    In ``generator_lag_ms_p99``, it is 0 for the others. ``generator_late`` is the number of those above
+    ``generator_lag_ms_max``. A lag up to that changes no value by more than ``GENERATOR_LAG_SHARE_MAX``.
+    """
     answered = timed.filter(is_done())["latency_intended_ms"]
     median = 0.0 if answered.is_empty() else nearest_rank(answered, QUANTILES["p50"])
+    allowed_ms = max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median)
     lags = timed.select(pl.when("pool_was_free").then("lag_ms").otherwise(0.0)).to_series()
-    return OwnLag(lags, max(LATE_MS, GENERATOR_LAG_SHARE_MAX * median))
+    return of_whole(
+        generator_lag_ms_p99=None if lags.is_empty() else nearest_rank(lags, QUANTILES["p99"]),
+        generator_lag_ms_max=allowed_ms,
+        generator_late=int((lags > allowed_ms).sum()),
+    )
 
 
-def open_load_values(rows: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd, pool: int) -> OpenLoadEntry:
-    """The entry ``open_load`` of a step.
+def arrival_values(timed: pl.DataFrame, drops: pl.Series, window: Window, end: RunEnd) -> Values:
+    """The arrivals of an open load. ``timed`` has all of its rows, as ``with_lag`` has timed them.
 
     ``offered``, ``late`` and ``dropped`` are the counts of the generator over the whole run. ``due_in_window`` is the
     number of arrivals that were meant for the measuring window, and ``dropped_in_window`` that of the dropped ones
-    among them. ``pool_was_full`` is true if all places of a worker were taken at some moment. ``generator_lag_ms_p99``
-    is over all requests that were meant for the window, with 0 for those that found no free place; it is None without
-    requests. ``generator_late`` counts those above ``generator_lag_ms_max``.
+    among them. ``pool_was_full`` is 1 if all places of a worker were taken at some moment, else 0.
     """
-    timed = with_lag(rows.filter(pl.col("intended_at").is_not_null()), pool)
-    within = timed_within(timed, window)
-    own = own_lag(within)
     dropped = dropped_within(drops, window)
     offered = end.offered or 0
     # The schedule begins when all users of the pool are running.
     seconds = end.stop_at - (end.spawned_at or end.started_at)
-    return OpenLoadEntry(
-        rate_per_second=end.rate or 0.0,
+    return of_whole(
         offered=offered,
-        due_in_window=within.height + dropped,
-        dropped_in_window=dropped,
         offered_per_second=offered / seconds if seconds > 0 else None,
         late=end.late or 0,
         dropped=end.dropped or 0,
-        lag_ms=distribution(within["lag_ms"]),
-        lag_ms_p99_all=end.lag_p99_ms,
-        generator_lag_ms_p99=None if own.lags_ms.is_empty() else nearest_rank(own.lags_ms, QUANTILES["p99"]),
-        generator_lag_ms_max=own.allowed_ms,
-        generator_late=own.late,
-        requests_in_window=own.lags_ms.len(),
-        pool=pool,
-        pool_was_full=bool(timed["pool_was_full_once"].any()),
+        due_in_window=timed_within(timed, window).height + dropped,
+        dropped_in_window=dropped,
+        pool_was_full=int(bool(timed["pool_was_full_once"].any())),
     )
 
 
@@ -124,23 +107,26 @@ def max_in_flight(rows: pl.DataFrame) -> int:
     return int(in_flight_levels(rows)["level"].max() or 0)  # type: ignore[arg-type]
 
 
-def generator_was_limit(values: OpenLoadEntry) -> Reason | None:
-    """Why the generator limited an open load, and not the system; None if it did not."""
-    late, total = values.generator_late, values.requests_in_window
+def generator_was_limit(step: StepEntry) -> Reason | None:
+    """Why the generator limited an open load or bursts, and not the system; None if it did not."""
+    late, total = step.value("generator_late") or 0, step.lag_ms.count
     if late > max(1, GENERATOR_LATE_SHARE_MAX * total):
-        return reason("generator_late", late=late, requests=total, allowed_ms=values.generator_lag_ms_max)
+        allowed_ms = step.by_part("generator_lag_ms_max")[WHOLE]
+        return reason("generator_late", late=late, requests=total, allowed_ms=allowed_ms)
     # Arrivals that were due just before the load was told to stop were not late yet.
-    at_end = math.ceil(values.rate_per_second * LATE_MS / 1000)
-    if values.dropped > at_end and not values.pool_was_full:
-        return reason("generator_dropped", dropped=values.dropped)
+    dropped, at_end = step.value("dropped") or 0, math.ceil((step.load.rate or 0.0) * LATE_MS / 1000)
+    if dropped > at_end and not step.value("pool_was_full"):
+        return reason("generator_dropped", dropped=dropped)
     return None
 
 
-def system_could_not_keep_up(values: OpenLoadEntry) -> Reason | None:
+def system_could_not_keep_up(step: StepEntry) -> Reason | None:
     """The warning that the pool was full and arrivals were late or dropped; None if this did not happen."""
-    if not values.pool_was_full or not (values.dropped or values.late):
+    late, dropped = step.value("late") or 0, step.value("dropped") or 0
+    if not step.value("pool_was_full") or not (dropped or late):
         return None
-    return reason("pool_full", pool=values.pool, late=values.late, offered=values.offered, dropped=values.dropped)
+    offered = step.by_part("offered")[WHOLE]
+    return reason("pool_full", pool=step.load.users, late=late, offered=offered, dropped=dropped)
 
 
 ACHIEVED_SHARE_MIN = 0.95
@@ -155,14 +141,13 @@ DROPPED_SHARE_MAX = 0.001
 
 def arrival_problems(step: StepEntry) -> list[Reason]:
     """Why an open load did not achieve its offered rate. Empty if it did, and for closed load."""
-    arrivals = step.open_load
-    if arrivals is None:
+    due, offered, dropped = (step.value(name) for name in ("due_in_window", "offered", "dropped"))
+    if due is None or offered is None or dropped is None:
         return []
-    problems = []
-    due, seconds = arrivals.due_in_window, step.window.seconds
+    problems, seconds = [], step.window.seconds
     missing = due - step.throughput_per_second * seconds
     if missing > max(UNFINISHED_MAX, (1 - ACHIEVED_SHARE_MIN) * due):
         problems.append(reason("rate_not_achieved", achieved=step.throughput_per_second, due=due / seconds))
-    if arrivals.dropped > DROPPED_SHARE_MAX * arrivals.offered:
-        problems.append(reason("arrivals_dropped", dropped=arrivals.dropped, offered=arrivals.offered))
+    if dropped > DROPPED_SHARE_MAX * offered:
+        problems.append(reason("arrivals_dropped", dropped=dropped, offered=offered))
     return problems

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_type_hints
@@ -16,12 +16,10 @@ from corda_lab.steps import resolutions
 from corda_lab.steps.entry import (
     Distribution,
     FailureKind,
-    LittlesLaw,
     OutcomeValues,
-    PartValues,
     RequestCounts,
-    RequestValues,
-    Steadiness,
+    Values,
+    of_whole,
 )
 from lab_workload.error_text import without_values
 from lab_workload.load import OUTCOMES, Outcome
@@ -47,9 +45,6 @@ QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 P999 = 0.999
 P999_COUNT_MIN = 1000
 """p99.9 of fewer values would be the largest of them."""
-
-DEVIATION_PERCENT_MAX = 5.0
-"""How far Little's law may be off, in %, before a step gets a warning."""
 
 GENERATOR_CPU_PERCENT_MAX = 90.0
 """CPU of a generator process, in % of its core, above which the generator may have been the limit."""
@@ -95,19 +90,18 @@ def read_rows(paths: Iterable[Path]) -> pl.DataFrame:
 
 def read_drops(paths: Iterable[Path]) -> pl.Series:
     """Read the drops of a run (files like those of ``read_rows``): the intended starts in unix seconds, sorted."""
-    found = [NO_DROPS]
-    for path in paths:
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole.strip():
-            found.append(pl.read_ndjson(whole, schema=DROP_SCHEMA)["intended_at"])
-    return pl.concat(found).sort()
+    files = (pl.read_ndjson(whole, schema=DROP_SCHEMA) for path in paths if (whole := _whole_lines(path)))
+    return pl.concat([NO_DROPS, *(drops["intended_at"] for drops in files)]).sort()
+
+
+def _whole_lines(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[: content.rfind(b"\n") + 1].strip()
 
 
 def _read_file(path: Path) -> pl.DataFrame:
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if not whole.strip():
+    whole = _whole_lines(path)
+    if not whole:
         return pl.DataFrame(schema=ROW_SCHEMA)
     try:
         rows = pl.read_ndjson(whole, schema=ROW_SCHEMA)
@@ -202,36 +196,27 @@ def deviation_percent(value: float, reference: float) -> float | None:
     return None if reference == 0 else 100.0 * (value - reference) / reference
 
 
-def littles_law(rows: pl.DataFrame, window: Window, bridge_in_flight: float | None) -> LittlesLaw:
-    """Check Little's law over the window. Failed requests count too, because they were in flight."""
+def littles_law(rows: pl.DataFrame, window: Window) -> Values:
+    """Both sides of Little's law over the window. Failed requests count too, because they were in flight."""
     ended = ended_within(rows, window)
     rate = ended.height / window.seconds if window.seconds > 0 else 0.0
     latency_seconds = float(ended["latency_ms"].sum()) / 1000 / ended.height if ended.height else 0.0
     in_flight = in_flight_mean(rows, window)
-    product = rate * latency_seconds
-    deviation = deviation_percent(product, in_flight)
-    return LittlesLaw(
-        throughput_per_second=rate,
-        latency_mean_seconds=latency_seconds,
-        product=product,
+    return of_whole(
+        requests_per_second=rate,
+        request_seconds_mean=latency_seconds,
         in_flight_mean=in_flight,
-        deviation_percent=deviation,
-        bridge_in_flight_mean=bridge_in_flight,
-        bridge_deviation_percent=None if bridge_in_flight is None else deviation_percent(bridge_in_flight, in_flight),
-        holds=deviation is not None and abs(deviation) <= DEVIATION_PERCENT_MAX,
+        littles_law_percent=deviation_percent(rate * latency_seconds, in_flight),
     )
 
 
-def halves(rows: pl.DataFrame, window: Window) -> Steadiness:
+def halves(rows: pl.DataFrame, window: Window) -> Values:
     """The throughput in the first and the second half of the window. They are equal if the load is steady."""
     middle = window.started_at + window.seconds / 2
     done = rows.filter(is_done())
-    first = ended_within(done, Window(window.started_at, middle)).height / (window.seconds / 2)
-    second = ended_within(done, Window(middle, window.ended_at)).height / (window.seconds / 2)
-    return Steadiness(
-        first_half_per_second=first,
-        second_half_per_second=second,
-        change_percent=deviation_percent(second, first),
+    return of_whole(
+        first_half_per_second=ended_within(done, Window(window.started_at, middle)).height / (window.seconds / 2),
+        second_half_per_second=ended_within(done, Window(middle, window.ended_at)).height / (window.seconds / 2),
     )
 
 
@@ -250,19 +235,26 @@ def counts_by_outcome(rows: pl.DataFrame) -> dict[str, int]:
     return {name: found.get(name, 0) for name in OUTCOMES}
 
 
-def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> OutcomeValues:
-    """Throughput, counts by outcome, and times of rows. ``dropped`` arrivals of the window were never sent."""
+def outcome_values(
+    rows: pl.DataFrame, window: Window, *, whole: pl.DataFrame | None = None, dropped: int = 0, seconds: float = 0.0
+) -> OutcomeValues:
+    """Throughput, counts by outcome, and times of the rows that are measured.
+
+    ``whole`` has the rows of the whole load, if these are others. ``dropped`` arrivals of the window were never sent.
+    The throughput is over ``seconds``, if it is not over the window.
+    """
     ended = ended_within(rows, window)
     timed = timed_within(rows, window)
     answered = timed.filter(is_done())
     unanswered = timed.height - answered.height
     in_window = counts_by_outcome(ended)
     is_open = dropped > 0 or not rows["intended_at"].is_null().all()
+    all_rows = rows if whole is None else whole
     return OutcomeValues(
-        throughput_per_second=ended.filter(is_done()).height / window.seconds,
+        throughput_per_second=ended.filter(is_done()).height / (seconds or window.seconds),
         requests=RequestCounts(
-            total=rows.height,
-            **counts_by_outcome(rows),
+            total=all_rows.height,
+            **counts_by_outcome(all_rows),
             **{f"window_{name}": count for name, count in in_window.items()},
         ),
         latency_ms=distribution(answered["latency_ms"], unanswered),
@@ -275,65 +267,6 @@ def outcome_values(rows: pl.DataFrame, window: Window, dropped: int = 0) -> Outc
 def dropped_within(drops: pl.Series, window: Window) -> int:
     """The number of dropped arrivals that were meant for the window."""
     return int(drops.to_frame("at").select(window.contains(pl.col("at")).sum()).item())
-
-
-def states_per_second(values: OutcomeValues, window: Window, states_per_flow: int | None) -> float | None:
-    """The states per second that the successes in the window created. None if the workload does not define them."""
-    if states_per_flow is None:
-        return None
-    return values.requests.window_ok * states_per_flow / window.seconds
-
-
-def of_whole_run(values: RequestValues, rows: pl.DataFrame) -> RequestValues:
-    """The values with the counts by outcome and the failures of all ``rows``, of which they were not made."""
-
-    def counts(own: OutcomeValues, frame: pl.DataFrame) -> RequestCounts:
-        return own.requests.model_copy(update={"total": frame.height, **counts_by_outcome(frame)})
-
-    parts = tuple(
-        part.model_copy(update={"requests": counts(part, rows.filter(pl.col("part") == part.name))})
-        for part in values.parts
-    )
-    return values.model_copy(
-        update={
-            "requests": counts(values, rows),
-            "parts": parts,
-            "failures": failures_by_kind(rows, "failed"),
-            "unknown_outcomes": failures_by_kind(rows, "unknown"),
-            "expected_failures": failures_by_kind(rows, "expected"),
-        }
-    )
-
-
-def request_values(
-    rows: pl.DataFrame,
-    window: Window,
-    parts: Mapping[str, int | None],
-    *,
-    bridge_in_flight: float | None,
-    drops: pl.Series = NO_DROPS,
-) -> RequestValues:
-    """All values of a step that come from rows and drops. ``parts`` has the states per flow of every part, by its name.
-
-    ``drops`` has the intended start of every dropped arrival, in unix seconds. It has no part yet, so it counts only in
-    the values of the whole workload.
-    """
-    by_part = []
-    for name, states in parts.items():
-        own = outcome_values(rows.filter(pl.col("part") == name), window)
-        rate = states_per_second(own, window, states)
-        by_part.append(PartValues(**own.fields(), name=name, throughput_states_per_second=rate))
-    known = [part.throughput_states_per_second for part in by_part if part.throughput_states_per_second is not None]
-    return RequestValues(
-        **outcome_values(rows, window, dropped_within(drops, window)).fields(),
-        throughput_states_per_second=sum(known) if known else None,
-        parts=tuple(by_part),
-        failures=failures_by_kind(rows, "failed"),
-        unknown_outcomes=failures_by_kind(rows, "unknown"),
-        expected_failures=failures_by_kind(rows, "expected"),
-        littles_law=littles_law(rows, window, bridge_in_flight),
-        steadiness=halves(rows, window),
-    )
 
 
 ERRORS_SHOWN_MAX = 3

@@ -19,7 +19,6 @@ from typing import Any
 import polars as pl
 import yaml
 
-from corda_lab.errors import LabError
 from corda_lab.paths import CONFIGS
 from corda_lab.steps.stages import OTHER, STAGES, column_of
 
@@ -97,12 +96,9 @@ class Segment:
 
 @cache
 def declared() -> tuple[tuple[str, str], ...]:
-    """The patterns of names of spans with their stages, in the order of the file. Raises LabError."""
-    try:
-        stages: Mapping[str, list[str]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-        return tuple((pattern, stage) for stage, patterns in stages.items() for pattern in patterns)
-    except (OSError, yaml.YAMLError, AttributeError, TypeError) as error:
-        raise LabError(f"{FILE}: cannot be read ({error})", "Restore it from the repository.") from None
+    """The patterns of names of spans with their stages, in the order of the file."""
+    stages: Mapping[str, list[str]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return tuple((pattern, stage) for stage, patterns in stages.items() for pattern in patterns)
 
 
 @cache

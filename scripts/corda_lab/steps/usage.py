@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from corda_lab.steps.costs import DATABASE, counter_rise
-from corda_lab.steps.entry import Values
+from corda_lab.steps.entry import WHOLE, Number, Values
 from corda_lab.steps.rows import Window
 
 SAMPLES_SCHEMA = pl.Schema(
@@ -32,16 +32,13 @@ AFTER_SECONDS = 60.0
 AFTER_MEAN_SECONDS = 5.0
 """The memory after the load is the mean over so long a time, which ends ``AFTER_SECONDS`` after the load."""
 
-ALL = ""
-"""The part of a value of all Corda nodes together."""
-
 SMOOTH_SAMPLES = 3
 PEAK_SHARE, VALLEY_SHARE = 0.5, 0.25
 """A peak rises above the first share of the highest CPU. The next one counts after a fall below the second."""
 
 
 def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, load_ended_at: float) -> Values:
-    """The entry ``usage`` of a step. ``samples`` has the columns of ``SAMPLES_SCHEMA``; times are unix seconds.
+    """What each part of the lab used. ``samples`` has the columns of ``SAMPLES_SCHEMA``; times are unix seconds.
 
     If the containers could not be watched, CPU and memory of the nodes are those of the scrapes, without the highest
     CPU and the peaks of one second.
@@ -50,17 +47,19 @@ def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, l
     memory = _within(samples, window).rename({"memory_bytes": "value"})
     later = Window(window.started_at + window.seconds / 2, window.ended_at)
     resident = _scraped(metrics, "node_resident_bytes", window)
-    scraped_cpu = {name: 100 * cores for name, cores in counter_rise(metrics, "node_cpu_seconds_total", window).items()}
+    node_cores = counter_rise(metrics, "node_cpu_seconds_total", window)
     in_nodes = rates.filter(~pl.col("container").is_in(PARTS))
     together = in_nodes.group_by("time").agg(pl.col("percent").sum()).sort("time")["percent"]
-    return {
-        "cpu_percent": scraped_cpu | _mean_cpu(samples, window),
+    found: Values = {
+        "cpu_percent": {name: 100 * cores for name, cores in node_cores.items()} | _mean_cpu(samples, window),
         "cpu_percent_max": _of(rates, pl.col("percent").max()),
         "cpu_peaks": {
-            str(part["container"][0]): peaks(part["percent"].to_list())
-            for part in rates.partition_by("container", maintain_order=True)
+            **{
+                str(part["container"][0]): peaks(part["percent"].to_list())
+                for part in rates.partition_by("container", maintain_order=True)
+            },
+            **({WHOLE: peaks(together.to_list())} if len(together) else {}),
         },
-        "cpu_peaks_of_nodes": {ALL: peaks(together.to_list())} if len(together) else {},
         "resident_bytes": _of(resident, pl.col("value").mean()) | _of(memory, pl.col("value").mean()),
         "resident_max_bytes": _of(resident, pl.col("value").max()) | _of(memory, pl.col("value").max()),
         "resident_after_bytes": memory_after(samples, load_ended_at),
@@ -71,7 +70,13 @@ def usage_values(samples: pl.DataFrame, metrics: pl.DataFrame, window: Window, l
         },
         "rpc_connections": _of(_scraped(metrics, "node_rpc_connections", window), pl.col("value").max()),
         "rpc_queue_depth": _of(_scraped(metrics, "node_rpc_queue_messages", window), pl.col("value").max()),
+        # Rates of Prometheus would reach back before the window.
+        "node_cpu_cores": {**node_cores},
+        "lab_cpu_cores": counter_rise(metrics, "lab_cpu_seconds_total", window, label="job"),
+        "node_heap_used_bytes": mean_in_window(metrics, "node_heap_used_bytes", window),
+        "node_gc_share": mean_in_window(metrics, "node_gc_share", window),
     }
+    return found
 
 
 def _within(samples: pl.DataFrame, window: Window) -> pl.DataFrame:
@@ -84,7 +89,12 @@ def _scraped(metrics: pl.DataFrame, name: str, window: Window) -> pl.DataFrame:
     return _within(found.select(pl.col("node").alias("container"), "time", "value"), window)
 
 
-def _of(values: pl.DataFrame, value: pl.Expr) -> dict[str, float]:
+def mean_in_window(metrics: pl.DataFrame, name: str, window: Window) -> dict[str, Number]:
+    """The mean of the scrapes of a metric in the window, by node."""
+    return _of(_scraped(metrics, name, window), pl.col("value").mean())
+
+
+def _of(values: pl.DataFrame, value: pl.Expr) -> dict[str, Number]:
     """A value by container, without those that have none."""
     found = values.group_by("container").agg(value.alias("of")).drop_nulls().sort("container")
     return {str(name): float(each) for name, each in found.iter_rows()}

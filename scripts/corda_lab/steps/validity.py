@@ -3,7 +3,7 @@
 import math
 
 from corda_lab.stats.steady import STEADY_METHOD
-from corda_lab.steps import bursts, open_load, rows, stages
+from corda_lab.steps import open_load, rows, stages
 from corda_lab.steps.entry import ConditioningEntry, StepEntry, slowdown
 from corda_lab.steps.reasons import Reason, reason
 from lab_workload.load import ALL_FAILED, OUT_OF_TIME
@@ -30,29 +30,30 @@ STOLEN_PERCENT_VALID = 25.0
 """CPU steal above which a step is invalid, in percent: it then shows the load of other VMs, not of the system."""
 
 
-def has_changed(step: StepEntry) -> bool:
-    change = step.steadiness.change_percent
-    if change is None:
-        return step.steadiness.second_half_per_second > 0
-    return abs(change) > rows.DRIFT_PERCENT_MAX
+def halves(step: StepEntry) -> tuple[float, float]:
+    """The throughput in the first and the second half of the window."""
+    return step.value("first_half_per_second") or 0.0, step.value("second_half_per_second") or 0.0
 
 
-def change_reason(step: StepEntry) -> Reason:
-    change = step.steadiness.change_percent
-    return reason("throughput_began_late") if change is None else reason("throughput_changed", percent=change)
+def change(step: StepEntry) -> Reason | None:
+    """How the throughput changed from the first to the second half of the window; None if it did not."""
+    first, second = halves(step)
+    percent = rows.deviation_percent(second, first)
+    if percent is None:
+        return reason("throughput_began_late") if second else None
+    return reason("throughput_changed", percent=percent) if abs(percent) > rows.DRIFT_PERCENT_MAX else None
 
 
 def is_beyond_chance(step: StepEntry) -> bool:
     """Whether the halves of the window differ by more than ``CHANCE_DEVIATIONS`` of Poisson arrivals."""
-    halves, seconds = step.steadiness, step.window.seconds / 2
-    first, second = halves.first_half_per_second * seconds, halves.second_half_per_second * seconds
+    first, second = (rate * step.window.seconds / 2 for rate in halves(step))
     return abs(second - first) > CHANCE_DEVIATIONS * math.sqrt(first + second)
 
 
 def machine_trouble(step: StepEntry) -> list[Reason]:
     """Why the host made the step invalid. Any other load would have been affected too, so the step is rerun."""
     found = []
-    swapped, stolen = step.resources.host_swapped_pages, step.resources.host_stolen_percent
+    swapped, stolen = step.value("host_swapped_pages"), step.value("host_stolen_percent")
     if swapped is not None and swapped > SWAPPED_PAGES_MAX:
         found.append(reason("swapped", pages=swapped))
     if stolen is not None and stolen > STOLEN_PERCENT_VALID:
@@ -65,9 +66,10 @@ def unsteadiness(step: StepEntry) -> list[Reason]:
 
     A step without a warm-up shows how nodes warm up, and is never unsteady.
     """
-    if not has_changed(step) or not step.warm_up.seconds_max or not is_beyond_chance(step):
+    changed = change(step)
+    if changed is None or not step.warm_up.seconds_max or not is_beyond_chance(step):
         return []
-    found = [change_reason(step)]
+    found = [changed]
     if not step.warm_up.found:
         found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     return found
@@ -95,17 +97,16 @@ def generator_limits(step: StepEntry) -> list[Reason]:
     cpu = step.generator.cpu_percent_max
     if cpu is not None and cpu > rows.GENERATOR_CPU_PERCENT_MAX:
         found.append(reason("generator_cpu", percent=cpu))
-    limit = open_load.generator_was_limit(step.open_load) if step.open_load else None
-    limit = bursts.generator_was_limit(step.bursts) if step.bursts else limit
+    limit = open_load.generator_was_limit(step)
     return found + ([limit] if limit else [])
 
 
 def host_warnings(step: StepEntry) -> list[Reason]:
     found = []
-    others, cores = step.resources.others_cpu_cores, step.resources.host_cores
+    others, cores = step.value("others_cpu_cores"), step.value("host_cores")
     if others is not None and cores is not None and others > OTHERS_SHARE_MAX * cores:
         found.append(reason("others_busy", cores=others, of=cores))
-    stolen = step.resources.host_stolen_percent
+    stolen = step.value("host_stolen_percent")
     if stolen is not None and stolen > STOLEN_PERCENT_MAX:
         found.append(reason("cpu_steal", percent=stolen))
     factor = step.calibration.slowdown if step.calibration else None
@@ -137,19 +138,18 @@ def warnings(step: StepEntry) -> list[Reason]:
     if was_ended_for_failures(step):
         return []
     found = []
-    law = step.littles_law
-    if not law.holds:
-        deviation = law.deviation_percent
-        unknown = reason("littles_law_unknown")
+    if not step.littles_law_holds:
+        deviation, unknown = step.value("littles_law_percent"), reason("littles_law_unknown")
         found.append(unknown if deviation is None else reason("littles_law_off", percent=deviation))
     found += generator_limits(step)
-    behind = open_load.system_could_not_keep_up(step.open_load) if step.open_load else None
+    behind = open_load.system_could_not_keep_up(step)
     found += [behind] if behind else []
     found += host_warnings(step)
     # In closed load, users wait for one another, so their flows are far more regular than Poisson arrivals. A number of
     # flows may be so small that one more or less in a half is a large change.
-    if has_changed(step) and (is_beyond_chance(step) or not (step.open_load or step.load.is_counted)):
-        found.append(change_reason(step))
+    changed = change(step)
+    if changed and (is_beyond_chance(step) or not (step.load.is_open or step.load.is_counted)):
+        found.append(changed)
     if not step.warm_up.found:
         found.append(reason("warm_up_not_found", seconds_max=round(step.warm_up.seconds_max, 1)))
     spawned_at = step.window.spawned_at

@@ -23,6 +23,8 @@ STAGE_MEANINGS = {
 """What happens in each stage of a request, in order. ``configs/stages.yaml`` says which spans are stages."""
 STAGES_OUTSIDE = ("start", "end")
 """Stages outside the node. A flow cannot time them itself."""
+NOT_ANSWERED = "not answered"
+"""The latency of a request without an answer. As a number it is infinite."""
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 FOR_TEMPLATES = ("amount", "length", "milliseconds", "per_second", "percent", "plural", "short", "size")
@@ -39,7 +41,7 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "–"
     if math.isinf(value):
-        return "not answered"
+        return NOT_ANSWERED
     if value >= 1000:
         return f"{value / 1000:.2f} s"
     return f"{value:.0f} ms" if value >= 100 else f"{value:.1f} ms"

@@ -1,9 +1,7 @@
 """The named values of a step, their totals over nodes, and their table in the documentation."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +10,11 @@ from corda_lab.analysis.values import shown
 from corda_lab.errors import LabError
 from corda_lab.paths import ROOT
 from corda_lab.results import stored
-from corda_lab.steps.entry import BurstEntry, BurstsEntry, NodeValues, StepEntry
-from support.entries import changed
+from corda_lab.steps.entry import NodeValues, StepEntry
+from lab_workload.load import Load
+from support.entries import changed, with_values
 
+BURST = Load(workload="iou", arrivals="burst")
 BY_NODE = {"Notary": 10.0, "PartyA": 80.0, "PartyB": 40.0, "PostgreSQL": 70.0, "bridge": 30.0}
 
 
@@ -27,17 +27,16 @@ def value(step: StepEntry, name: str) -> float | None:
     return metric(name).of(step)
 
 
-def test_the_documentation_defines_every_value_in_this_order() -> None:
+def test_the_documentation_has_the_rows_of_all_values_in_their_order() -> None:
     text = (ROOT / "docs" / "methodology.md").read_text(encoding="utf-8")
-    section = text.partition("\n## Values by name\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)`(, by node)? \| .+ \| (.*?) \|$", section, re.MULTILINE)
-    documented = [(name, bool(by_node), unit.strip()) for name, by_node, unit in rows]
-    assert documented == [(one.name, one.by_node is not None, one.unit) for one in METRICS.values()]
+    section = text.partition("\n## Values by name\n")[2].partition("\n### ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows == [one.reference for one in METRICS.values()]
 
 
 def test_without_a_node_a_value_is_that_of_all_corda_nodes(step: StepEntry) -> None:
-    changes = {"usage.cpu_percent": BY_NODE, "usage.cpu_percent_max": BY_NODE, "usage.rpc_queue_depth": BY_NODE}
-    seen = changed(step, {**changes, "costs.cpu_seconds_per_flow": BY_NODE})
+    names = ("cpu_percent", "cpu_percent_max", "rpc_queue_depth", "cpu_seconds_per_flow")
+    seen = with_values(step, **dict.fromkeys(names, BY_NODE))
     assert value(seen, "cpu_percent") == 130.0
     assert value(seen, "cpu_seconds_per_flow") == 130.0
     assert value(seen, "cpu_percent_max") == 80.0
@@ -49,7 +48,7 @@ def test_without_a_node_a_value_is_that_of_all_corda_nodes(step: StepEntry) -> N
     [("PartyA", 80.0), ("partya", 80.0), ("notary", 10.0), ("postgresql", 70.0), ("bridge", 30.0), ("PartyJ", None)],
 )
 def test_a_value_of_one_part_of_the_lab_has_its_name(step: StepEntry, name: str, expected: float | None) -> None:
-    assert value(changed(step, {"usage.cpu_percent": BY_NODE}), f"cpu_percent.{name}") == expected
+    assert value(with_values(step, cpu_percent=BY_NODE), f"cpu_percent.{name}") == expected
 
 
 @pytest.mark.parametrize(
@@ -67,19 +66,15 @@ def test_names_a_value_that_does_not_exist(name: str, message: str) -> None:
     assert raised.value.message == message
 
 
-def burst(**about: Any) -> BurstEntry:
-    plain: dict[str, Any] = dict.fromkeys(BurstEntry.model_fields, 0)
-    return BurstEntry.model_validate({**plain, "latency_mean_ms": None, "rpc_latency_mean_ms": None, **about})
-
-
 def test_a_value_of_bursts_is_the_mean_over_them(step: StepEntry) -> None:
-    bursts = (
-        burst(ok=10, total_seconds=4.0, last_started_seconds=1.0, throughput_per_second=2.5, latency_mean_ms=900.0),
-        burst(ok=10, total_seconds=2.0, last_started_seconds=0.5, throughput_per_second=5.0, latency_mean_ms=500.0),
-        burst(failed=10, total_seconds=3.0),
+    seen = with_values(
+        step.updated(load=BURST),
+        burst_ok={"1": 10, "2": 10, "3": 0},
+        burst_total_seconds={"1": 4.0, "2": 2.0, "3": 3.0},
+        burst_last_started_seconds={"1": 1.0, "2": 0.5, "3": 0.0},
+        burst_throughput_per_second={"1": 2.5, "2": 5.0, "3": 0.0},
+        burst_latency_mean_ms={"1": 900.0, "2": 500.0},
     )
-    plain: dict[str, Any] = dict.fromkeys(BurstsEntry.model_fields, 1)
-    seen = step.updated(bursts=BurstsEntry.model_validate({**plain, "bursts": bursts, "lag_ms": step.latency_ms}))
     assert value(seen, "burst_total") == pytest.approx(3.0)
     assert value(seen, "burst_throughput") == pytest.approx(2.5)
     assert value(seen, "latency_mean") == pytest.approx(700.0), "a burst without an answer has no latency"
@@ -119,18 +114,21 @@ def test_the_flows_past_the_wait_are_those_in_the_node_without_those_that_wait(s
     assert value(step, "flows_past_wait") == pytest.approx(step.throughput_per_second * mean / 1000 - waiting)
     assert value(changed(step, {"stages.reason": "none", "stages.flows": []}), "flows_past_wait") is None
     # One flow after the other, each of 100 ms, all started at once: ten in a second, 5.5 of them on average.
-    serial = burst(node_throughput_per_second=10.0, node_latency_mean_ms=550.0)
-    plain: dict[str, Any] = dict.fromkeys(BurstsEntry.model_fields, 1)
-    bursts = BurstsEntry.model_validate({**plain, "bursts": (serial,), "lag_ms": step.latency_ms})
     (table,) = step.stages.flows
     lines = [one.model_copy(update={"mean_ms": 450.0}) if one.stage == "wait" else one for one in table.stages]
     stages = step.stages.model_copy(update={"flows": [table.model_copy(update={"stages": lines})]})
-    assert value(step.updated(bursts=bursts, stages=stages), "flows_past_wait") == pytest.approx(1.0)
+    serial = with_values(
+        step.updated(stages=stages, load=BURST),
+        burst_ok={"1": 10},
+        burst_node_throughput_per_second={"1": 10.0},
+        burst_node_latency_mean_ms={"1": 550.0},
+    )
+    assert value(serial, "flows_past_wait") == pytest.approx(1.0)
 
 
 def test_memory_after_the_load_is_compared_with_its_highest(step: StepEntry) -> None:
     after, highest = {"PartyA": 600.0, "PartyB": 100.0}, {"PartyA": 800.0, "PartyB": 200.0, "Notary": 900.0}
-    seen = changed(step, {"usage.resident_after_bytes": after, "usage.resident_max_bytes": highest})
+    seen = with_values(step, resident_after_bytes=after, resident_max_bytes=highest)
     assert value(seen, "resident_after_ratio") == pytest.approx(0.7)
     assert value(seen, "resident_after_ratio.PartyA") == pytest.approx(0.75)
     assert value(seen, "resident_max_bytes") == 900.0
@@ -141,7 +139,7 @@ def test_the_file_of_a_database_that_was_not_compacted_says_nothing(
     step: StepEntry, read: str | None, expected: float | None
 ) -> None:
     stored_bytes = {"PartyA": 80.0, "PartyB": 40.0}
-    seen = changed(step, {"costs.database_bytes_per_flow": stored_bytes, "database_read": read})
+    seen = changed(with_values(step, database_bytes_per_flow=stored_bytes), {"database_read": read})
     assert value(seen, "database_bytes_per_flow") == expected
 
 

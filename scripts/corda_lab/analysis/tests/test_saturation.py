@@ -16,7 +16,7 @@ from support.runs import ENVIRONMENT
 def test_a_growing_queue_and_a_full_heap_are_seen(sweep: Path) -> None:
     run = stored.read(sweep)
     point = points.points(run)[0]
-    first = changed(point.steps[0], {"resources.node_gc_share": {"PartyA": 0.9, "PartyB": 0.1}})
+    first = changed(point.steps[0], {"values.node_gc_share": {"PartyA": 0.9, "PartyB": 0.1}})
     point = replace(point, steps=(first, *point.steps[1:]))
     window = first.window
     times = [window.started_at + number for number in range(0, 60, 5)]
@@ -51,7 +51,7 @@ def test_a_node_s_limit_is_its_own_and_that_of_the_cores_it_is_bound_to(
     sweep: Path, shape: dict[str, str], evidence: str
 ) -> None:
     point = points.points(stored.read(sweep))[0]
-    steps = [changed(point.steps[0], {"resources.node_cpu_cores": {"PartyA": 1.8, "PartyB": 0.5}})]
+    steps = [changed(point.steps[0], {"values.node_cpu_cores": {"PartyA": 1.8, "PartyB": 0.5}})]
     host = ENVIRONMENT.host.model_copy(update={"cpu_count": 8})
     whole_shape = {"NODE_CORES": "0", "NODE_CPUSET": "", **shape}
     environment = ENVIRONMENT.model_copy(update={"shape": whole_shape, "host": host})

@@ -4,7 +4,7 @@ The load itself, and a real audit, need nodes: ``tests/e2e/test_chaos.py`` has t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,7 @@ from corda_lab.results.audits import Audit, Violation, ViolationKind
 from corda_lab.results.stored import StepFile
 from corda_lab.runs import faulty, preflight
 from corda_lab.runs.faulty import Settled
+from corda_lab.steps.counts import judged
 from lab_workload.load import Load
 from lab_workload.subject import Subject
 from support import runs, simulation
@@ -161,8 +162,9 @@ def test_what_the_audit_of_the_run_found_fails_the_trial(stored: Path) -> None:
 
 def test_counts_that_differ_fail_the_trial(tmp_path: Path, ended: End) -> None:
     counts = simulation.agreeing_counts(SIMULATED)
-    (one, other) = counts.vaults
-    wrong = replace(counts, vaults=(one, other.model_copy(update={"counted": (other.counted or 0) + 1})))
+    (one, other) = counts.vault_states
+    vaults = [one, other.model_copy(update={"counted": (other.counted or 0) + 1})]
+    wrong = judged(counts.model_copy(update={"vault_states": vaults}))
     folder = runs.store(tmp_path, plan_of(OPTIONS), SIMULATED, simulation.end_words(SIMULATED, 2, 20), counted=wrong)
     write_audits(folder, {1: PASSED})
     note_faults(folder, KILLED)
@@ -176,11 +178,13 @@ def test_what_the_logs_explain_does_not_fail_the_trial(tmp_path: Path, ended: En
     *succeeded, last = SIMULATED
     rows = [*succeeded, {**last, "outcome": "failed", "tx_id": None}]
     counts = simulation.agreeing_counts(rows)
-    surplus = tuple(
-        one.model_copy(update={"counted": one.expected + 1}) if one.node == "PartyA" else one for one in counts.vaults
-    )
+    surplus = [
+        one.model_copy(update={"counted": one.expected + 1}) if one.node == "PartyA" else one
+        for one in counts.vault_states
+    ]
+    counted = judged(counts.model_copy(update={"vault_states": surplus}))
     end = simulation.end_words(rows, 2, 20)
-    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=replace(counts, vaults=surplus))
+    folder = runs.store(tmp_path, plan_of(OPTIONS), rows, end, counted=counted)
     write_audits(folder, {1: VIOLATED})
     note_faults(folder, KILLED)
     ended(folder)

@@ -13,7 +13,7 @@ from corda_lab.results import stored
 from corda_lab.results.manifest import ProfileEntry
 from corda_lab.runs import conditioning
 from corda_lab.steps import build
-from corda_lab.steps.entry import ConditioningEntry
+from corda_lab.steps.entry import ConditioningEntry, of_whole
 from support.profiler import taken_in, write_profiles
 from support.runs import change_steps, part, step_file
 
@@ -72,9 +72,9 @@ def test_a_number_of_flows_is_told_with_its_time(
 def test_an_invalid_run_says_why(stored_run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     run = stored_run()
     step = stored.read(run).steps[0]
-    stolen = step.resources.model_copy(update={"host_stolen_percent": 30.0})
+    stolen = step.values | of_whole(host_stolen_percent=30.0)
     capsys.readouterr()
-    summary.show_run(run, build.judged(step.updated(resources=stolen)))
+    summary.show_run(run, build.judged(step.updated(values=stolen)))
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "CPU steal" in line]
     assert line.startswith("invalid: ")
 

@@ -182,7 +182,8 @@ def test_open_load_tells_arrivals_lag_and_both_latencies(stored_open_run: Callab
 
 def test_a_run_tells_its_limit_and_its_costs(stored_run: Callable[..., Path]) -> None:
     run = stored_run()
-    change_step(run, costs={"cpu_seconds_per_flow": {"PartyA": 0.05, "locust": 0.01}})
+    table = stored.read(run).steps[0].values
+    change_step(run, values={**table, "cpu_seconds_per_flow": {"PartyA": 0.05, "locust": 0.01}})
     text = report_text(run)
     assert "Limit: host CPU (97 % of 2 cores, PartyA " in text
     assert "iou all nodes 50.0 ms –" in text

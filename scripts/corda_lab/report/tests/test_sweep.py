@@ -62,7 +62,7 @@ def test_a_sweep_of_bursts_has_a_report(tmp_path: Path, stored_burst_run: Callab
 
     def with_bursts(step: dict[str, Any]) -> None:
         step["load"] = burst["load"] | {"users": step["load"]["users"]}
-        step |= {"bursts": burst["bursts"], "latency_intended_ms": step["latency_ms"]}
+        step |= {"values": step["values"] | burst["values"], "latency_intended_ms": step["latency_ms"]}
 
     change_steps(folder, with_bursts)
     assert "--arrivals burst" in report_html(folder)
@@ -148,7 +148,7 @@ def test_the_cost_of_a_flow_is_the_nodes_and_their_database_s(tmp_path: Path) ->
     assert tables.cost_of_nodes(point, "cpu_seconds_per_flow") == pytest.approx(alone)
     assert "PostgreSQL was not measured" in " ".join(tables.cost_hints(run, [point]))
     for step in run.steps:
-        step.costs["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
+        step.values["cpu_seconds_per_flow"]["PostgreSQL"] = 0.01
     (point,) = Analysis(run).points
     assert tables.cost_of_nodes(point, "cpu_seconds_per_flow") == pytest.approx(alone + 0.01)
     assert list(tables.cost_hints(run, [point])) == []

@@ -222,7 +222,7 @@ def test_tells_what_the_set_up_prepared(docker: InstallDocker) -> None:
     ready = {"setup": [{"name": "coins", "items": 500, "seconds": 2.5}]}
     docker({"ready.json": json.dumps(ready)})
     names = containers.containers_of(compose(), plan())
-    assert [one.model_dump() for one in containers.await_setup(compose(), plan(), names)] == ready["setup"]
+    assert [vars(one) for one in containers.await_setup(compose(), plan(), names)] == ready["setup"]
 
 
 def test_a_set_up_that_fails_is_told_in_the_generator_s_words(docker: InstallDocker) -> None:

@@ -88,7 +88,7 @@ def test_a_cold_lab_gives_a_clean_first_number_when_its_load_warms_up_until_it_i
     early = cold_load(tmp_path, FIXED, seed)
     assert {"throughput_changed"} <= {one.code for one in (*early.flags, *early.validity.reasons)}
     step = cold_load(tmp_path, UNTIL_STEADY, seed)
-    assert (step.flags, step.validity.valid, step.littles_law.holds) == ([], True, True)
+    assert (step.flags, step.validity.valid, step.littles_law_holds) == ([], True, True)
     assert step.warm_up.found
     assert 30 < step.warm_up.cut_seconds < 180
     assert 60 <= step.window.seconds < 70

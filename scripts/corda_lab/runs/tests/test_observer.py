@@ -1,6 +1,5 @@
 """What the counts of a load say if a vault cannot be read after it. Bridge and nodes are stand-ins."""
 
-from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from unittest.mock import MagicMock
@@ -11,7 +10,8 @@ from corda_lab.errors import LabError
 from corda_lab.runs import counters, node_metrics, readings, spans
 from corda_lab.runs.readings import Observer
 from corda_lab.steps import rows
-from corda_lab.steps.counts import Counts
+from corda_lab.steps.counts import judged
+from corda_lab.steps.entry import CountsEntry
 from corda_lab.steps.reasons import reason
 from lab_workload.subject import LoadPart, Subject
 from support import simulation
@@ -48,7 +48,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     return Lab()
 
 
-def counted(lab: Lab, folder: Path, *broken: str) -> Counts:
+def counted(lab: Lab, folder: Path, *broken: str) -> CountsEntry:
     """The counts of a load of two flows, after which something cannot be read of PartyA's vault."""
     content = [simulation.row(number, 0, 1, part="iou") for number in (1, 2)]
     requests = rows.read_rows([simulation.write_rows(folder / "rows.ndjson", content)])
@@ -57,12 +57,14 @@ def counted(lab: Lab, folder: Path, *broken: str) -> Counts:
     found = observer.count(requests, counters.Rest(1.0, places=2))
     assert found.at_rest
     # Only the vaults are of interest: nothing was counted at all, and each of them is two states short.
-    return replace(found, flows=(), vaults=tuple(one for one in found.vaults if one.counted is None))
+    unread = [one for one in found.disagreements if one.code == "vault_unread"]
+    vaults = [one for one in found.vault_states if one.counted is None]
+    return judged(found.model_copy(update={"flows": [], "vault_states": vaults}), unread)
 
 
 def test_a_vault_that_can_be_read_is_no_reason(lab: Lab, tmp_path: Path) -> None:
     found = counted(lab, tmp_path)
-    assert (found.disagreements, found.vaults_unread) == ([], ())
+    assert found.disagreements == []
     assert [(one.node, one.told, one.missing) for one in found.transactions] == [("PartyA", 2, 0), ("PartyB", 2, 0)]
 
 
@@ -70,13 +72,13 @@ def test_transactions_that_cannot_be_read_are_a_reason_and_no_error(lab: Lab, tm
     found = counted(lab, tmp_path, "transactions")
     assert found.disagreements == [UNREAD]
     assert [one.node for one in found.transactions] == ["PartyB"]
-    assert not found.entry().agree
+    assert not found.agree
 
 
 def test_states_that_cannot_be_counted_are_a_reason_and_no_error(lab: Lab, tmp_path: Path) -> None:
     found = counted(lab, tmp_path, "unconsumed")
     assert found.disagreements == [UNREAD]
-    assert [(one.node, one.counted) for one in found.vaults] == [("PartyA", None)]
+    assert [(one.node, one.counted) for one in found.vault_states] == [("PartyA", None)]
     assert str(UNREAD) == f"the IouState in the vault of PartyA could not be read: {WHY}"
 
 

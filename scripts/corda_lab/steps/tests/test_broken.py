@@ -25,7 +25,7 @@ def broken_load(requests: pl.DataFrame, ended_at: float) -> BrokenLoad:
 
 
 def test_the_rows_until_a_node_ended_are_counted(tmp_path: Path) -> None:
-    requests = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", SIMULATED)])
+    requests = simulation.frame(tmp_path, SIMULATED)
     found = broken_step(broken_load(requests, float(requests["ended_at"].sort()[-1])), WHY)
     assert (found.outcome, found.broke) == ("broke", WHY)
     assert (found.requests.total, found.requests.ok, found.setup[0].items) == (len(SIMULATED), len(SIMULATED), 3)

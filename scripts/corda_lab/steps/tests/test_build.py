@@ -1,7 +1,6 @@
 """The values, the warnings and the verdict of a step."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,32 +8,26 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.host import machine
-from corda_lab.results import stored
 from corda_lab.runs.sampling import Timeline
 from corda_lab.stats.steady import WarmUp
-from corda_lab.steps import costs
+from corda_lab.steps import costs, usage
 from corda_lab.steps.build import (
     generator_entry,
-    mean_in_window,
     measuring_window,
     others_cpu_cores,
     warm_up_of,
 )
-from corda_lab.steps.counts import Counts
-from corda_lab.steps.entry import FlowCount, StepEntry, VaultCount
+from corda_lab.steps.counts import judged
+from corda_lab.steps.entry import CountsEntry, FlowCount, StepEntry, VaultCount
 from corda_lab.steps.reasons import Reason, reason, sentences
 from corda_lab.steps.rows import Window
 from corda_lab.steps.validity import has_node_trouble, invalidity, slower_than, unsteadiness, verdict, warnings
 from lab_workload.load import Load, Stopping
 from lab_workload.run_end import WorkerEnd
 from support import simulation
-from support.entries import changed, run_end
+from support.entries import changed, run_end, step_of, with_values
 
 IOU = "org.cordalab.flows.Iou"
-
-
-def step_of(run: Path) -> StepEntry:
-    return stored.read(run).steps[0]
 
 
 def words_of(step: StepEntry) -> str:
@@ -46,16 +39,15 @@ def test_a_steady_run_without_loss_passes(stored_run: Callable[..., Path]) -> No
     step = step_of(stored_run())
     assert (step.verdict.passed, step.verdict.reasons) == (True, [])
     assert step.window.seconds == pytest.approx(60)
-    assert step.littles_law.bridge_in_flight_mean == pytest.approx(20, rel=0.05)
-    assert set(step.resources.node_cpu_cores) == set(simulation.NODES)
-    assert set(step.resources.lab_cpu_cores) == {"bridge", "locust", "prometheus"}
+    assert step.value("bridge_in_flight_mean") == pytest.approx(20, rel=0.05)
+    assert set(step.by_part("node_cpu_cores")) == set(simulation.NODES)
+    assert set(step.by_part("lab_cpu_cores")) == {"bridge", "locust", "prometheus"}
 
 
 def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path]) -> None:
-    counted = Counts(
-        (FlowCount(flow=IOU, generator=10, bridge=10, node=9),),
-        (VaultCount(state=simulation.IOU_STATE, node="PartyA", counted=10, expected=10),),
-    )
+    vault = VaultCount(state=simulation.IOU_STATE, node="PartyA", counted=10, expected=10)
+    flow = FlowCount(flow=IOU, generator=10, bridge=10, node=9)
+    counted = judged(CountsEntry(flows=[flow], vault_states=[vault]))
     step = step_of(stored_run(error_every=100, counted=counted))
     assert step.verdict.reasons == [
         reason("requests_failed", errors=step.requests.failed, total=step.requests.total),
@@ -67,14 +59,9 @@ def test_errors_and_counts_that_differ_fail_a_run(stored_run: Callable[..., Path
 def test_a_step_has_warnings(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
     assert warnings(step) == step.flags
-    changes = {
-        "generator.cpu_percent_max": 97.0,
-        "steadiness.change_percent": 45.0,
-        "littles_law.holds": False,
-        "littles_law.deviation_percent": -12.0,
-        "window.spawned_at": step.window.started_at + 1,
-    }
-    words = words_of(changed(step, changes))
+    changes = {"generator.cpu_percent_max": 97.0, "window.spawned_at": step.window.started_at + 1}
+    table = {"littles_law_percent": -12.0, "first_half_per_second": 10.0, "second_half_per_second": 14.5}
+    words = words_of(with_values(changed(step, changes), **table))
     for part in ("-12.0 %", "97 % of its core", "+45 %", "still starting"):
         assert part in words
 
@@ -89,24 +76,21 @@ def test_the_window_begins_after_the_warm_up_and_ends_with_the_load() -> None:
 def test_what_others_did_on_the_machine_is_told(
     stored_run: Callable[..., Path],
 ) -> None:
-    step = changed(
+    step = with_values(
         step_of(stored_run()),
-        {
-            "resources.host_cores": 4,
-            "resources.host_busy_percent": 100.0,
-            "resources.host_stolen_percent": 10.0,
-            "resources.node_cpu_cores": {"PartyA": 1.0, "PartyB": 0.8},
-            "resources.lab_cpu_cores": {"bridge": 0.2},
-            "costs.cpu_seconds_per_flow": {costs.DATABASE: 0.05},
-        },
+        host_cores=4,
+        host_busy_percent=100.0,
+        host_stolen_percent=10.0,
+        node_cpu_cores={"PartyA": 1.0, "PartyB": 0.8},
+        lab_cpu_cores={"bridge": 0.2},
+        cpu_seconds_per_flow={costs.DATABASE: 0.05},
     )
-    others = others_cpu_cores(step.resources, step.costs, 10.0)
+    others = others_cpu_cores(step.values, 10.0)
     assert others == pytest.approx(1.1)
-    words = words_of(changed(step, {"resources.others_cpu_cores": others}))
+    words = words_of(with_values(step, others_cpu_cores=others))
     assert "other processes on this machine used 1.1 of its 4 cores" in words
     assert "CPU steal was 10 %" in words
-    unknown = changed(step, {"resources.host_busy_percent": None})
-    assert others_cpu_cores(unknown.resources, unknown.costs, 10.0) is None
+    assert others_cpu_cores(with_values(step, host_busy_percent=None).values, 10.0) is None
 
 
 @pytest.mark.parametrize(
@@ -123,8 +107,7 @@ def test_what_others_did_on_the_machine_is_told(
 def test_a_step_on_a_machine_that_did_something_else_is_not_valid(
     stored_run: Callable[..., Path], resources: dict[str, float], reasons: list[Reason]
 ) -> None:
-    changes = {f"resources.{name}": value for name, value in resources.items()}
-    assert invalidity(changed(step_of(stored_run()), changes)) == reasons
+    assert invalidity(with_values(step_of(stored_run()), **resources)) == reasons
 
 
 def test_the_logs_of_the_nodes_may_explain_what_they_did_and_not_what_the_machine_did(
@@ -140,12 +123,11 @@ def test_the_logs_of_the_nodes_may_explain_what_they_did_and_not_what_the_machin
 
 
 def test_a_window_that_begins_with_nothing_is_not_steady(stored_run: Callable[..., Path]) -> None:
-    halves = {"first_half_per_second": 0.0, "second_half_per_second": 5.0, "change_percent": None}
-    step = changed(step_of(stored_run()), {"steadiness": halves})
+    step = with_values(step_of(stored_run()), first_half_per_second=0.0, second_half_per_second=5.0)
     assert unsteadiness(step) == [reason("throughput_began_late")]
     assert invalidity(step) == [], "a stall is a result: the step stays in the mean"
     assert "no flow was completed in the first half of the measuring window" in words_of(step)
-    assert unsteadiness(changed(step, {"steadiness.second_half_per_second": 0.0})) == []
+    assert unsteadiness(with_values(step, second_half_per_second=0.0)) == []
 
 
 def test_unknown_outcomes_fail_a_run_and_say_what_became_of_them(stored_run: Callable[..., Path]) -> None:
@@ -161,11 +143,8 @@ def test_unknown_outcomes_fail_a_run_and_say_what_became_of_them(stored_run: Cal
 
 
 def test_a_counter_that_was_restarted_is_not_compared(stored_run: Callable[..., Path]) -> None:
-    counted = replace(
-        simulation.agreeing_counts([simulation.row(1, 0, 1)]),
-        flows=(FlowCount(flow=IOU, generator=1, bridge=None, node=1),),
-        restarted=frozenset({"bridge"}),
-    )
+    flow = FlowCount(flow=IOU, generator=1, bridge=None, node=1)
+    counted = judged(CountsEntry(flows=[flow], restarted=["bridge"]))
     step = step_of(stored_run(counted=counted))
     assert (step.counts.bridge, step.counts.node, step.counts.agree) == (None, 1, True)
     assert "bridge was restarted during the load, so its count of flows is not known" in words_of(step)
@@ -190,7 +169,7 @@ def test_means_are_of_the_window_only() -> None:
             "value": [99.0, 1.0, 2.0, 7.0, 50.0],
         }
     )
-    assert mean_in_window(metrics, "cpu", Window(10, 20)) == {"PartyA": 1.5, "PartyB": 7.0}
+    assert usage.mean_in_window(metrics, "cpu", Window(10, 20)) == {"PartyA": 1.5, "PartyB": 7.0}
 
 
 def test_the_host_s_load_is_that_of_the_window() -> None:
@@ -220,8 +199,7 @@ def test_expected_failures_alone_pass(stored_run: Callable[..., Path]) -> None:
 def test_an_open_load_that_the_system_carries_has_no_warning(stored_open_run: Callable[..., Path]) -> None:
     step = step_of(stored_open_run(rate=10, service_seconds=0.05))
     assert step.flags == []
-    assert step.open_load is not None
-    assert step.open_load.offered == 750
+    assert step.value("offered") == 750
     assert step.load.model == "open"
 
 
@@ -235,8 +213,7 @@ def test_a_system_that_does_not_keep_up_is_not_blamed_on_the_generator(stored_op
     words = " ".join(sentences(step.flags))
     assert "the system did not keep up" in words
     assert "the generator was the limit" not in words
-    assert step.open_load is not None
-    assert step.open_load.dropped > 0
+    assert (step.value("dropped") or 0) > 0
 
 
 def test_a_load_that_was_ended_because_all_failed_is_a_failed_step_and_all_of_it_the_window(failed_run: Path) -> None:

@@ -45,15 +45,15 @@ def test_nodes_exclude_a_node_and_have_limits(change: dict[str, object]) -> None
 
 
 def test_each_node_has_its_own_values_and_they_add_up(tmp_path: Path) -> None:
-    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", rows_of_both())])
+    frame = simulation.frame(tmp_path, rows_of_both())
     window = rows.Window(simulation.ORIGIN + 15, simulation.ORIGIN + 75)
-    first, second = node_values(frame, window, NODES)
+    first, second = node_values(frame, window, NODES, window.seconds)
     assert (first.node, second.node) == NODES
     total = rows.outcome_values(frame, window).throughput_per_second
     assert first.throughput_per_second + second.throughput_per_second == pytest.approx(total)
     assert min(first.throughput_per_second, second.throughput_per_second) > 0
     assert first.latency_ms.count + second.latency_ms.count == rows.outcome_values(frame, window).latency_ms.count
-    assert node_values(frame, window, ("PartyA",)) == (), "the step itself has the values of the only node"
+    assert node_values(frame, window, NODES[:1], window.seconds) == (), "the step itself has those of the only node"
 
 
 def test_a_step_names_all_nodes(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_step_names_all_nodes(tmp_path: Path) -> None:
     step = measured_of(tmp_path, plan, simulated, simulation.end_words(simulated, 4, 75)).step
     assert step.node == "PartyA, PartyB"
     assert tuple(one.node for one in step.by_node) == NODES
-    assert step.littles_law.bridge_in_flight_mean is None, "only one of the two nodes has samples"
+    assert step.value("bridge_in_flight_mean") is None, "only one of the two nodes has samples"
     assert type(step).model_validate_json(step.model_dump_json()).by_node == step.by_node
 
 
@@ -78,7 +78,7 @@ def test_the_throughputs_of_the_nodes_in_bursts_add_up_to_that_of_the_step(tmp_p
 
 def test_a_step_that_broke_names_all_nodes_too(tmp_path: Path) -> None:
     simulated = rows_of_both()
-    frame = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", simulated)])
+    frame = simulation.frame(tmp_path, simulated)
     plan = plan_for(*NODES)
     load = BrokenLoad(plan.load, "iou", plan.subject, [], frame, simulation.ORIGIN, simulation.ORIGIN + 75)
     step = broken_step(load, "PartyA ended with exit status 134")

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.steps import rows
 from corda_lab.steps.chosen_requests import chosen, find, slow_and_failed
 from corda_lab.steps.rows import Window
 from corda_lab.steps.spans import NO_SPANS
@@ -18,7 +17,7 @@ TRANSACTION = "CD" * 32
 
 
 def table(tmp_path: Path, *content: dict[str, Any]) -> pl.DataFrame:
-    return rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", list(content))])
+    return simulation.frame(tmp_path, content)
 
 
 def requests() -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What a flow costs, from counters."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 from corda_lab.clients.prometheus import METRICS_SCHEMA, SERIES
 from corda_lab.runs import readings
 from corda_lab.steps import costs
-from corda_lab.steps.entry import PartValues, RequestCounts, RequestValues, TransactionCheck
+from corda_lab.steps.entry import RequestCounts, TransactionCheck
 from corda_lab.steps.rows import Window
 
 NETWORK = """\
@@ -21,20 +22,6 @@ Inter-|   Receive                                               |  Transmit
 
 WINDOW = Window(100.0, 120.0)
 NO_METRICS = pl.DataFrame(schema=METRICS_SCHEMA)
-
-
-def values_of(done: dict[str, int], *, expected: int = 0, throughput: float = 10.0) -> RequestValues:
-    """As much of the values of the rows as costs need: the successes of every part."""
-    nothing = dict.fromkeys(RequestCounts.model_fields, 0)
-    parts: list[dict[str, Any]] = [
-        {"name": name, "requests": RequestCounts(**{**nothing, "ok": count})} for name, count in done.items()
-    ]
-    needed: dict[str, Any] = {
-        "throughput_per_second": throughput,
-        "requests": RequestCounts(**{**nothing, "ok": sum(done.values()), "expected": expected}),
-        "parts": tuple(PartValues.model_construct(**part) for part in parts),
-    }
-    return RequestValues.model_construct(**needed)
 
 
 def samples(name: str, node: str | None, values: dict[float, float], labels: str = "{}") -> list[dict[str, object]]:
@@ -82,13 +69,14 @@ def test_costs_are_of_one_flow() -> None:
         ),
     )
     found = costs.cost_values(
-        values_of({"iou": 300}, expected=100),
-        {"iou": 2},
         WINDOW,
         metrics,
         before,
         after,
-        transactions=[transactions(told=290, others=310), transactions(told=300, missing=1)],
+        rate=10.0,
+        flows=400,
+        states=600,
+        transactions=costs.recorded([transactions(told=290, others=310), transactions(told=300, missing=1)]),
         load_started_at=88.0,
     )
     assert found == {
@@ -122,7 +110,7 @@ def test_a_counter_that_was_not_scraped_before_the_load_says_nothing() -> None:
 def test_sizes_that_were_read_in_different_ways_are_not_compared() -> None:
     before = costs.Reading({}, {"PartyA": 100}, database_read="file")
     after = costs.Reading({}, {"PartyA": 900}, database_read="compacted")
-    found = costs.cost_values(values_of({"iou": 400}), {"iou": None}, WINDOW, NO_METRICS, before, after)
+    found = costs.cost_values(WINDOW, NO_METRICS, before, after, rate=10.0, flows=400)
     assert (found["database_bytes_per_flow"], costs.database_read(before, after)) == ({}, None)
 
 
@@ -139,23 +127,25 @@ def test_postgresql_s_processor_time_is_of_all_its_processes_those_that_ended_to
 
 def test_postgresql_is_counted_by_itself_and_its_exporter_is_not() -> None:
     before, after = costs.Reading({}, {}, 100.0), costs.Reading({}, {}, 104.0)
-    found = costs.cost_values(values_of({"iou": 400}), {"iou": None}, WINDOW, NO_METRICS, before, after)
+    found = costs.cost_values(WINDOW, NO_METRICS, before, after, rate=10.0, flows=400)
     assert found["cpu_seconds_per_flow"] == {"PostgreSQL": pytest.approx(0.01)}
     assert "postgres" not in SERIES["lab_cpu_seconds_total"]
 
 
-def test_bytes_per_state_need_every_part_s_states() -> None:
-    before, after = costs.Reading({}, {"PartyA": 0}), costs.Reading({}, {"PartyA": 800})
-    cases: tuple[tuple[dict[str, int], dict[str, int | None], dict[str, float]], ...] = (
-        ({"known": 200, "unknown": 200}, {"known": 2, "unknown": None}, {}),
-        ({"known": 200, "silent": 0}, {"known": 2, "silent": None}, {"PartyA": 2.0}),
-    )
-    for done, states, expected in cases:
-        found = costs.cost_values(values_of(done), states, WINDOW, NO_METRICS, before, after)
-        assert found["database_bytes_per_state"] == expected
+@pytest.mark.parametrize(
+    ("parts", "states"),
+    [({2: 200, None: 200}, 0), ({2: 200, None: 0}, 400), ({2: 200, 0: 100}, 400), ({None: 0}, 0)],
+)
+def test_states_are_known_if_every_part_with_a_success_defines_them(parts: dict[int | None, int], states: int) -> None:
+    nothing = dict.fromkeys(RequestCounts.model_fields, 0)
+    done: list[Any] = [
+        SimpleNamespace(states_per_flow=each, requests=RequestCounts(**{**nothing, "ok": count}))
+        for each, count in parts.items()
+    ]
+    assert costs.states_made(done) == states
 
 
 def test_what_could_not_be_read_is_left_out() -> None:
     empty = costs.Reading({}, {})
-    found = costs.cost_values(values_of({"iou": 0}, throughput=0.0), {"iou": None}, WINDOW, NO_METRICS, empty, empty)
+    found = costs.cost_values(WINDOW, NO_METRICS, empty, empty, rate=0.0, flows=0)
     assert set(map(bool, found.values())) == {False}

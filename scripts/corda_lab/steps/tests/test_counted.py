@@ -7,17 +7,11 @@ from pathlib import Path
 import pytest
 
 from corda_lab.errors import LabError
-from corda_lab.results import stored
-from corda_lab.steps.entry import StepEntry
 from corda_lab.steps.reasons import reason, sentences
 from corda_lab.steps.rows import Window, counted, read_rows, span
 from corda_lab.steps.validity import invalidity
 from support import simulation
-from support.entries import changed
-
-
-def step_of(run: Path) -> StepEntry:
-    return stored.read(run).steps[0]
+from support.entries import changed, step_of
 
 
 def test_the_first_flows_are_in_no_value_and_the_window_is_that_of_the_others(
@@ -27,7 +21,7 @@ def test_the_first_flows_are_in_no_value_and_the_window_is_that_of_the_others(
     assert (step.requests.total, step.requests.window_ok, step.latency_ms.count) == (45, 40, 40)
     assert step.window.started_at == pytest.approx(simulation.ORIGIN + 0.5)
     assert step.window.warm_up_seconds == pytest.approx(0.5)
-    assert step.total_seconds == step.window.seconds == pytest.approx(4.0)
+    assert step.value("total_seconds") == step.window.seconds == pytest.approx(4.0)
     assert step.throughput_per_second == pytest.approx(10)
     assert step.counts.generator == 45, "the counts are of all flows"
     assert (step.verdict.passed, step.validity.valid, sentences(step.flags)) == (True, True, [])
@@ -49,10 +43,6 @@ def test_the_time_in_the_node_is_that_of_the_spans(stored_run: Callable[..., Pat
     assert step.node_latency_ms is not None
     assert step.node_latency_ms.count == step.requests.window_ok
     assert step.node_latency_ms.mean == pytest.approx((step.latency_ms.mean or 0.0) - 2, abs=0.5)
-
-
-def test_without_spans_the_time_in_the_node_is_not_known(stored_run: Callable[..., Path]) -> None:
-    assert step_of(stored_run(with_stages=False)).node_latency_ms is None
 
 
 def test_a_load_that_ran_out_of_time_is_invalid_and_says_how_far_it_came(
@@ -77,7 +67,7 @@ def test_a_load_that_was_stopped_before_its_last_flow_is_invalid(
 def test_a_load_by_time_never_runs_out_of_it(stored_run: Callable[..., Path]) -> None:
     step = step_of(stored_run())
     assert step.load.flows_max is None
-    assert step.total_seconds is None
+    assert step.value("total_seconds") is None
     assert invalidity(changed(step, {"generator.exit_reason": "out_of_time"})) == []
 
 

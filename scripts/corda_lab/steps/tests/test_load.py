@@ -106,11 +106,6 @@ def test_loads_of_a_number_of_flows_are_said_in_words() -> None:
     assert flows_words(COUNTED.updated(flows_after=None)) == "400 flows"
 
 
-def test_a_load_is_read_as_it_was_stored() -> None:
-    for load in (OPTIONS, OPEN, BURST, COUNTED):
-        assert Load.model_validate_json(load.model_dump_json()) == load
-
-
 def test_values_are_also_read_as_a_user_writes_them_by_key() -> None:
     given = {"workload": "iou", "users": "8", "duration": "1m30s", "pacing": "100ms", "nodes": "PartyA, PartyB"}
     load = read_load(given)

@@ -8,7 +8,7 @@ import pytest
 
 from corda_lab.errors import LabError
 from corda_lab.runs import spans as files
-from corda_lab.steps import rows, spans
+from corda_lab.steps import spans
 from corda_lab.steps.spans import Segment
 from corda_lab.steps.stages import STAGES
 from support import simulation
@@ -92,7 +92,7 @@ def test_a_batch_that_was_cut_off_is_left_out_and_a_damaged_one_refused(tmp_path
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     # What was written of the fourth line when the node was killed is followed by the fifth.
     path.write_text("".join(lines[:3]) + lines[3][:40] + "".join(lines[4:]) + '{"resource', encoding="utf-8")
-    requests = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    requests = simulation.frame(tmp_path, content)
     found = files.read([path], simulation.nodes(), requests)
     assert found["trace_id"].n_unique() == len(lines) - 2
     assert found["node"].unique().to_list() == ["PartyA"]
@@ -117,7 +117,7 @@ def test_of_a_long_load_the_traces_that_are_read_are_spread_over_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = [{**simulation.row(n, float(n), n + 0.1), "trace_id": f"ab{n:030x}"} for n in range(20)]
-    requests = rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    requests = simulation.frame(tmp_path, content)
     assert files.limited(requests).equals(requests)
     monkeypatch.setattr(files, "TRACES_MAX", 6)
     limited = files.limited(requests)

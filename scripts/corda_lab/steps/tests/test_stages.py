@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from corda_lab.steps import rows, stages
+from corda_lab.steps import stages
 from corda_lab.steps.entry import Distribution, StagesEntry
 from corda_lab.steps.reasons import sentences
 from corda_lab.steps.rows import Window
@@ -20,7 +20,7 @@ PARTS = ["Iou"]
 
 def simulated(tmp_path: Path, **about: Any) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     content = simulation.closed_rows(4, 60, simulation.fixed(0.1), **about)
-    return rows.read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)]), content
+    return simulation.frame(tmp_path, content), content
 
 
 def values_of(tmp_path: Path, **about: Any) -> StagesEntry:

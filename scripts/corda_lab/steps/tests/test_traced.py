@@ -6,14 +6,13 @@ import polars as pl
 import pytest
 
 from corda_lab.report import waterfall
-from corda_lab.steps.rows import read_rows
 from corda_lab.steps.spans import NO_SPANS
 from support import simulation
 
 
 def test_slow_requests_are_set_against_usual_ones(tmp_path: Path) -> None:
     content = [simulation.row(n, n, n + (0.9 if n % 10 == 0 else 0.1)) for n in range(1, 101)]
-    requests = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    requests = simulation.frame(tmp_path, content)
     spans = simulation.spans(tmp_path, simulation.spans_of(content))
     waits = waterfall.waits(requests, spans, "latency_ms")
     name, *times = waits[0]
@@ -25,7 +24,7 @@ def test_slow_requests_are_set_against_usual_ones(tmp_path: Path) -> None:
 
 def test_the_own_time_of_spans_adds_up_to_that_of_the_flows(tmp_path: Path) -> None:
     content = simulation.closed_rows(2, 20, simulation.fixed(0.5))
-    requests = read_rows([simulation.write_rows(tmp_path / "rows.ndjson", content)])
+    requests = simulation.frame(tmp_path, content)
     found = waterfall.self_times(requests, simulation.spans(tmp_path, simulation.spans_of(content)))
     of_a = found.filter(pl.col("node") == "PartyA")
     assert of_a["name"].to_list()[:2] == ["collect_signatures", "finalise"]

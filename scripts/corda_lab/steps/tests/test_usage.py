@@ -8,6 +8,7 @@ import pytest
 
 from corda_lab.clients.prometheus import METRICS_SCHEMA
 from corda_lab.steps import usage
+from corda_lab.steps.entry import WHOLE
 from corda_lab.steps.rows import Window
 
 WINDOW = Window(100.0, 120.0)
@@ -34,7 +35,7 @@ def test_the_highest_second_is_seen_where_scrapes_show_a_mean() -> None:
     found = usage.usage_values(samples_of("PartyA", busy), NO_METRICS, WINDOW, 120.0)
     assert found["cpu_percent_max"] == {"PartyA": pytest.approx(180.0)}
     assert found["cpu_percent"] == {"PartyA": pytest.approx((18 * 20 + 2 * 180) / 20)}
-    assert found["cpu_peaks"] == {"PartyA": 1}
+    assert found["cpu_peaks"] == {"PartyA": 1, WHOLE: 1}
 
 
 def test_without_samples_the_means_come_from_scrapes_and_nothing_is_said_of_single_seconds() -> None:
@@ -48,7 +49,7 @@ def test_without_samples_the_means_come_from_scrapes_and_nothing_is_said_of_sing
     assert found["cpu_percent"] == {"PartyA": pytest.approx(50.0)}
     assert found["cpu_percent_max"] == {}
     assert (found["resident_bytes"], found["resident_max_bytes"]) == ({"PartyA": 400.0}, {"PartyA": 500.0})
-    assert (found["cpu_peaks"], found["cpu_peaks_of_nodes"], found["resident_after_bytes"]) == ({}, {}, {})
+    assert (found["cpu_peaks"], found["resident_after_bytes"]) == ({}, {})
 
 
 def test_samples_count_before_scrapes() -> None:
@@ -90,7 +91,7 @@ def test_the_peaks_of_all_nodes_leave_out_the_other_parts_of_the_lab() -> None:
     other = [200.0 if 9 < second < 15 else 5.0 for second in range(21)]
     together = pl.concat([samples_of("PartyA", burst), samples_of("PartyB", burst), samples_of("PostgreSQL", other)])
     found = usage.usage_values(together, NO_METRICS, WINDOW, 120.0)
-    assert (found["cpu_peaks_of_nodes"], found["cpu_peaks"]) == ({"": 2}, {"PartyA": 2, "PartyB": 2, "PostgreSQL": 1})
+    assert found["cpu_peaks"] == {WHOLE: 2, "PartyA": 2, "PartyB": 2, "PostgreSQL": 1}
 
 
 def test_the_heap_floor_is_the_least_of_the_second_half_of_the_window() -> None:
