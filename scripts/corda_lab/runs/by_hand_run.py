@@ -122,8 +122,9 @@ class Maker:
         """Make a run of one load, and delete its files from the volume. Raises LabError."""
         if load.end is None:
             by_hand.require_ended(self.lab, load.identity)
-        if load.plan is None or load.end is None:
-            kept = by_hand.keep_rows(self.volume, load, by_hand.CUT_OFF)
+        why = by_hand.CUT_OFF if load.plan is None or load.end is None else why_unmeasurable(load.plan.load, load.end)
+        if load.plan is None or load.end is None or why:
+            kept = by_hand.keep_rows(self.volume, load, why)
             leftovers.keep_logs(self.lab, kept, stored.read_step(kept))
             return Made(kept.parent.parent, None)
         identity = load.run_id(wanted.name)
@@ -229,6 +230,15 @@ class Maker:
         return counts.judged(counted.model_copy(update={"transactions": transactions}), unread)
 
 
+def why_unmeasurable(load: Load, end: RunEnd) -> str:
+    """Why no run can be made of a load that has ended; empty if one can."""
+    if end.users_changed and (load.has_pool or load.is_counted):
+        return "its number of users was changed while it ran, and only closed load that lasts for a time can be divided"
+    if not load.is_counted and (end.spawned_at is None or end.spawned_at >= end.stop_at):
+        return "its users were still starting or stopping when it ended"
+    return ""
+
+
 def measured_load(plan: Plan, end: RunEnd, wanted: Wanted) -> Load:
     """The load of a step: that of a form, with its last number of users and a measuring window. Raises LabError."""
     load = plan.load
@@ -237,11 +247,8 @@ def measured_load(plan: Plan, end: RunEnd, wanted: Wanted) -> Load:
             raise LabError(
                 "--warm-up and --duration: are not for a load that ends after a number of flows", "Leave them out."
             )
-        if end.users_changed:
-            raise unmeasurable("its number of users was changed, and it ended after a number of flows")
         return with_limit(load)
-    if end.spawned_at is None or end.spawned_at >= end.stop_at:
-        raise unmeasurable("its users were still starting or stopping when it ended")
+    assert end.spawned_at is not None
     constant_from, constant = end.spawned_at - end.started_at, end.stop_at - end.spawned_at
     warm_up, duration = wanted.warm_up_seconds, wanted.duration_seconds
     if (warm_up or 0.0) + (duration or 0.0) > constant + TOLERANCE_SECONDS:
@@ -256,12 +263,6 @@ def measured_load(plan: Plan, end: RunEnd, wanted: Wanted) -> Load:
         warm_up_seconds=constant_from + most,
         duration_seconds=duration or constant - most,
         stopping=Stopping(warm_up_seconds_min=constant_from) if warm_up is None else None,
-    )
-
-
-def unmeasurable(why: str) -> LabError:
-    return LabError(
-        f"No run can be made of this load: {why}", "Start another one; its rows stay in the volume.", exit_code=1
     )
 
 

@@ -203,13 +203,11 @@ def test_only_the_part_after_the_last_change_of_users_is_measured(lab: Lab) -> N
     ("end", "load", "wanted", "message"),
     [
         (END, {}, {"warm_up_seconds": 100.0}, "the users of the load were constant for 39.8 s only"),
-        (replace(END, spawned_at=None), {}, {}, "its users were still starting or stopping"),
-        (replace(END, users_changed=True), {"flows": 9}, {}, "its number of users was changed"),
         (END, {"flows": 9}, {"warm_up_seconds": 1.0}, "are not for a load that ends after a number of flows"),
         (replace(END, rows={"0": len(SIMULATED) + 3}), {}, {}, f"wrote {len(SIMULATED) + 3} rows, but"),
     ],
 )
-def test_a_load_of_which_no_run_can_be_made_stays_where_it_is(
+def test_a_load_stays_where_it_is_if_its_report_fails(
     lab: Lab, end: Any, load: dict[str, Any], wanted: dict[str, Any], message: str
 ) -> None:
     write(lab.directory, plan(Load(workload="iou", users=USERS, warm_up_seconds=0, **load)), SIMULATED, end)
@@ -217,6 +215,27 @@ def test_a_load_of_which_no_run_can_be_made_stays_where_it_is(
         lab.make(**wanted)
     assert f"{IDENTITY}.ndjson" in lab.files
     assert folders.all_runs() == []
+
+
+@pytest.mark.parametrize(
+    ("end", "load", "reason"),
+    [
+        (replace(END, spawned_at=None), {}, "its users were still starting or stopping when it ended"),
+        (replace(END, users_changed=True), {"flows": 9}, "its number of users was changed while it ran"),
+        (replace(END, users_changed=True), {"arrivals": "constant", "rate": 9}, "its number of users was changed"),
+    ],
+)
+def test_of_a_load_without_a_constant_part_only_the_rows_are_kept(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, end: Any, load: dict[str, Any], reason: str
+) -> None:
+    monkeypatch.setattr(node_logs, "keep", lambda *_, **__: None)
+    write(lab.directory, plan(Load(workload="iou", users=USERS, warm_up_seconds=0, **load)), SIMULATED, end)
+
+    assert lab.make().step is None
+
+    (listed,) = evidence.unfinished_runs()
+    assert (listed.reason or "").startswith(reason)
+    assert lab.files == []
 
 
 def test_cold_nodes_are_a_warning(lab: Lab) -> None:
