@@ -233,8 +233,8 @@ def test_of_a_load_without_a_constant_part_only_the_rows_are_kept(
 
     assert lab.make().step is None
 
-    (listed,) = evidence.unfinished_runs()
-    assert (listed.reason or "").startswith(reason)
+    (listed,) = stored.unfinished()
+    assert listed.why.startswith(reason)
     assert lab.files == []
 
 
