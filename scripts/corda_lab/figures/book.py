@@ -21,7 +21,7 @@ def judged_figures(figures: Sequence[Figure], stored: Sequence[Repeat]) -> list[
 
 def text(figures: Sequence[Judged], places: Places) -> str:
     """Return ``docs/reproduction.md``."""
-    return rendering.template("reproduction.jinja", {"cell": cell, "plain": plain}).render(
+    rendered = rendering.template("reproduction.jinja", {"cell": cell, "plain": plain}).render(
         figures=figures,
         pictures=places.pictures.relative_to(places.document.parent).as_posix(),
         words=words,
@@ -32,6 +32,7 @@ def text(figures: Sequence[Judged], places: Places) -> str:
         confidence=CONFIDENCE,
         repeats_min=REPEATS_MIN,
     )
+    return rendered.rstrip() + "\n"
 
 
 def plain(text: str) -> str:
