@@ -78,7 +78,7 @@ def test_a_sweep_survives_being_killed(lab: Lab, tmp_path: Path) -> None:
     assert folders.unfinished_sweeps() == []
 
     run = lab.results()[-1]
-    attempt = run / "steps" / "0002-step-two_r1"
+    attempt = run / "steps" / "0002-step-fault_r1"
     killed = stored.read_step(attempt)
     assert (killed.state, killed.why) == ("interrupted", stored.KILLED)
     assert killed.rows == results_store.count_rows(attempt)
