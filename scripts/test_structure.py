@@ -13,7 +13,9 @@ FUNCTION_LINES_MAX = 60
 MODULE_LINES_MAX = 600
 
 LONG_FUNCTIONS: dict[str, str] = {}
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES: dict[str, str] = {
+    "tests/golden/golden_adapter.py": "gives every value and chart of the lab by the name that the files have",
+}
 """What may be longer, and why. What is short again has to leave the list."""
 
 UNTYPED = "dict[str, Any]"
@@ -57,11 +59,10 @@ EDGES: dict[str, tuple[str, ...]] = {
         "scripts/corda_lab/report/comparison.py",
         "scripts/corda_lab/report/drawing.py",
         "scripts/corda_lab/report/page.py",
-        "scripts/corda_lab/report/summaries.py",
+        "scripts/corda_lab/report/tables.py",
     ),
     "fields of a model by name, where a model is made from declarations or only in part": (
         "scripts/corda_lab/results/sweep_parts.py",
-        "scripts/corda_lab/steps/build.py",
         "scripts/corda_lab/steps/entry.py",
     ),
 }

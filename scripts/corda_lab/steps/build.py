@@ -35,7 +35,7 @@ from corda_lab.steps.validity import invalidity, machine_trouble, unsteadiness, 
 from lab_workload.load import ALL_FAILED, Load
 from lab_workload.plan import Plan
 from lab_workload.run_end import RunEnd
-from lab_workload.subject import Subject
+from lab_workload.subject import LoadPart, Subject
 
 
 @dataclass(frozen=True)
@@ -240,24 +240,7 @@ def of_rows(
     whole = rows.outcome_values(
         own, window, whole=requests, dropped=rows.dropped_within(drops, window), seconds=seconds
     )
-    parts = []
-    for part in subject.parts:
-        is_part = pl.col("part") == part.name
-        found = rows.outcome_values(own.filter(is_part), window, whole=requests.filter(is_part), seconds=seconds)
-        states = part.states_per_flow
-        parts.append(
-            PartEntry(
-                **found.fields(),
-                name=part.name,
-                throughput_states_per_second=None if states is None else found.requests.window_ok * states / seconds,
-                flow=part.flow,
-                counterparty=", ".join(subject.counterparties_of(part.name)) or None,
-                weight=part.weight,
-                unit=part.unit,
-                states_per_flow=states,
-                names_states=bool(part.changes),
-            )
-        )
+    parts = tuple(part_entry(part, subject, requests, measured, seconds) for part in subject.parts)
     known = [part.throughput_states_per_second for part in parts if part.throughput_states_per_second is not None]
     return StepEntry(
         **whole.fields(),
@@ -278,7 +261,7 @@ def of_rows(
         ),
         warm_up=measured.warm_up,
         throughput_states_per_second=sum(known) if known else None,
-        parts=tuple(parts),
+        parts=parts,
         by_node=node_values(own, window, subject.nodes, seconds),
         values=rows.littles_law(own, window) | rows.halves(own, window),
         failures=rows.failures_by_kind(requests, "failed"),
@@ -286,6 +269,25 @@ def of_rows(
         expected_failures=rows.failures_by_kind(requests, "expected"),
         stages=StagesEntry(reason=NO_STAGES),
         counts=CountsEntry(generator=whole.requests.ok, at_rest=False),
+    )
+
+
+def part_entry(
+    part: LoadPart, subject: Subject, requests: pl.DataFrame, measured: MeasuredPart, seconds: float
+) -> PartEntry:
+    is_part, states = pl.col("part") == part.name, part.states_per_flow
+    own, whole = measured.requests.filter(is_part), requests.filter(is_part)
+    values = rows.outcome_values(own, measured.window, whole=whole, seconds=seconds)
+    return PartEntry(
+        **values.fields(),
+        name=part.name,
+        throughput_states_per_second=None if states is None else values.requests.window_ok * states / seconds,
+        flow=part.flow,
+        counterparty=", ".join(subject.counterparties_of(part.name)) or None,
+        weight=part.weight,
+        unit=part.unit,
+        states_per_flow=states,
+        names_states=bool(part.changes),
     )
 
 
@@ -300,13 +302,7 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
     # The window of bursts has the rests too. Their throughput is that within a burst, of which each part has its share.
     seconds = done * len(rates) / sum(rates) if done and any(rates) else window.seconds
     step = of_rows(options, plan.subject, seen.requests, measured, drops=seen.drops, seconds=seconds)
-    arrivals, lag_ms = Values(), Distribution()
-    if options.has_pool:
-        timed = open_load.with_lag(seen.requests.drop_nulls("intended_at"), options.places)
-        within = rows.timed_within(timed, window) if options.is_open else timed
-        arrivals, lag_ms = open_load.lag_values(within), rows.distribution(within["lag_ms"])
-        if options.is_open:
-            arrivals |= open_load.arrival_values(timed, seen.drops, window, end)
+    arrivals, lag_ms = arrivals_of(options, seen, window)
     values: Values = {
         **step.values,
         **usage.usage_values(seen.samples, seen.metrics, window, end.ended_at),
@@ -352,6 +348,18 @@ def build_step(plan: Plan, seen: Observed) -> StepEntry:
             calibration=seen.calibration,
         )
     )
+
+
+def arrivals_of(load: Load, seen: Observed, window: Window) -> tuple[Values, Distribution]:
+    """The values of the arrivals of a load with a pool, and the lag of its starts; nothing of closed load."""
+    if not load.has_pool:
+        return {}, Distribution()
+    timed = open_load.with_lag(seen.requests.drop_nulls("intended_at"), load.places)
+    within = rows.timed_within(timed, window) if load.is_open else timed
+    values = open_load.lag_values(within)
+    if load.is_open:
+        values |= open_load.arrival_values(timed, seen.drops, window, seen.end)
+    return values, rows.distribution(within["lag_ms"])
 
 
 def node_values(rows: pl.DataFrame, window: Window, nodes: Sequence[str], seconds: float) -> tuple[NodeValues, ...]:
