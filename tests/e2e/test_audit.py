@@ -166,12 +166,12 @@ def test_a_load_ends_after_a_number_of_flows_and_a_compacted_copy_shows_what_eac
     step = step_of(run)
     counted = (step["requests"]["total"], step["requests"]["window_ok"], step["latency_ms"]["count"])
     assert counted == (FLOWS, COUNTED, COUNTED)
-    assert step["total_seconds"] == pytest.approx(step["window"]["seconds"])
+    assert step["values"]["total_seconds"][""] == pytest.approx(step["window"]["seconds"])
     assert step["counts"]["agree"], step["counts"]["disagreements"]
     assert step["validity"]["valid"], step["validity"]["reasons"]
     assert step["database_read"] == "compacted"
     # Two transactions of some kilobytes each.
-    assert 1_000 < step["costs"]["database_bytes_per_flow"]["PartyA"] < 400_000
+    assert 1_000 < step["values"]["database_bytes_per_flow"]["PartyA"] < 400_000
 
 
 def test_a_run_is_audited_when_it_ends_and_again_when_asked(lab: Lab, run: Path) -> None:

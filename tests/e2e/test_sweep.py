@@ -31,7 +31,7 @@ fresh: shape
 retries: 0
 condition: {load: {arrivals: closed, users: 4, nodes: [PartyA, PartyB]}, for: 4s}
 warm_up: {min: 3s, max: 3s}
-measure: 6s
+measure: 11s
 """
 
 
