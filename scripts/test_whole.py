@@ -7,7 +7,7 @@ from pathlib import Path
 
 from corda_lab.paths import ROOT
 
-LINES_MAX = 33_900
+LINES_MAX = 33_950
 MODULES_MAX = 193
 CHAIN_MAX = 19
 """Modules of the longest chain of imports."""

@@ -1,5 +1,6 @@
-"""The settings of the linter of Markdown: it finds links that lead nowhere."""
+"""The settings of the linter of Markdown, which finds links that lead nowhere; and the places that the guide names."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from corda_lab.paths import ROOT
 
+NAME_IN_FILE = re.compile(r"`([A-Za-z_]+)` (?:in|of)\s+`([a-z_/]+\.py)`")
 RUMDL = str(Path(sys.executable).parent / "rumdl")
 LINKED = "# Linked\n\n## A heading\n"
 PAGE = "# Page\n\n[it](linked.md), [its heading](linked.md#a-heading), [above](#page)\n"
@@ -43,3 +45,16 @@ def test_a_broken_link_and_a_wide_line_are_found(tmp_path: Path, line: str, rule
     assert done.returncode == 1, done.stdout + done.stderr
     assert "page.md:5:" in done.stdout
     assert rule in done.stdout
+
+
+def test_what_the_guide_for_contributors_names_is_where_it_says() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    places = NAME_IN_FILE.findall(guide)
+    assert len(places) > 10
+    lost = []
+    for name, place in places:
+        path = next((base / place for base in (ROOT, ROOT / "scripts/corda_lab") if (base / place).is_file()), None)
+        defined = re.compile(rf"^(?:class |def )?{name}\b\s*[(:=]", re.MULTILINE)
+        if path is None or not defined.search(path.read_text(encoding="utf-8")):
+            lost.append(f"{name} in {place}")
+    assert lost == []
