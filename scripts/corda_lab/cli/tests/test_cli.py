@@ -14,6 +14,7 @@ import pytest
 from corda_lab import __main__ as main
 from corda_lab import __version__
 from corda_lab.cli import verbs
+from corda_lab.lab import lock
 from corda_lab.lab.doctor import free_ports
 from corda_lab.paths import ROOT
 from corda_lab.results import folders
@@ -39,8 +40,15 @@ Lab = Callable[..., Done]
 
 
 @pytest.fixture
-def lab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Lab:
-    """Run the command line with no engine within reach, so that nothing on this machine is touched."""
+def lab(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Lab:
+    """Run the command line with no engine within reach, so that nothing on this machine is touched, nor locked."""
+    locks = tmp_path_factory.mktemp("locks")
+    monkeypatch.setattr(lock, "lock_file", lambda project: locks / project)
     monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{free_ports(1)[0]}")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(folders, "RESULTS", tmp_path)
