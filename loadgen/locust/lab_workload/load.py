@@ -1,7 +1,8 @@
 """A load: what the command line, a sweep file or the web UI asks of the generator, and how it is stored.
 
-``Load`` is the only declaration of its options. A new one is a field with a description there: the help text of the
-command line, the keys of ``--set``, the fields of ``load`` in a sweep file, and what is stored are all made from it.
+``Load`` is the declaration of its options. A new one is a field with a description there: the help text of the command
+line, the keys of ``--set``, the fields of ``load`` in a sweep file, and what is stored are all made from it. Only the
+form of the web UI lists which of them it shows, and in what order (``lab_load.form``).
 """
 
 import math

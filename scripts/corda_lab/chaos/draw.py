@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corda_lab.errors import LabError, chosen
-from corda_lab.faults.model import BRIDGE, KINDS, LINK_KINDS, POSTGRES, PROMETHEUS, known_targets, links_of
+from corda_lab.faults.model import (
+    BRIDGE,
+    KINDS,
+    LINK_KINDS,
+    POSTGRES,
+    PROMETHEUS,
+    WITHOUT_DISK,
+    known_targets,
+    links_of,
+)
 from corda_lab.lab.settings import Settings
 from lab_workload.faults import ENDING_KINDS, GENERATOR, Fault, FaultKind
 from lab_workload.load import Load
@@ -85,7 +94,7 @@ def choices_among(
         if kind == "partition":
             places += pairs
         elif kind == "full-disk":
-            places = [target for target in targets if target not in (BRIDGE, GENERATOR)]
+            places = [target for target in targets if target not in WITHOUT_DISK]
         for place in places:
             if not only or place in only or set(place.split("-")) <= set(only):
                 choices.append(Choice(kind, place, _kill_weight(place, nodes) if kind == "kill" else 1.0))

@@ -20,6 +20,9 @@ HOST_KINDS: tuple[FaultKind, ...] = ("partition", "kill", "restart")
 """Kinds that a whole host can have, if the lab runs on several. A host is restarted as its operator would do it: it is
 drained, and takes services again afterwards."""
 
+WITHOUT_DISK = (GENERATOR, BRIDGE)
+"""Targets that cannot have a full disk: the rows of the generator are the evidence, and the bridge writes no file."""
+
 FAULTS_MAX = 200
 
 
@@ -117,7 +120,7 @@ def _wrong(fault: Fault, targets: Sequence[str], links: Sequence[str]) -> Iterat
         for end in ends:
             if canonical(end, targets) is None:
                 yield "target", f"the lab has no {end!r}{did_you_mean(end, targets)}", choose
-    if fault.kind == "full-disk" and fault.target in (GENERATOR, BRIDGE):
+    if fault.kind == "full-disk" and fault.target in WITHOUT_DISK:
         why = "the rows of the generator are the evidence" if fault.target == GENERATOR else "the bridge writes no file"
         yield "target", f"{fault.target} cannot have a full disk: {why}", "Choose a node, postgres or prometheus."
     known = PARAMETERS.get(fault.kind, {})

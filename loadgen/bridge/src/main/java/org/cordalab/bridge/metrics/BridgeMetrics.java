@@ -10,11 +10,11 @@ import io.prometheus.metrics.model.snapshots.Unit;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.DoubleSupplier;
 import org.cordalab.bridge.problem.ProblemType;
-import org.cordalab.bridge.run.FailedFlow;
 
 /** All metrics of the bridge, in its own registry. */
 public final class BridgeMetrics {
@@ -27,6 +27,19 @@ public final class BridgeMetrics {
     private static final double[] RPC_SECONDS = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
     };
+
+    /** Why a flow did not complete: the label {@code reason} of {@code bridge_flows_failed}. */
+    public enum Failure {
+        FLOW_EXCEPTION,
+        REJECTED,
+        NEVER_STARTED,
+        NO_CONNECTION,
+        LOST;
+
+        public String label() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
 
     /** Why a start may be rejected while the lab generates load. Exported as 0 before it happens. */
     private static final List<ProblemType> REJECTIONS_OF_LOAD =
@@ -154,7 +167,9 @@ public final class BridgeMetrics {
             this.flow = flow;
             this.startedPoint = started.labelValues(node, flow);
             this.completedPoint = completed.labelValues(node, flow);
-            FailedFlow.REASONS.forEach(reason -> failed.initLabelValues(node, flow, reason));
+            for (Failure failure : Failure.values()) {
+                failed.initLabelValues(node, flow, failure.label());
+            }
         }
 
         public void started() {

@@ -1,8 +1,8 @@
 package org.cordalab.bridge.run;
 
 import java.time.Instant;
-import java.util.List;
 import java.util.Optional;
+import org.cordalab.bridge.metrics.BridgeMetrics.Failure;
 
 /**
  * A flow start that did not complete.
@@ -13,14 +13,6 @@ import java.util.Optional;
  * @param at when the bridge learned of it
  */
 public record FailedFlow(String flow, String reason, String detail, Instant at) {
-
-    private static final String FLOW_EXCEPTION = "flow_exception";
-    private static final String REJECTED = "rejected";
-    private static final String NEVER_STARTED = "never_started";
-    private static final String NO_CONNECTION = "no_connection";
-    private static final String LOST = "lost";
-
-    public static final List<String> REASONS = List.of(FLOW_EXCEPTION, REJECTED, NEVER_STARTED, NO_CONNECTION, LOST);
 
     static final int MAX_DETAIL_CHARS = 300;
 
@@ -34,15 +26,19 @@ public record FailedFlow(String flow, String reason, String detail, Instant at) 
     static Optional<FailedFlow> of(String flow, FlowOutcome outcome, Instant at) {
         return switch (outcome) {
             case FlowOutcome.Completed completed -> Optional.empty();
-            case FlowOutcome.Failed failed -> Optional.of(new FailedFlow(flow, reason(failed), detail(failed), at));
-            case FlowOutcome.NeverStarted never -> Optional.of(new FailedFlow(flow, NEVER_STARTED, NOT_RECEIVED, at));
-            case FlowOutcome.NoConnection none -> Optional.of(new FailedFlow(flow, NO_CONNECTION, none.why(), at));
-            case FlowOutcome.Lost lost -> Optional.of(new FailedFlow(flow, LOST, lost.why(), at));
+            case FlowOutcome.Failed failed -> Optional.of(failed(flow, reason(failed), detail(failed), at));
+            case FlowOutcome.NeverStarted never -> Optional.of(failed(flow, Failure.NEVER_STARTED, NOT_RECEIVED, at));
+            case FlowOutcome.NoConnection none -> Optional.of(failed(flow, Failure.NO_CONNECTION, none.why(), at));
+            case FlowOutcome.Lost lost -> Optional.of(failed(flow, Failure.LOST, lost.why(), at));
         };
     }
 
-    private static String reason(FlowOutcome.Failed failed) {
-        return failed.accepted() ? FLOW_EXCEPTION : REJECTED;
+    private static FailedFlow failed(String flow, Failure failure, String detail, Instant at) {
+        return new FailedFlow(flow, failure.label(), detail, at);
+    }
+
+    private static Failure reason(FlowOutcome.Failed failed) {
+        return failed.accepted() ? Failure.FLOW_EXCEPTION : Failure.REJECTED;
     }
 
     /** Returns the exception without its package, and its message. */

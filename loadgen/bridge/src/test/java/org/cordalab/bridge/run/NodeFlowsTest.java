@@ -22,6 +22,7 @@ import org.cordalab.bridge.flow.FlowCall;
 import org.cordalab.bridge.flow.TestParties;
 import org.cordalab.bridge.json.Json;
 import org.cordalab.bridge.metrics.BridgeMetrics;
+import org.cordalab.bridge.metrics.BridgeMetrics.Failure;
 import org.cordalab.bridge.node.NoConnectionException;
 import org.cordalab.bridge.node.NodeUnavailableException;
 import org.cordalab.bridge.problem.Problem;
@@ -74,9 +75,9 @@ class NodeFlowsTest {
 
         flows.check(iou(1), Optional.empty());
 
-        for (String reason : FailedFlow.REASONS) {
+        for (Failure failure : Failure.values()) {
             assertThat(metric("bridge_flows_failed_total{flow=\"SampleFlows$Iou\",node=\"PartyA\",reason=\"%s\"}"
-                            .formatted(reason)))
+                            .formatted(failure.label())))
                     .isEqualTo("0.0");
         }
         assertThat(metric("bridge_flows_rejected_total{node=\"PartyA\",reason=\"too-many-outstanding-flows\"}"))
